@@ -1,0 +1,1 @@
+"""crowdveil: truth from crowds, without seeing anyone's answers."""

@@ -1,0 +1,68 @@
+"""A channel's certificate as a file: JSON with a SHA-256 seal, read back with every limit checked.
+
+The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It says that nothing
+changed on the way; that the table keeps its claim is checked again from the integers by whoever reads it.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from crowdveil.errors import CertificateError
+
+FORMAT = "crowdveil-channel/1"
+MAX_BYTES = 32_000_000
+MAX_SYMBOLS = 1025
+FIELDS = {"format", "mechanism", "alphabet", "participation", "outputs", "denominator", "rows", "ratio", "sha256"}
+
+
+def canonical(data: dict[str, object]) -> bytes:
+    """Return the bytes that are hashed: sorted keys, no spaces, ASCII."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def digest(data: dict[str, object]) -> str:
+    """Return the SHA-256 of all fields but the seal, in hexadecimal."""
+    return hashlib.sha256(canonical({k: v for k, v in data.items() if k != "sha256"})).hexdigest()
+
+
+def seal_certificate(fields: dict[str, object]) -> dict[str, object]:
+    """Return `fields` with format and seal added."""
+    data: dict[str, object] = {"format": FORMAT, **fields}
+    return {**data, "sha256": digest(data)}
+
+
+def read_certificate(text: str | bytes) -> dict[str, Any]:
+    """Parse and check the outer form of a certificate; the table itself is checked by `Channel`.
+
+    Raises:
+        CertificateError: oversize, not json, format, hash, shape, non-integer.
+    """
+    if len(text) > MAX_BYTES:
+        raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CertificateError("not json", str(error)[:200]) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT or set(data) != FIELDS:
+        raise CertificateError("format", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
+    _check_types(data)
+    if data["sha256"] != digest(data):
+        raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or cut.")
+    return data
+
+
+def _check_types(data: dict[str, Any]) -> None:
+    outputs, rows, ratio = data["outputs"], data["rows"], data["ratio"]
+    if data["participation"] not in ("protected", "public") or not isinstance(data["mechanism"], str):
+        raise CertificateError("format", "participation must be 'protected' or 'public', mechanism a string.")
+    if not (isinstance(outputs, list) and all(isinstance(name, str) for name in outputs)):
+        raise CertificateError("format", "outputs must be a list of strings.")
+    if not (isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)):
+        raise CertificateError("shape", "rows must be a list of lists.")
+    if len(outputs) > MAX_SYMBOLS or len(rows) > MAX_SYMBOLS:
+        raise CertificateError("oversize", f"at most {MAX_SYMBOLS} symbols.")
+    if not (isinstance(ratio, list) and len(ratio) == 2 and all(type(x) is int and x > 0 for x in ratio)):
+        raise CertificateError("ratio", "the claimed ratio must be two positive integers.")
+    if type(data["denominator"]) is not int or any(type(entry) is not int for row in rows for entry in row):
+        raise CertificateError("non-integer", "table entries and the denominator must be integers.")

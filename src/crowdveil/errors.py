@@ -1,0 +1,61 @@
+"""The few exceptions of crowdveil; each names the rule, the value and the way out, and carries its numbers."""
+
+
+class CrowdveilError(Exception):
+    """Base of everything crowdveil refuses; the command line prints it and exits with 1."""
+
+
+class SettingsError(CrowdveilError, ValueError):
+    """A setting breaks a rule.
+
+    Args:
+        rule: what must hold, as a clause ("epsilon must be in (0, 20]").
+        value: what was given.
+        way_out: what to do instead.
+    """
+
+    def __init__(self, rule: str, *, value: object, way_out: str = "") -> None:
+        self.rule, self.value, self.way_out = rule, value, way_out
+        super().__init__(f"{rule}, got {value!r}." + (f" {way_out}" if way_out else ""))
+
+
+class CertificateError(CrowdveilError, ValueError):
+    """A channel or its certificate does not check; `defect` is the short name of the rule that failed."""
+
+    def __init__(self, defect: str, detail: str) -> None:
+        self.defect, self.detail = defect, detail
+        super().__init__(f"Certificate refused ({defect}): {detail}")
+
+
+class ReportsError(CrowdveilError, ValueError):
+    """Answers or reports could not be accepted as they are.
+
+    Args:
+        rule: what must hold.
+        source: file name, or "data" for arrays and frames.
+        rows: the first offending data rows, counted from 1 without the header.
+        examples: what stood there.
+        way_out: what to do.
+    """
+
+    def __init__(
+        self, rule: str, *, source: str = "data", rows: tuple[int, ...] = (), examples: str = "", way_out: str = ""
+    ) -> None:
+        self.rule, self.source, self.rows, self.way_out = rule, source, rows, way_out
+        where = source + (f", row {', '.join(map(str, rows))}" if rows else "")
+        found = f" Found: {examples}." if examples else ""
+        super().__init__(f"{where}: {rule}.{found}" + (f" {way_out}" if way_out else ""))
+
+
+class NoMinimiserError(CrowdveilError):
+    """The published matrix factorization has no minimiser: fewer answers than dimensions (Sun et al., Algorithm 2).
+
+    `answers` and `dimensions` are the worker's numbers.
+    """
+
+    def __init__(self, *, answers: int, dimensions: int) -> None:
+        self.answers, self.dimensions = answers, dimensions
+        super().__init__(
+            f"The perturbed loss of a worker with rank {answers} < d={dimensions} is unbounded below: no minimiser "
+            "exists and gradient descent never ends. Use mechanism matrix-factorization (corrected), or a smaller d."
+        )

@@ -1,0 +1,146 @@
+"""What inference returns: truths with their uncertainty, workers with their quality, and the constant they must beat."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.labels import Alphabet
+
+TIE = 1e-9
+"""Posteriors closer than this are tied."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerTable:
+    """What was learned about workers; all arrays are in worker order.
+
+    Attributes:
+        quality: shape (workers,).
+        quality_name: "ability" (probability of answering correctly) or "weight" (scalar trust).
+        confusion: P(answer | truth), indexed [worker, truth, label], where the model has one.
+        participation: estimated share of tasks answered, where NULL was protected.
+    """
+
+    quality: NDArray[np.float64]
+    quality_name: str
+    confusion: NDArray[np.float64] | None = None
+    participation: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The best constant answer in the estimate's own eyes, so that no result can pass off a constant as knowledge.
+
+    Attributes:
+        constant: the label (or number) that would serve best for all tasks at once.
+        expected_error: share of tasks the constant gets wrong (mean absolute error for numbers), by the posterior.
+        estimate_error: the same for the estimate itself.
+        moved: number of tasks whose truth differs from the constant; 0 means that reports taught nothing.
+    """
+
+    constant: str
+    expected_error: float
+    estimate_error: float | None
+    moved: int
+
+    def __str__(self) -> str:
+        if not self.moved:
+            return f"No truth differs from the constant {self.constant}: the reports hold no usable information."
+        own = "" if self.estimate_error is None else f", the estimate {self.estimate_error:.3f}"
+        return f"Constant {self.constant}: expected error {self.expected_error:.3f}{own}; {self.moved} truths differ from it."
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Truths and worker qualities inferred from reports.
+
+    Attributes:
+        method: the estimator's name.
+        alphabet: the labels; None for free numbers.
+        tasks: task names in code order.
+        posterior: categorical: indexed [task, label], rows sum to 1; numeric: the truth of each task, shape (tasks,),
+            NaN where a task has no report.
+        reports_per_task: shape (tasks,).
+        worker_names, workers, reports_per_worker: the crowd, in worker order.
+        log_likelihoods: after each step; never falls. Empty where the method has no likelihood.
+        steps, converged: how the loop ended.
+        channel_used: whether the channel was in the likelihood.
+        gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
+    """
+
+    method: str
+    alphabet: Alphabet | None
+    tasks: NDArray[Any]
+    posterior: NDArray[np.float64]
+    reports_per_task: NDArray[np.int64]
+    worker_names: NDArray[Any]
+    workers: WorkerTable
+    reports_per_worker: NDArray[np.int64]
+    log_likelihoods: tuple[float, ...]
+    steps: int
+    converged: bool
+    channel_used: bool
+    gold_used: int
+    gold_unknown: int
+
+    @property
+    def categorical(self) -> bool:
+        """Whether truths are labels."""
+        return self.posterior.ndim == 2
+
+    @cached_property
+    def winners(self) -> NDArray[np.bool_]:
+        """Labels that share the highest posterior, indexed [task, label]; more than one per row where there is a tie."""
+        return self.posterior >= self.posterior.max(axis=1, keepdims=True) - TIE
+
+    @cached_property
+    def truth(self) -> NDArray[Any]:
+        """Truth of each task, shape (tasks,): the likeliest label (of tied ones the first in the alphabet) or the number."""
+        if self.alphabet is None or not self.categorical:
+            return self.posterior
+        return np.array(self.alphabet.names)[self.winners.argmax(axis=1)]
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """Posterior probability of each truth, shape (tasks,); None for numbers."""
+        return self.posterior.max(axis=1) if self.categorical else None
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """The constant that an estimate must beat to have learned anything."""
+        if not self.categorical or self.alphabet is None:
+            return _numeric_baseline(self.posterior)
+        mean = self.posterior.mean(axis=0)
+        best = int(mean.argmax())
+        return Baseline(
+            constant=self.alphabet.names[best],
+            expected_error=1 - float(mean[best]),
+            estimate_error=1 - float(self.posterior.max(axis=1).mean()),
+            moved=int((~self.winners[:, best]).sum()),
+        )
+
+    def tasks_columns(self) -> dict[str, NDArray[Any]]:
+        """Return columns task, truth, confidence, reports and, for labels, one probability per label."""
+        columns = {"task": self.tasks, "truth": self.truth}
+        if self.alphabet is not None and self.confidence is not None:
+            columns["confidence"] = self.confidence
+            columns["tied"] = self.winners.sum(axis=1)
+            columns |= {f"p_{name}": self.posterior[:, k] for k, name in enumerate(self.alphabet.names)}
+        return columns | {"reports": self.reports_per_task}
+
+    def workers_columns(self) -> dict[str, NDArray[Any]]:
+        """Return columns worker, ability or weight, participation where estimated, and reports."""
+        columns = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
+        if self.workers.participation is not None:
+            columns["participation"] = self.workers.participation
+        return columns | {"reports": self.reports_per_worker}
+
+
+def _numeric_baseline(truth: NDArray[np.float64]) -> Baseline:
+    known = truth[np.isfinite(truth)]
+    middle = float(np.median(known)) if known.size else 0.0
+    spread = float(np.abs(known - middle).mean()) if known.size else 0.0
+    return Baseline(f"{middle:g}", spread, None, int((np.abs(known - middle) > 1e-9).sum()))

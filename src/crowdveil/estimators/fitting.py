@@ -1,0 +1,271 @@
+"""THE loop of inference: expect over blocks, merge, maximize, stop; and the contract every estimator keeps.
+
+An estimator is a frozen value of settings with small pure functions. Parameters are small and shared by all blocks,
+statistics are sums over reports: so blocks may later be worked on in threads, from disk or on other machines.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimate import Estimate, WorkerTable
+from crowdveil.labels import Alphabet
+from crowdveil.reports import Block, Reports
+
+NO_GOLD = -1
+Progress = Callable[[int, float], None]
+"""Called after every step with its number and the largest change of a posterior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What a fit knows before it looks at single reports.
+
+    Attributes:
+        alphabet: the labels, None for free numbers.
+        tasks, workers: how many there are, those without reports included.
+        per_worker: non-NULL reports of each worker, shape (workers,).
+        label_counts: non-NULL reports of each worker by label, indexed [worker, label]; empty for free numbers.
+        channel: what the reports went through; None if reports are to be read as answers.
+        prior: public prior over labels, shape (labels,), sums to 1; None if it is to be learned or is not used.
+    """
+
+    alphabet: Alphabet | None
+    tasks: int
+    workers: int
+    per_worker: NDArray[np.int64]
+    label_counts: NDArray[np.float64]
+    channel: Channel | None
+    prior: NDArray[np.float64] | None
+
+    @property
+    def labels(self) -> int:
+        """Number of labels, 0 for free numbers."""
+        return 0 if self.alphabet is None else self.alphabet.size
+
+
+@dataclass(frozen=True, eq=False)
+class GoldBlock:
+    """A block with what an estimator needs beside its reports.
+
+    Attributes:
+        block: the reports.
+        gold: known truth of each local task: label code (or number), shape (tasks,); NO_GOLD (nan) where unknown.
+        matrix: the sparse form for categorical kernels, None for numbers.
+    """
+
+    block: Block
+    gold: NDArray[Any]
+    matrix: Any
+
+
+P = TypeVar("P")
+S = TypeVar("S", bound=tuple[Any, ...])
+
+
+class Expected(NamedTuple, Generic[S]):
+    """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task])."""
+
+    statistics: S
+    posterior: NDArray[np.float64]
+
+
+class Estimator(ABC, Generic[P, S]):
+    """Infers truths and worker qualities from reports.
+
+    Attributes:
+        name: the word on the command line.
+        kind: what it infers.
+        reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
+        max_steps: largest number of steps.
+        tolerance: stop when no posterior (or truth) changes by more than this.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[Literal["categorical", "numeric"]]
+    reads_channel: ClassVar[bool]
+    max_steps: int
+    tolerance: float
+
+    @abstractmethod
+    def start(self, summary: Summary) -> P:
+        """Return the first parameters, from counts only."""
+
+    @abstractmethod
+    def expect(self, block: GoldBlock, parameters: P) -> Expected[S]:
+        """Return statistics and posterior of one block; the only heavy step."""
+
+    @abstractmethod
+    def maximize(self, statistics: S, parameters: P) -> P:
+        """Return the parameters that follow from the merged statistics; `parameters` are those they were computed with."""
+
+    @abstractmethod
+    def workers(self, statistics: S, parameters: P) -> WorkerTable:
+        """Return what was learned about workers."""
+
+    @abstractmethod
+    def log_likelihood(self, statistics: S) -> float | None:
+        """Return the marginal log-likelihood (plus log-prior terms that `maximize` uses), None where there is none."""
+
+    def fit(
+        self,
+        reports: Reports,
+        *,
+        channel: Channel | None = None,
+        gold: Mapping[Any, Any] | None = None,
+        prior: Mapping[str, float] | None = None,
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """Infer the truth of every task and the quality of every worker.
+
+        Args:
+            reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
+            channel: what the reports went through; None reads them as answers.
+            gold: known truths by task name (label, or number).
+            prior: public prior probability of each label.
+            progress: called after every step.
+
+        Raises:
+            SettingsError: the estimator cannot use the channel or the prior.
+            ReportsError: the reports are of the wrong kind or do not match the channel.
+        """
+        summary = summarize(self, reports, channel, prior)
+        return run(self, reports, summary, align_gold(reports, gold), progress)
+
+
+def summarize(
+    estimator: Estimator[Any, Any], reports: Reports, channel: Channel | None, prior: Mapping[str, float] | None
+) -> Summary:
+    """Check that estimator, reports, channel and prior fit together, and count."""
+    if estimator.kind == "categorical" and reports.alphabet is None:
+        raise ReportsError(f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels.")
+    if channel is not None:
+        _check_channel(estimator, reports, channel)
+    counts = np.zeros((len(reports.workers), reports.labels))
+    if reports.alphabet is not None:
+        np.add.at(counts, (reports.worker, reports.value), 1.0)
+    return Summary(
+        alphabet=reports.alphabet,
+        tasks=len(reports.tasks),
+        workers=len(reports.workers),
+        per_worker=reports.per_worker,
+        label_counts=counts,
+        channel=channel,
+        prior=None if prior is None else _prior_vector(reports, prior),
+    )
+
+
+def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel) -> None:
+    if not estimator.reads_channel:
+        raise SettingsError(
+            f"{estimator.name} cannot put a channel into its likelihood",
+            value=channel.mechanism,
+            way_out="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
+        )
+    if reports.alphabet is None or reports.alphabet.names != channel.alphabet.names:
+        known = () if reports.alphabet is None else reports.alphabet.names
+        raise ReportsError(
+            f"the certificate speaks of the labels {channel.alphabet.names}, the reports of {known}",
+            way_out="Give the certificate that was written with these reports.",
+        )
+    if tuple(name for name in channel.outputs if name != "NULL") != channel.alphabet.names:
+        raise SettingsError("this estimator needs reports in the answers' own labels", value=channel.outputs)
+
+
+def _prior_vector(reports: Reports, prior: Mapping[str, float]) -> NDArray[np.float64]:
+    names = () if reports.alphabet is None else reports.alphabet.names
+    if set(prior) != set(names):
+        raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
+    vector = np.array([float(prior[name]) for name in names])
+    if not (np.isfinite(vector).all() and (vector > 0).all() and abs(vector.sum() - 1) < 1e-6):
+        raise SettingsError("prior probabilities must be positive and sum to 1", value=dict(prior))
+    return vector / vector.sum()
+
+
+def align_gold(reports: Reports, gold: Mapping[Any, Any] | None) -> tuple[NDArray[Any], int]:
+    """Return known truths in task order, and how many gold tasks have no place among the tasks.
+
+    Raises:
+        ReportsError: a gold label is not in the alphabet.
+    """
+    categorical = reports.alphabet is not None
+    aligned = np.full(len(reports.tasks), NO_GOLD if categorical else np.nan, dtype=int if categorical else float)
+    place = {str(name): code for code, name in enumerate(reports.tasks)}
+    codes = {} if reports.alphabet is None else {name: code for code, name in enumerate(reports.alphabet.names)}
+    unknown = 0
+    for task, truth in (gold or {}).items():
+        at = place.get(str(task))
+        if at is None:
+            unknown += 1
+        elif not categorical:
+            aligned[at] = float(truth)
+        elif str(truth) in codes:
+            aligned[at] = codes[str(truth)]
+        else:
+            raise ReportsError(f"gold label {truth!r} of task {task!r} is not among {tuple(codes)}", source="gold")
+    return aligned, unknown
+
+
+def run(
+    estimator: Estimator[P, S],
+    reports: Reports,
+    summary: Summary,
+    gold: tuple[NDArray[Any], int],
+    progress: Progress | None = None,
+) -> Estimate:
+    """Iterate expect, merge and maximize until no posterior moves by more than the tolerance."""
+    blocks = [_gold_block(block, gold[0], summary) for block in reports.blocks()]
+    parameters = estimator.start(summary)
+    posterior: NDArray[np.float64] | None = None
+    trace: list[float] = []
+    converged = False
+    for step in range(1, estimator.max_steps + 1):
+        expected = [estimator.expect(block, parameters) for block in blocks]
+        statistics = reduce(merge, (part.statistics for part in expected))
+        new = np.concatenate([part.posterior for part in expected])
+        moved = np.inf if posterior is None else float(np.abs(new - posterior).max(initial=0.0))
+        posterior = new
+        likelihood = estimator.log_likelihood(statistics)
+        trace += [] if likelihood is None else [likelihood]
+        if progress is not None:
+            progress(step, moved)
+        converged = moved <= estimator.tolerance
+        if converged or step == estimator.max_steps:
+            break
+        parameters = estimator.maximize(statistics, parameters)
+    assert posterior is not None
+    return Estimate(
+        method=estimator.name,
+        alphabet=summary.alphabet,
+        tasks=reports.tasks,
+        posterior=posterior,
+        reports_per_task=reports.per_task,
+        worker_names=reports.workers,
+        workers=estimator.workers(statistics, parameters),
+        reports_per_worker=reports.per_worker,
+        log_likelihoods=tuple(trace),
+        steps=step,
+        converged=converged,
+        channel_used=summary.channel is not None,
+        gold_used=int((gold[0] != NO_GOLD).sum() if summary.alphabet else np.isfinite(gold[0]).sum()),
+        gold_unknown=gold[1],
+    )
+
+
+def merge(a: S, b: S) -> S:
+    """Add two tuples of statistics, field by field."""
+    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))  # type: ignore[return-value]
+
+
+def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:
+    from crowdveil.estimators.kernels import incidence
+
+    matrix = incidence(block, summary.workers, summary.labels) if summary.alphabet is not None else None
+    return GoldBlock(block, gold[block.first : block.stop], matrix)

@@ -1,0 +1,132 @@
+"""What an answer can be: `Categories` or `Scale`; NULL, "no answer given", is one more member of the alphabet.
+
+Codes: label number `k` of `names` has code `k`; NULL has the code after the last label, `size`.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.errors import SettingsError
+
+NULL = "NULL"
+MAX_LABELS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A finite set of labels, `ordered` when neighbours in `names` are neighbours in meaning."""
+
+    names: tuple[str, ...]
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.names) <= MAX_LABELS:
+            raise SettingsError(f"an alphabet needs 2 to {MAX_LABELS} labels", value=len(self.names))
+        if len(set(self.names)) != len(self.names):
+            raise SettingsError("labels must be distinct", value=self.names)
+        if NULL in self.names or "" in self.names:
+            raise SettingsError(
+                f"{NULL!r} and the empty string cannot be labels", value=self.names, way_out="Rename the label."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of labels, NULL not counted."""
+        return len(self.names)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Position of each label, 0 .. size-1: the number that stands for it where arithmetic is asked for."""
+        return np.arange(self.size, dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The finite grid low, low + step, ..., high of numeric answers."""
+
+    low: float
+    high: float
+    step: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (all(map(math.isfinite, (self.low, self.high, self.step))) and self.low < self.high and self.step > 0):
+            raise SettingsError("a scale needs finite low < high and step > 0", value=(self.low, self.high, self.step))
+        points = (_exact(self.high) - _exact(self.low)) / _exact(self.step) + 1
+        if points.denominator != 1:
+            raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
+        if points > MAX_LABELS:
+            raise SettingsError(
+                f"a scale has at most {MAX_LABELS} points", value=int(points), way_out="Use a coarser step."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of grid points, NULL not counted."""
+        return int((_exact(self.high) - _exact(self.low)) / _exact(self.step)) + 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The grid points as text, shortest decimal form."""
+        exact = (_exact(self.low) + k * _exact(self.step) for k in range(self.size))
+        return tuple(format(float(x), "g") if x.denominator != 1 else str(int(x)) for x in exact)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The grid points as numbers, ascending; shape (size,)."""
+        return self.low + self.step * np.arange(self.size)
+
+    @property
+    def range(self) -> float:
+        """Distance between the extreme answers, `high - low`: the sensitivity of one cell."""
+        return self.high - self.low
+
+    @property
+    def ordered(self) -> bool:
+        """Return True: numbers are ordered."""
+        return True
+
+    def encode(self, answers: ArrayLike) -> NDArray[np.int64]:
+        """Clip numbers into [low, high] and round each to its nearest grid point; returns codes of the same shape.
+
+        Raises:
+            SettingsError: an answer is NaN (an absent answer is NULL, not NaN).
+        """
+        numbers = np.asarray(answers, dtype=float)
+        if np.isnan(numbers).any():
+            raise SettingsError("answers must be numbers", value=math.nan, way_out="Leave absent answers out.")
+        return np.rint((np.clip(numbers, self.low, self.high) - self.low) / self.step).astype(np.int64)
+
+
+Alphabet = Categories | Scale
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal a person wrote, not the binary float behind it: 0.1 is one tenth."""
+    return Fraction(repr(float(number)))
+
+
+def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:
+    """Describe an alphabet by JSON values; `alphabet_from_json` is its inverse."""
+    if isinstance(alphabet, Scale):
+        return {"kind": "scale", "low": alphabet.low, "high": alphabet.high, "step": alphabet.step}
+    return {"kind": "categories", "names": list(alphabet.names), "ordered": alphabet.ordered}
+
+
+def alphabet_from_json(data: object) -> Alphabet:
+    """Rebuild an alphabet from `alphabet_to_json`'s form.
+
+    Raises:
+        SettingsError: the description is malformed.
+    """
+    match data:
+        case {"kind": "scale", "low": int() | float() as low, "high": int() | float() as high, "step": int() | float() as step}:
+            return Scale(float(low), float(high), float(step))
+        case {"kind": "categories", "names": list(names), "ordered": bool(ordered)} if all(
+            isinstance(name, str) for name in names
+        ):
+            return Categories(tuple(names), ordered)
+    raise SettingsError("an alphabet must be described as a scale or as categories", value=data)
