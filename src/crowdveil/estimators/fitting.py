@@ -230,7 +230,8 @@ def run(
         expected = [estimator.expect(block, parameters) for block in blocks]
         statistics = reduce(merge, (part.statistics for part in expected))
         new = np.concatenate([part.posterior for part in expected])
-        moved = np.inf if posterior is None else float(np.abs(new - posterior).max(initial=0.0))
+        # A task that no number is known for is nan before and after: it has not moved.
+        moved = np.inf if posterior is None else float(np.nan_to_num(np.abs(new - posterior)).max(initial=0.0))
         posterior = new
         likelihood = estimator.log_likelihood(statistics)
         trace += [] if likelihood is None else [likelihood]
