@@ -68,7 +68,7 @@ class Reports:
     alphabet: Alphabet | None = None
 
     def __post_init__(self) -> None:
-        order = np.lexsort((self.value, self.worker, self.task))
+        order = _canonical_order(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
         dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
         for name, dtype in dtypes.items():
             column = np.asarray(getattr(self, name))[order].astype(dtype)
@@ -153,6 +153,16 @@ class Reports:
         pair = task_codes.astype(np.int64) * len(worker_names) + worker_codes
         kept = _resolve_duplicates(pair, duplicates, columns, source)
         return cls(task_codes[kept], worker_codes[kept], codes[kept], task_names, worker_names, known)
+
+
+def _canonical_order(
+    task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
+) -> NDArray[np.int64] | slice:
+    """Return what sorts by task, worker and value; rows that stand so already are not sorted again."""
+    same = task[1:] == task[:-1]
+    if bool(((task[1:] > task[:-1]) | (same & (worker[1:] > worker[:-1]))).all()):
+        return slice(None)
+    return np.lexsort((value, worker, task))
 
 
 def _encode(

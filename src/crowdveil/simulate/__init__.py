@@ -1,0 +1,17 @@
+"""Made-up crowds, and what their devices would have sent, without ever holding a dense workers x tasks table."""
+
+from crowdveil.simulate.crowds import Crowd, Draw, categorical_crowd, half_to_sure, numeric_crowd, standard_normal
+from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb
+
+__all__ = [
+    "MAX_REPORTS",
+    "Crowd",
+    "Draw",
+    "Progress",
+    "categorical_crowd",
+    "expected_reports",
+    "half_to_sure",
+    "numeric_crowd",
+    "perturb",
+    "standard_normal",
+]

@@ -1,0 +1,52 @@
+"""Coin flips for cells: which of very many cells come to life, drawn by geometric gaps.
+
+Cells are numbered task * workers + worker, the order in which `Reports` keeps them. Gaps give exactly independent coin
+flips, already sorted and without repeats, at a cost that follows the cells that come to life, not the cells that exist.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+HITS_AT_ONCE = 1 << 20
+"""Cells that come to life together, on average; bounds the memory of one chunk to tens of megabytes."""
+CELLS_AT_ONCE = 1 << 40
+"""Cells passed over together at most, so that a sum of clipped gaps cannot overflow 64 bits."""
+
+
+def all_hits(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
+    """Flip one coin for each of the numbers 0 .. cells-1; return those that came up, ascending."""
+    return np.concatenate([found for _, found in hits(generator, cells, probability)])
+
+
+def hits(generator: np.random.Generator, cells: int, probability: float) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Flip one coin for each of the numbers 0 .. cells-1, chunk by chunk.
+
+    Args:
+        generator: of a seeded source.
+        cells: how many numbers.
+        probability: of coming up, in (0, 1].
+
+    Yields:
+        The end of the chunk, and those of its numbers that came up, ascending.
+    """
+    span = min(CELLS_AT_ONCE, int(HITS_AT_ONCE / probability) + 1)
+    for first in range(0, cells, span):
+        stop = min(first + span, cells)
+        yield stop, first + _gaps(generator, stop - first, probability)
+
+
+def _gaps(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
+    """Walk over 0 .. cells-1 in geometric steps; the walk has no memory, so it may stop and start anywhere."""
+    if probability >= 1:
+        return np.arange(cells)
+    found, at = [np.empty(0, dtype=np.int64)], -1
+    while at < cells - 1:
+        left = cells - 1 - at
+        mean = left * probability
+        steps = np.minimum(generator.geometric(probability, int(mean + 4 * mean**0.5) + 16), left + 1)
+        numbers = at + np.cumsum(steps)
+        found.append(numbers[numbers < cells])
+        at = int(numbers[-1])
+    return np.concatenate(found)

@@ -1,0 +1,187 @@
+"""What all devices would have sent, for millions of workers: the mechanism's distribution without the dense table."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.labels import NULL
+from crowdveil.mechanisms.mechanism import Mechanism
+from crowdveil.randomness import Seeded, Source
+from crowdveil.reports import Reports
+from crowdveil.simulate.coins import hits
+
+Progress = Callable[[int, int], None]
+"""Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""
+
+MAX_REPORTS = 1 << 28
+"""Largest expected number of reports that `perturb` accepts: about 5 GB at 20 bytes each."""
+
+
+def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress: Progress | None = None) -> Reports:
+    """Return what all devices would have sent, NULL reports left out, over the same tasks and workers.
+
+    A seeded source takes a vectorised path wherever the mechanism has a per-cell channel: the same distribution at a
+    cost that follows the reports that come out (not the same draws as the devices with that seed). Any other case runs
+    the very code of the devices, one worker's answer vector at a time.
+
+    Args:
+        answers: unprotected answers, coded in the mechanism's alphabet.
+        mechanism: anything that sends one symbol per task.
+        source: `secure()`, or `seeded(n)` for an experiment, which protects nobody.
+        progress: called as the work goes on.
+
+    Raises:
+        ReportsError: another alphabet, or a worker who answers a task twice.
+        SettingsError: the mechanism does not send one label or NULL per task, or more than `MAX_REPORTS` are expected.
+    """
+    _check_answers(answers, mechanism)
+    channel = mechanism.channel()
+    if channel is not None:
+        _check_channel(answers, channel)
+    if channel is not None and isinstance(source, Seeded):
+        task, worker, label = _from_channel(answers, channel, source, progress)
+    else:
+        task, worker, label = _from_devices(answers, mechanism, source, progress)
+    return Reports(task, worker, label, answers.tasks, answers.workers, mechanism.alphabet)
+
+
+def expected_reports(answers: Reports, channel: Channel) -> float:
+    """Return the expected number of non-NULL reports that these answers make through the channel."""
+    cells = np.bincount(answers.value, minlength=channel.alphabet.size).tolist()
+    if channel.participation == "protected":
+        cells.append(len(answers.tasks) * len(answers.workers) - len(answers))
+    return float(sum(count * share for count, share in zip(cells, _sent_shares(channel), strict=True)))
+
+
+class _Cells(NamedTuple):
+    """Task, worker and label codes of some reports; equal shapes."""
+
+    task: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    label: NDArray[np.int16]
+
+
+def _from_channel(answers: Reports, channel: Channel, source: Seeded, progress: Progress | None) -> _Cells:
+    """Draw answered cells from their rows, and those NULL cells that turn into a label from NULL's row."""
+    drawn = _label_of(channel)[channel.sample(answers.value, source)].astype(np.int16)
+    if channel.participation == "protected":
+        return _joined(list(_merged_chunks(answers, drawn, channel, source, progress)))
+    kept = drawn >= 0
+    return _Cells(answers.task[kept], answers.worker[kept], drawn[kept])
+
+
+def _merged_chunks(
+    answers: Reports, drawn: NDArray[np.int16], channel: Channel, source: Seeded, progress: Progress | None
+) -> Iterator[_Cells]:
+    """Yield chunks of ascending cells: the answered ones with the label drawn for them, and the made-up ones."""
+    workers = len(answers.workers)
+    total = len(answers.tasks) * workers
+    answered = answers.task.astype(np.int64) * workers + answers.worker
+    first = 0
+    for stop, found in hits(source.generator, total, float(_sent_shares(channel)[-1])):
+        mine = slice(first, int(np.searchsorted(answered, stop)))
+        first = mine.stop
+        # An answered cell is drawn from its own row: a gap that lands on it means nothing.
+        empty = found[~_contains(answered[mine], found)]
+        sent = drawn[mine] >= 0
+        cell = np.concatenate((answered[mine][sent], empty))
+        label = np.concatenate((drawn[mine][sent], _null_labels(channel, source, len(empty))))
+        order = np.argsort(cell, kind="stable")
+        task, worker = np.divmod(cell[order], workers)
+        yield _Cells(task.astype(np.int32), worker.astype(np.int32), label[order])
+        if progress is not None:
+            progress(stop, total)
+
+
+def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
+    """Draw from NULL's row, given that it becomes a label; exact in integers."""
+    bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
+    words = source.generator.integers(0, bounds[-1], count)
+    return np.searchsorted(bounds, words, side="right").astype(np.int16)
+
+
+def _from_devices(answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None) -> _Cells:
+    """Run every worker's device on its own answer vector."""
+    channel, tasks, null = mechanism.channel(), len(answers.tasks), mechanism.alphabet.size
+    label_of = np.append(np.arange(null), -1) if channel is None else _label_of(channel)
+    order = np.argsort(answers.worker, kind="stable")
+    ends = np.concatenate(([0], np.cumsum(answers.per_worker)))
+    parts = []
+    for worker in range(len(answers.workers)):
+        mine = order[ends[worker] : ends[worker + 1]]
+        vector = np.full(tasks, null, dtype=np.int64)
+        vector[answers.task[mine]] = answers.value[mine]
+        label = label_of[_checked_report(mechanism.perturb(vector, source), tasks, mechanism)]
+        task = np.flatnonzero(label >= 0)
+        parts.append(_Cells(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16)))
+        if progress is not None:
+            progress(worker + 1, len(answers.workers))
+    return _joined(parts)
+
+
+def _joined(parts: list[_Cells]) -> _Cells:
+    return _Cells(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _label_of(channel: Channel) -> NDArray[np.int64]:
+    """Return the label code of each report symbol, -1 for NULL; one more entry for a public NULL cell."""
+    codes = [-1 if name == NULL else channel.alphabet.names.index(name) for name in channel.outputs]
+    return np.array([*codes, -1])
+
+
+def _sent_shares(channel: Channel) -> list[Fraction]:
+    """Return the exact probability of a non-NULL report for each input symbol."""
+    null = channel.null_output
+    return [
+        Fraction(channel.denominator - (0 if null is None else row[null]), channel.denominator) for row in channel.rows
+    ]
+
+
+def _contains(known: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of `found` are in `known`, which is sorted."""
+    if not len(known):
+        return np.zeros(len(found), dtype=bool)
+    return known[np.minimum(np.searchsorted(known, found), len(known) - 1)] == found
+
+
+def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
+    names = None if answers.alphabet is None else answers.alphabet.names
+    if names != mechanism.alphabet.names:
+        raise ReportsError(
+            f"the answers must be coded in the mechanism's labels {mechanism.alphabet.names}",
+            examples=str(names),
+            way_out="Read the answers with alphabet=mechanism.alphabet.",
+        )
+    repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
+    if repeated.any():
+        raise ReportsError(
+            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
+            way_out="Read the answers with duplicates='first' or 'last'.",
+        )
+
+
+def _check_channel(answers: Reports, channel: Channel) -> None:
+    if tuple(name for name in channel.outputs if name != NULL) != channel.alphabet.names:
+        raise SettingsError("reports must be the answers' own labels or NULL", value=channel.outputs)
+    expected = expected_reports(answers, channel)
+    if expected > MAX_REPORTS:
+        raise SettingsError(
+            f"at most {MAX_REPORTS} reports are simulated at once",
+            value=round(expected),
+            way_out="Take a part of the tasks, a larger epsilon or public participation.",
+        )
+
+
+def _checked_report(report: NDArray[Any], tasks: int, mechanism: Mechanism) -> NDArray[Any]:
+    if report.shape != (tasks,) or report.dtype.kind not in "iu":
+        raise SettingsError(
+            "only mechanisms that send one symbol per task make a table of reports",
+            value=mechanism.name,
+            way_out="Call the mechanism's own perturb for each worker and infer from what it sends.",
+        )
+    return report
