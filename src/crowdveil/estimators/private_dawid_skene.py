@@ -1,0 +1,205 @@
+"""Private Dawid-Skene (Wang & Xu, Algorithm 1), for sparse reports and any number of labels.
+
+The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized-response` with public participation.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.kernels import softmax
+from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums, with_gold
+from crowdveil.labels import NULL
+
+LEAST_PROJECTION = 0.001
+"""Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""
+SAME = 1e-12
+"""Table entries closer than this are equal: rounding to the device's denominator moves them by 2^-48."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How each worker's ability shows in the reports: P(a non-NULL report is right) = base + gain * ability.
+
+    Attributes:
+        base, gain: shape (workers,); a worker whose reports hold no information has base 1 / labels and gain 0.
+        participation: estimated share of tasks answered, shape (workers,); None where participation is public.
+    """
+
+    base: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    participation: NDArray[np.float64] | None
+
+    def abilities(self, right: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+        """Undo the channel (step 7) and clip into [0, 1]; chance (1 / labels) where reports hold no information."""
+        ability = np.full(len(right), 1.0 / labels)
+        np.divide(right - self.base, self.gain, out=ability, where=self.gain > SAME)
+        return np.clip(ability, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DawidSkeneParameters:
+    """The crowd's counts, how abilities show in reports, and P(report right) of each worker, None at the start."""
+
+    summary: Summary
+    reading: Reading
+    right: NDArray[np.float64] | None
+
+
+class DawidSkeneStatistics(NamedTuple):
+    """Expected number of right reports of each worker, shape (workers,), and the log-likelihood (nan at the start)."""
+
+    agreement: NDArray[np.float64]
+    log_likelihood: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
+    """Alternate truths and abilities on the reports themselves; undo the channel in the abilities at the end.
+
+    Starts from the private majority vote (each label's share of the reports); a random start is not offered, because it
+    can end with all labels flipped. Truths have a uniform prior unless one is given.
+
+    Attributes:
+        projection: lambda: P(report right) is kept in [2 lambda / K, 1 - lambda], for two labels the paper's
+            [lambda, 1 - lambda]. None: the interval that the channel allows, [1 / (e^epsilon + 1),
+            e^epsilon / (e^epsilon + 1)] for binary randomized response, cut by lambda = 0.001; that alone without a
+            channel.
+        max_steps: largest number of steps.
+        tolerance: stop when no posterior changes by more than this.
+
+    Raises:
+        SettingsError: `projection` outside (0, 0.5).
+    """
+
+    name: ClassVar[str] = "private-dawid-skene"
+    kind: ClassVar = "categorical"
+    reads_channel: ClassVar[bool] = True
+    projection: float | None = None
+    max_steps: int = 1000
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if self.projection is not None and not 0 < self.projection < 0.5:
+            raise SettingsError(
+                "projection must be in (0, 0.5)",
+                value=self.projection,
+                way_out="Leave it out to use the channel's own.",
+            )
+
+    def start(self, summary: Summary) -> DawidSkeneParameters:
+        """Return parameters without abilities: the first truths are votes.
+
+        Raises:
+            SettingsError: the channel does not treat all labels alike.
+        """
+        return DawidSkeneParameters(summary, read_channel(summary), None)
+
+    def expect(self, block: GoldBlock, parameters: DawidSkeneParameters) -> Expected[DawidSkeneStatistics]:
+        """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
+        posterior, likelihood = self._vote(block, parameters)
+        posterior = with_gold(posterior, block.gold)
+        sums = agreement(block.block, posterior, parameters.summary.workers)
+        return Expected(DawidSkeneStatistics(sums, likelihood), posterior)
+
+    def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
+        """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
+        summary, reading = parameters.summary, parameters.reading
+        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        least = LEAST_PROJECTION if self.projection is None else self.projection
+        right = np.clip(share, 2 * least / summary.labels, 1 - least)
+        if self.projection is None:
+            # Both intervals contain chance, so the second clip never leaves the first.
+            right = np.clip(right, reading.base, reading.base + reading.gain)
+        return DawidSkeneParameters(summary, reading, right)
+
+    def workers(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
+        """Return the abilities of step 7, clipped to [0, 1]; chance for a worker without reports."""
+        right = self.maximize(statistics, parameters).right
+        assert right is not None
+        reading = parameters.reading
+        ability = reading.abilities(right, parameters.summary.labels)
+        return WorkerTable(ability, "ability", participation=reading.participation)
+
+    def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
+        """Return the log of equation (2), None at the start; gold tasks count with their known label."""
+        return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+    def _vote(self, block: GoldBlock, parameters: DawidSkeneParameters) -> tuple[NDArray[np.float64], float]:
+        """Return posterior [task, label] and log-likelihood of the block, nan where there are no abilities yet."""
+        summary, labels = parameters.summary, parameters.summary.labels
+        prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
+        if parameters.right is None:
+            votes = vote_sums(block.block, np.ones(summary.workers), labels)
+            total = votes.sum(axis=1, keepdims=True)
+            return np.where(total > 0, votes / np.maximum(total, 1.0), prior), math.nan
+        scores = vote_sums(block.block, log_odds_weight(parameters.right, labels), labels) + np.log(prior)
+        posterior, normaliser = softmax(scores)
+        known = np.flatnonzero(block.gold >= 0)
+        normaliser[known] = scores[known, block.gold[known]]
+        wrong = np.log((1 - parameters.right) / (labels - 1))
+        return posterior, float(normaliser.sum() + wrong[block.block.worker].sum())
+
+
+def read_channel(summary: Summary) -> Reading:
+    """Work out how abilities show in reports that went through the summary's channel.
+
+    A cell of a worker with ability a and participation s sends its true label with probability
+    (1 - s) fill + s (flip + a (keep - flip)) and any label with sent = (1 - s) K fill + s (keep + (K - 1) flip), where
+    fill = P(label | NULL). Their quotient is base + gain * a; s follows in closed form from the share of non-NULL
+    reports. Where the channel sends as many labels for NULL as for an answer, s cannot be known: it is taken as 1, and
+    the ability is then that of what was perturbed, blanks included.
+
+    Raises:
+        SettingsError: see `symmetric_entries`.
+    """
+    labels, workers = summary.labels, summary.workers
+    if summary.channel is None:
+        return Reading(np.zeros(workers), np.ones(workers), None)
+    keep, flip, fill = symmetric_entries(summary.channel)
+    if fill is None:
+        answered = keep + (labels - 1) * flip
+        return Reading(np.full(workers, flip / answered), np.full(workers, (keep - flip) / answered), None)
+    blank, answered = labels * fill, keep + (labels - 1) * flip
+    share = np.ones(workers)
+    if abs(answered - blank) > SAME:
+        share = np.clip((summary.per_worker / max(summary.tasks, 1) - blank) / (answered - blank), 0.0, 1.0)
+    sent = share * answered + (1 - share) * blank
+    base, gain = np.full(workers, 1.0 / labels), np.zeros(workers)
+    np.divide((1 - share) * fill + share * flip, sent, out=base, where=sent > SAME)
+    np.divide(share * (keep - flip), sent, out=gain, where=sent > SAME)
+    return Reading(base, gain, share)
+
+
+def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
+    """Return P(label | same label), P(label | other label) and P(label | NULL), None if NULL is no input.
+
+    Raises:
+        SettingsError: the labels are not treated alike, or an answer is kept less often than it becomes a given other.
+    """
+    labels = channel.alphabet.size
+    table = channel.probabilities[:, [k for k, name in enumerate(channel.outputs) if name != NULL]]
+    same = np.eye(labels, dtype=bool)
+    parts = [table[:labels][same], table[:labels][~same], table[labels:].ravel()]
+    if any(np.ptp(part) > SAME for part in parts if part.size):
+        raise SettingsError(
+            "private-dawid-skene needs a channel that treats all labels alike",
+            value=channel.mechanism,
+            way_out="Use one-coin or dawid-skene, which read any channel.",
+        )
+    keep, flip = float(parts[0].mean()), float(parts[1].mean())
+    if keep < flip - SAME:
+        raise SettingsError(
+            "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
+            value=(keep, flip),
+            way_out="Use one-coin or dawid-skene, which read any channel.",
+        )
+    return keep, flip, float(parts[2].mean()) if parts[2].size else None

@@ -1,0 +1,123 @@
+"""Truth inference for numbers by weighted means (Sun et al. 2018, Algorithm 1, equations 1 and 2)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.voting import totals
+from crowdveil.labels import Alphabet
+
+ROUNDING = 1e-12
+"""A difference below this share of the reported number is rounding: agreement is exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanParameters:
+    """What the weighted mean needs: counts, qualities, and the smallest deviation that still counts.
+
+    Attributes:
+        summary: the crowd's counts.
+        quality: weight of each worker, sums to 1; shape (workers,).
+        floor: smallest sigma, in units of the values; None before the first step.
+    """
+
+    summary: Summary
+    quality: NDArray[np.float64]
+    floor: float | None
+
+
+class MeanStatistics(NamedTuple):
+    """Squared differences between each worker's reports and the current truths, summed; shape (workers,)."""
+
+    squares: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
+    """Infer numbers: truth is the mean weighted by quality, quality the inverse of a worker's sigma.
+
+    Sigma is the root mean square difference between a worker's reports and the truths. Works on free numbers, on a
+    `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). A task without reports has truth nan.
+
+    Attributes:
+        floor: sigma is never taken below this share of the median positive sigma of the first step (when all weights
+            are equal), so a worker who agrees perfectly gets a bounded weight: 1 / floor times that of the median. The
+            median makes the floor follow the unit of the values and ignore absurd outliers.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the values.
+
+    Raises:
+        SettingsError: `floor` outside (0, 1].
+    """
+
+    name: ClassVar[str] = "weighted-mean"
+    kind: ClassVar = "numeric"
+    reads_channel: ClassVar[bool] = False
+    floor: float = 0.01
+    max_steps: int = 1000
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor <= 1:
+            raise SettingsError(
+                "floor must be in (0, 1]", value=self.floor, way_out="0.01 is the default; 1 is nearly the mean."
+            )
+
+    def start(self, summary: Summary) -> MeanParameters:
+        """Return equal qualities, 1 / workers each.
+
+        Raises:
+            SettingsError: a prior was given; means have none.
+        """
+        if summary.prior is not None:
+            raise SettingsError("weighted-mean uses no prior", value=summary.prior, way_out="Fit without it.")
+        return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), None)
+
+    def expect(self, block: GoldBlock, parameters: MeanParameters) -> Expected[MeanStatistics]:
+        """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
+        reports, alphabet = block.block, parameters.summary.alphabet
+        task = reports.task
+        values = reports.value if alphabet is None else alphabet.values[reports.value]
+        weight = parameters.quality[reports.worker]
+        total = totals(task, weight, reports.tasks)
+        truth = np.full(reports.tasks, np.nan)
+        np.divide(totals(task, weight * values, reports.tasks), total, out=truth, where=total > 0)
+        gold = _numbers(block.gold, alphabet)
+        truth = np.where(np.isnan(gold), truth, gold)
+        difference = values - truth[task]
+        difference[np.abs(difference) <= ROUNDING * np.abs(values)] = 0.0
+        return Expected(MeanStatistics(totals(reports.worker, difference**2, parameters.summary.workers)), truth)
+
+    def maximize(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
+        """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""
+        reports = parameters.summary.per_worker
+        sigma = np.sqrt(statistics.squares / np.maximum(reports, 1))
+        floor = self._floor(sigma) if parameters.floor is None else parameters.floor
+        quality = np.where(reports > 0, 1.0 / np.maximum(sigma, floor), 0.0)
+        return MeanParameters(parameters.summary, quality / (quality.sum() or 1.0), floor)
+
+    def workers(self, statistics: MeanStatistics, parameters: MeanParameters) -> WorkerTable:
+        """Return the qualities that follow from the last truths; they sum to 1."""
+        return WorkerTable(self.maximize(statistics, parameters).quality, "weight")
+
+    def log_likelihood(self, statistics: MeanStatistics) -> float | None:
+        """Return None: the algorithm lowers the sum of the workers' |T_i| sigma_i, it has no marginal likelihood."""
+        return None
+
+    def _floor(self, sigma: NDArray[np.float64]) -> float:
+        """Return the smallest sigma, in units of the values; 1 (any number would do) where all agree perfectly."""
+        positive = sigma[sigma > 0]
+        return self.floor * float(np.median(positive)) if positive.size else 1.0
+
+
+def _numbers(gold: NDArray[Any], alphabet: Alphabet | None) -> NDArray[np.float64]:
+    """Return known truths as numbers, nan where unknown; with an alphabet they come as codes, negative if unknown."""
+    if alphabet is None:
+        return gold
+    return np.where(gold >= 0, alphabet.values[np.maximum(gold, 0)], np.nan)

@@ -1,0 +1,92 @@
+"""Truth discovery by weighted votes (Li et al., KDD 2018, equations 2 and 3)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import TIE, WorkerTable
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums, with_gold
+
+
+@dataclass(frozen=True, eq=False)
+class VoteParameters:
+    """The crowd's counts and each worker's weight, shape (workers,)."""
+
+    summary: Summary
+    weight: NDArray[np.float64]
+
+
+class VoteStatistics(NamedTuple):
+    """Reports of each worker that agree with the current truths, tied ones in part; shape (workers,)."""
+
+    agreement: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
+    """Elect the label with the largest sum of weights; weigh workers by how often they agree with the elected.
+
+    The weight is w = log((K - 1) p / (1 - p)) for K labels and a share p of agreeing reports: for two labels the
+    paper's log(p / (1 - p)). Negative weights (below chance) are kept: such a worker's vote speaks for the other labels,
+    as the paper's section 6.2.2 argues. Tied labels share a task. The first step, all weights equal, is the majority
+    vote.
+
+    Attributes:
+        clamp: p is kept in [2 clamp / K, 1 - clamp], that is [clamp, 1 - clamp] for two labels, so that nobody who
+            happens always to agree gets an infinite weight.
+        max_steps: largest number of steps; the vote settles in a finite number (see docs), usually below 30.
+        tolerance: stop when no posterior changes by more than this.
+
+    Raises:
+        SettingsError: `clamp` outside (0, 0.5).
+    """
+
+    name: ClassVar[str] = "weighted-vote"
+    kind: ClassVar = "categorical"
+    reads_channel: ClassVar[bool] = False
+    clamp: float = 0.01
+    max_steps: int = 200
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clamp < 0.5:
+            raise SettingsError("clamp must be in (0, 0.5)", value=self.clamp, way_out="0.01 is the default.")
+
+    def start(self, summary: Summary) -> VoteParameters:
+        """Return equal weights.
+
+        Raises:
+            SettingsError: a prior was given; votes have none.
+        """
+        if summary.prior is not None:
+            raise SettingsError(
+                "weighted-vote uses no prior", value=summary.prior, way_out="Use one-coin or private-dawid-skene."
+            )
+        return VoteParameters(summary, np.ones(summary.workers))
+
+    def expect(self, block: GoldBlock, parameters: VoteParameters) -> Expected[VoteStatistics]:
+        """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
+        votes = vote_sums(block.block, parameters.weight, parameters.summary.labels)
+        elected = votes >= votes.max(axis=1, keepdims=True) - TIE
+        posterior = with_gold(elected / elected.sum(axis=1, keepdims=True), block.gold)
+        return Expected(VoteStatistics(agreement(block.block, posterior, parameters.summary.workers)), posterior)
+
+    def maximize(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
+        """Return the weights of equation (3)."""
+        summary = parameters.summary
+        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        kept = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
+        return VoteParameters(summary, log_odds_weight(kept, summary.labels))
+
+    def workers(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
+        """Return the weights that follow from the last election; 0 for a worker without reports."""
+        return WorkerTable(self.maximize(statistics, parameters).weight, "weight")
+
+    def log_likelihood(self, statistics: VoteStatistics) -> float | None:
+        """Return None: an election has no marginal likelihood."""
+        return None
