@@ -1,7 +1,7 @@
 """A channel's certificate as a file: JSON with a SHA-256 seal, read back with every limit checked.
 
-The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It says that nothing
-changed on the way; that the table keeps its claim is checked again from the integers by whoever reads it.
+The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It says that
+nothing changed on the way; that the table keeps its claim is checked again from the integers by whoever reads it.
 """
 
 import hashlib

@@ -35,7 +35,9 @@ def ratio_at_most(epsilon: float) -> Fraction:
 def log_rounded_up(ratio: Fraction) -> float:
     """Return the smallest convenient float that is at least ln(ratio), for ratio >= 1."""
     up = Context(prec=60, rounding=ROUND_CEILING)
-    exact = up.ln(up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))) * (1 + Decimal(10) ** -50)
+    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.
+    exact = up.multiply(up.ln(quotient), up.add(1, Decimal(10) ** -50))
     nearest = float(exact)
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
@@ -99,7 +101,7 @@ class Channel:
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one cell in nats, rounded up from the integer table; infinity if some report rules out an answer."""
+        """Privacy loss of one cell in nats, rounded up from the integers; infinity if some report rules out an answer."""
         return math.inf if self.ratio is None else log_rounded_up(self.ratio)
 
     @property
@@ -134,7 +136,8 @@ class Channel:
     def sample(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Draw one report per answer, independently: what a device does.
 
-        One 48-bit word per cell is compared with the whole cumulative row, whatever it is: no loop depends on the answer.
+        One 48-bit word per cell is compared with the whole cumulative row, whatever it is: no loop depends on the
+        answer.
 
         Args:
             answers: input codes, shape (cells,).
@@ -144,14 +147,17 @@ class Channel:
             Output codes, shape (cells,).
 
         Raises:
-            SettingsError: a code outside the inputs, a channel without finite epsilon, or one that is not in 48-bit form.
+            SettingsError: a code outside the inputs, a channel without finite epsilon, or one that is not in 48-bit
+                form.
         """
         codes = np.asarray(answers)
         if self.ratio is None:
             raise SettingsError("a channel is sampled only if its epsilon is finite", value=self.epsilon)
         if self.denominator != DENOMINATOR:
             raise SettingsError(
-                f"a channel is sampled with denominator 2**{WORD_BITS}", value=self.denominator, way_out="Use rounded()."
+                f"a channel is sampled with denominator 2**{WORD_BITS}",
+                value=self.denominator,
+                way_out="Use rounded().",
             )
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self.inputs)):
             raise SettingsError(f"answer codes must be in 0..{len(self.inputs) - 1}", value=(codes.min(), codes.max()))
@@ -198,9 +204,14 @@ class Channel:
     ) -> Self:
         """Round a real table [input, output] to integers without ever exceeding the claimed column ratio.
 
-        Rows are rounded to the denominator; while the integer table's worst ratio exceeds `claim`, all rows are blended a
-        little more with their average, which shrinks every ratio (the last resort, all rows equal, has ratio 1).
+        Rows are rounded to the denominator; while the integer table's worst ratio exceeds `claim`, all rows are blended
+        a little more with their average, which shrinks every ratio (the last resort, all rows equal, has ratio 1).
+
+        Raises:
+            SettingsError: the claim is below 1, which no table can keep.
         """
+        if claim is not None and claim < 1:
+            raise SettingsError("a claimed column ratio must be at least 1", value=claim)
         average = probabilities.mean(axis=0)
         share = 0.0
         while True:
@@ -213,7 +224,7 @@ class Channel:
 
     @classmethod
     def identity(cls, alphabet: Alphabet, participation: Participation) -> Self:
-        """Return the channel that changes nothing (epsilon infinite): a reference for likelihoods; it cannot be sampled."""
+        """Return the channel that changes nothing (epsilon infinite): for likelihoods only, it cannot be sampled."""
         outputs = alphabet.names + ((NULL,) if participation == "protected" else ())
         rows = tuple(tuple(DENOMINATOR if i == j else 0 for j in range(len(outputs))) for i in range(len(outputs)))
         return cls(alphabet, participation, outputs, rows, "identity")
@@ -245,23 +256,26 @@ class Channel:
         """Rebuild a channel from a certificate's JSON text, checking everything it says.
 
         Raises:
-            CertificateError: with the `defect` that was found: oversize, not json, format, hash, shape, duplicate symbols,
-                non-integer, negative entry, zero entry, row sum, denominator, ratio.
+            CertificateError: with the `defect` that was found: oversize, not json, format, hash, alphabet, shape,
+                duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum, denominator, ratio.
         """
         data = read_certificate(text)
         try:
             alphabet = alphabet_from_json(data["alphabet"])
         except SettingsError as error:
-            raise CertificateError("duplicate symbols" if "distinct" in error.rule else "alphabet", str(error)) from error
+            defect = "duplicate symbols" if "distinct" in error.rule else "alphabet"
+            raise CertificateError(defect, str(error)) from error
         rows = tuple(tuple(row) for row in data["rows"])
         channel = cls(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
-        if channel.denominator != DENOMINATOR or data["denominator"] != DENOMINATOR:
-            raise CertificateError("row sum", f"rows must sum to 2**{WORD_BITS}, the first sums to {channel.denominator}.")
+        if data["denominator"] != DENOMINATOR:
+            raise CertificateError("denominator", f"must be 2**{WORD_BITS}, is said to be {data['denominator']}.")
+        if channel.denominator != DENOMINATOR:
+            raise CertificateError("row sum", f"rows must sum to 2**{WORD_BITS}, not to {channel.denominator}.")
         if channel.ratio is None:
             raise CertificateError("zero entry", "an entry of 0 lets a report rule out an answer.")
         numerator, denominator = data["ratio"]
         if channel.ratio.numerator * denominator > numerator * channel.ratio.denominator:
-            raise CertificateError("ratio", f"the table's worst ratio {channel.ratio} exceeds the claimed {data['ratio']}.")
+            raise CertificateError("ratio", f"the table's worst ratio {channel.ratio} exceeds {data['ratio']}.")
         return channel
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism promises: a frozen (epsilon, delta) with its unit, whether participation is protected, and composition.
+"""What a mechanism promises: a frozen (epsilon, delta) with its unit, its word on participation, and composition.
 
 `epsilon` is always the exact (or soundly bounded) figure. Where a paper claims another one, `claimed` holds it and
 `reason` says why they differ; infinity promises nothing.
@@ -26,7 +26,8 @@ class Guarantee:
         delta: additive slack: P(report | a) <= exp(epsilon) P(report | b) + delta.
         unit: "cell": a, b differ in one worker's answer to one task; "worker": in any of one worker's answers.
         participation: "protected": the neighbours include answer and NULL; "public": who answered what is visible.
-        claimed: the epsilon the source claims, where it differs or was not derived by us; None if there is no such claim.
+        claimed: the epsilon the source claims, where it differs or was not derived by us; None if there is no such
+            claim.
         reason: why `claimed` and `epsilon` differ; empty if they agree.
     """
 

@@ -14,6 +14,8 @@ from crowdveil.errors import SettingsError
 
 NULL = "NULL"
 MAX_LABELS = 1024
+_WHOLE = 1 << 53
+"""Integers up to here are exact as floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,12 @@ class Scale:
     def names(self) -> tuple[str, ...]:
         """The grid points as text, shortest decimal form."""
         exact = (_exact(self.low) + k * _exact(self.step) for k in range(self.size))
-        return tuple(format(float(x), "g") if x.denominator != 1 else str(int(x)) for x in exact)
+        return tuple(repr(float(x)) if x.denominator != 1 else str(int(x)) for x in exact)
 
     @property
     def values(self) -> NDArray[np.float64]:
         """The grid points as numbers, ascending; shape (size,)."""
-        return self.low + self.step * np.arange(self.size)
+        return np.add(self.low, self.step * np.arange(self.size), dtype=np.float64)
 
     @property
     def range(self) -> float:
@@ -109,10 +111,20 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+def _plain(number: float) -> float:
+    """Whole numbers as integers, spelled alike by every JSON writer (0, never 0.0): a certificate's hash needs that."""
+    return int(number) if float(number).is_integer() and abs(number) <= _WHOLE else float(number)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) <= _WHOLE)
+
+
 def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:
     """Describe an alphabet by JSON values; `alphabet_from_json` is its inverse."""
     if isinstance(alphabet, Scale):
-        return {"kind": "scale", "low": alphabet.low, "high": alphabet.high, "step": alphabet.step}
+        low, high, step = map(_plain, (alphabet.low, alphabet.high, alphabet.step))
+        return {"kind": "scale", "low": low, "high": high, "step": step}
     return {"kind": "categories", "names": list(alphabet.names), "ordered": alphabet.ordered}
 
 
@@ -123,7 +135,7 @@ def alphabet_from_json(data: object) -> Alphabet:
         SettingsError: the description is malformed.
     """
     match data:
-        case {"kind": "scale", "low": int() | float() as low, "high": int() | float() as high, "step": int() | float() as step}:
+        case {"kind": "scale", "low": low, "high": high, "step": step} if all(map(_is_number, (low, high, step))):
             return Scale(float(low), float(high), float(step))
         case {"kind": "categories", "names": list(names), "ordered": bool(ordered)} if all(
             isinstance(name, str) for name in names

@@ -1,0 +1,144 @@
+"""Matrix factorization as published (Sun et al. 2018, section V, Algorithm 2): a reproduction, NOT private.
+
+The minimiser of the perturbed loss shows which tasks a worker answered, so Theorem 4 is false as stated; see
+docs/mechanisms/matrix-factorization-published.md. It refuses secure randomness, so that no device can use it by
+accident.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import NoMinimiserError, SettingsError
+from crowdveil.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.labels import Scale
+from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
+from crowdveil.mechanisms.mechanism import Mechanism
+from crowdveil.randomness import WORD_BITS, Source, seeded
+
+Profiles = Literal["gaussian", "uniform"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixFactorizationPublished(Mechanism):
+    """Send u V, where u minimises sum_j (a_j - u v_j)^2 + 2 u eta over answered j, eta_k ~ Laplace(|Gamma| / epsilon).
+
+    The published loop descends "until the gradient is zero"; here the zero is solved for: (A + ridge I) u = b - eta
+    with A = sum v_j v_j^T and b = sum a_j v_j over the answered tasks.
+
+    Attributes:
+        alphabet: the grid of answers; |Gamma| is its number of points, as in the paper, not its range.
+        epsilon: what the paper claims.
+        tasks, dimensions: the shape n, d of the public profiles V, indexed [dimension, task].
+        profiles: how V is drawn before its columns are scaled to L1 norm 1; the paper says only "randomly".
+        profile_seed: public.
+        ridge: adds ridge |u|^2 to the loss, which the paper does not have; without it there is often no minimiser.
+        participation: "protected", as claimed; `guarantee` says what is true.
+    """
+
+    name: ClassVar[str] = "matrix-factorization-published"
+    alphabet: Scale
+    epsilon: float
+    tasks: int
+    dimensions: int
+    profiles: Profiles = "gaussian"
+    profile_seed: int = 0
+    ridge: float = 0.0
+    participation: Participation = "protected"
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        require_numeric_and_protected(self.name, self.alphabet, self.participation)
+        if not (self.tasks >= 1 and self.dimensions >= 1):
+            raise SettingsError("tasks and dimensions must be at least 1", value=(self.tasks, self.dimensions))
+        if self.profiles not in ("gaussian", "uniform"):
+            raise SettingsError("profiles must be 'gaussian' or 'uniform'", value=self.profiles)
+        if not 0 <= self.ridge < math.inf:
+            raise SettingsError("ridge must be finite and not negative", value=self.ridge)
+
+    @classmethod
+    def examples(cls) -> "tuple[MatrixFactorizationPublished, ...]":
+        """Return small instances for the contract tests; a ridge gives every worker a minimiser."""
+        return (
+            cls(alphabet=Scale(0, 9), epsilon=1.0, tasks=6, dimensions=2, ridge=0.1),
+            cls(alphabet=Scale(0, 4), epsilon=3.0, tasks=5, dimensions=3, profiles="uniform", ridge=1e-6),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Claimed epsilon; in truth none."""
+        return Guarantee(
+            epsilon=math.inf,
+            claimed=self.epsilon,
+            reason="the size of the minimiser shows which tasks were answered (participation attack); "
+            f"only values, for a known set of answered tasks, are protected, at {self.value_epsilon:.6g}",
+        )
+
+    @property
+    def value_epsilon(self) -> float:
+        """What holds of Theorem 4: value against value, the answered tasks being known; range / |Gamma| * epsilon."""
+        return self.alphabet.range / self.alphabet.size * self.epsilon
+
+    def channel(self) -> None:
+        """Return None: the report is about all cells at once."""
+        return None
+
+    @property
+    def profile_table(self) -> NDArray[np.float64]:
+        """The public V, indexed [dimension, task]; every column has L1 norm 1."""
+        return _profiles(self.tasks, self.dimensions, self.profiles, self.profile_seed)
+
+    def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
+        """Return u V, a made-up number for every task, shape (tasks,).
+
+        Raises:
+            SettingsError: the source is secure (this is no mechanism for a device), or the answers have the wrong form.
+            NoMinimiserError: without ridge, the answered profiles do not span all dimensions.
+        """
+        return self.worker_profile(answers, source) @ self.profile_table
+
+    def worker_profile(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
+        """Return the minimiser u, shape (dimensions,); raises as `perturb` does."""
+        codes = self._checked(answers)
+        if len(codes) != self.tasks:
+            raise SettingsError(f"answers must cover the {self.tasks} tasks", value=len(codes))
+        eta = self.noise(source)
+        answered = np.flatnonzero(codes < self.alphabet.size)
+        profiles = self.profile_table[:, answered]
+        rank = int(np.linalg.matrix_rank(profiles)) if answered.size else 0
+        if self.ridge == 0 and rank < self.dimensions:
+            raise NoMinimiserError(answers=rank, dimensions=self.dimensions)
+        matrix = profiles @ profiles.T + self.ridge * np.eye(self.dimensions)
+        wanted = profiles @ self.alphabet.values[codes[answered]] - eta
+        return np.asarray(np.linalg.solve(matrix, wanted), dtype=np.float64)
+
+    def noise(self, source: Source) -> NDArray[np.float64]:
+        """Return eta, shape (dimensions,): what `worker_profile` draws from the same source.
+
+        Raises:
+            SettingsError: the source is secure.
+        """
+        if not source.simulation:
+            raise SettingsError(
+                f"{self.name} is a reproduction for simulations, without privacy",
+                value="secure randomness",
+                way_out="Use matrix-factorization on a device.",
+            )
+        centred = (source.words(self.dimensions) + 0.5) / 2.0**WORD_BITS - 0.5
+        scale = self.alphabet.size / self.epsilon
+        return np.multiply(-scale * np.sign(centred), np.log1p(-2 * np.abs(centred)), dtype=np.float64)
+
+
+@lru_cache(maxsize=4)
+def _profiles(tasks: int, dimensions: int, kind: Profiles, seed: int) -> NDArray[np.float64]:
+    generator = seeded(seed).generator
+    shape = (dimensions, tasks)
+    drawn = generator.standard_normal(shape) if kind == "gaussian" else generator.random(shape)
+    table = drawn / np.abs(drawn).sum(axis=0)
+    table.flags.writeable = False
+    return table
