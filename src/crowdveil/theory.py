@@ -1,0 +1,376 @@
+"""The bounds of the papers as functions, and one verdict on every claim: which hold, which do not, by which figure.
+
+Sun: Sun, Dong, Wang, Yu, Qin, Big Data 2018. Li: Li et al., KDD 2018. Wang: Wang and Xu, private Dawid-Skene.
+Huai: Huai et al., IJCAI 2019. A function computes what is printed unless its first line says otherwise; the verdicts,
+`VERDICTS`, say what that is worth. The proofs and counterexamples are in `docs/verdicts.md`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms.one_layer import epsilon_of_flip
+from crowdveil.mechanisms.shared_flip import SharedFlip
+
+Holds = Literal["yes", "in part", "no", "not shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What re-deriving one claim gave.
+
+    Attributes:
+        claim: paper, number and what is claimed, in a few words.
+        holds: "yes"; "in part": under conditions that `why` names; "no": there is a counterexample; "not shown": the
+            printed proof does not establish it and no counterexample is known to us.
+        why: the reason, in one or two sentences.
+        figure: the number that shows it; a test computes it again.
+    """
+
+    claim: str
+    holds: Holds
+    why: str
+    figure: str
+
+    @property
+    def row(self) -> str:
+        """The verdict as a Markdown table row, as it stands in `docs/verdicts.md`."""
+        return f"| {self.claim} | {self.holds} | {self.why} | {self.figure} |"
+
+
+def laplace_exact_epsilon(claimed: float, *, value_range: float, domain_size: float) -> float:
+    """Exact epsilon of Laplace noise of scale |Gamma| / claimed, in nats per cell (Sun, equation 7 and Theorem 1).
+
+    A cell moves by at most `value_range` = max - min, so the loss is value_range / scale.
+    """
+    return claimed * value_range / domain_size
+
+
+def laplace_cell_error(
+    sigma: ArrayLike, participation: ArrayLike, deviation: ArrayLike, *, noise_scale: float
+) -> NDArray[np.float64]:
+    """The cell error e_ij of Sun, Theorem 2, for workers with fixed weights.
+
+    Args:
+        sigma: standard deviation of each worker's answers, shape (workers,).
+        participation: share of tasks each worker answers, shape (workers,).
+        deviation: |truth - expectation of what replaces NULL|, shape (tasks,).
+        noise_scale: |Gamma| / epsilon, the scale of the Laplace noise.
+
+    Returns:
+        Indexed [worker, task], in units of the answers.
+    """
+    share = np.atleast_1d(np.asarray(participation, dtype=float))[:, None]
+    spread = np.atleast_1d(np.asarray(sigma, dtype=float))[:, None] * math.sqrt(2 / math.pi)
+    off = np.atleast_1d(np.asarray(deviation, dtype=float))[None, :]
+    return (1 - share) * (off + noise_scale) + share * (spread + noise_scale)
+
+
+def randomized_response_cell_error(
+    truth: float, answer_probabilities: ArrayLike, *, values: ArrayLike, epsilon: float, participation: float
+) -> float:
+    """The cell error e_ij of Sun, Theorem 3: NULL reports count as the number 0 in it.
+
+    Args:
+        truth: the task's true number.
+        answer_probabilities: N(x; truth, sigma) for every x of `values`, normalised or not: the paper does not say.
+        values: the answers Gamma, shape (labels,).
+        epsilon: of equation 8, in nats.
+        participation: share of tasks the worker answers.
+    """
+    x, weights = np.asarray(values, dtype=float), np.asarray(answer_probabilities, dtype=float)
+    flip = 1 / (len(x) + math.exp(epsilon))
+    expected = flip * x.sum() + (math.exp(epsilon) - 1) * flip * x
+    null = abs(truth - flip * float(x.sum()))
+    return (1 - participation) * null + participation * float(weights @ np.abs(truth - expected))
+
+
+def randomized_response_mean_limit(
+    answer_probabilities: ArrayLike, *, values: ArrayLike, epsilon: float, participation: float
+) -> float:
+    """Where Sun's Algorithm 1 with equal weights really tends to: the mean of the non-NULL reports (derived here).
+
+    Arguments as in `randomized_response_cell_error`; `answer_probabilities` must sum to 1.
+    """
+    x, weights = np.asarray(values, dtype=float), np.asarray(answer_probabilities, dtype=float)
+    flip = 1 / (len(x) + math.exp(epsilon))
+    kept = (math.exp(epsilon) - 1) * flip
+    total = flip * float(x.sum()) + participation * kept * float(weights @ x)
+    return total / (flip * len(x) + participation * kept)
+
+
+def mean_error_bound(cell_errors: ArrayLike, quality: ArrayLike) -> float:
+    """Average cell errors [worker, task] over tasks, weighted by worker quality (Sun, Theorems 2 and 3)."""
+    weights = np.asarray(quality, dtype=float)
+    return float((weights / weights.sum()) @ np.asarray(cell_errors, dtype=float).mean(axis=1))
+
+
+def published_factorization_delta(epsilon: float) -> float:
+    """Smallest delta of the published factorization at its claimed epsilon, in a two-task example (derived here).
+
+    One dimension, both task profiles 1: a worker who answers only task 2 with 0 sends u = -noise; one who answers both
+    with 0 sends u = -noise / 2. The densities' ratio exp(|u| / B) / 2 is unbounded; the excess over exp(epsilon) is
+    exp(-epsilon) / 4. Refutes Sun, Theorem 4.
+    """
+    return math.exp(-epsilon) / 4
+
+
+def factorization_error_bound(
+    *, largest_quality: float, workers: int, dimensions: int, noise_scale: float, tasks: int
+) -> float:
+    """Mean absolute error that Sun, Theorem 5 claims for matrix factorization; `noise_scale` is |Gamma| / epsilon."""
+    return largest_quality * workers * (math.sqrt(2 / math.pi) + dimensions * noise_scale / tasks)
+
+
+def row_space_error_floor(profiles: NDArray[np.float64], truths: NDArray[np.float64]) -> float:
+    """Mean absolute error below which no estimate of the form u V can fall, whatever the noise (derived here).
+
+    Let r be the part of the truths orthogonal to the rows of V. For every u: <r, truths - u V> = |r|^2, hence
+    sum |truths - u V| >= |r|^2 / max |r|.
+
+    Args:
+        profiles: V, shape (dimensions, tasks).
+        truths: shape (tasks,).
+    """
+    basis, _ = np.linalg.qr(profiles.T)
+    rest = truths - basis @ (basis.T @ truths)
+    return float(rest @ rest / (np.abs(rest).max() * len(truths)))
+
+
+def one_layer_epsilon(flip_probability: float, *, labels: int) -> float:
+    """Epsilon of one answer that is replaced with `flip_probability` by another label, in nats (Li, Theorem 6.2).
+
+    The absolute value is ours: above (labels - 1) / labels the printed logarithm is negative.
+    """
+    if not 0 < flip_probability < 1:
+        raise SettingsError("flip_probability must be in (0, 1)", value=flip_probability)
+    return epsilon_of_flip(flip_probability, labels)
+
+
+def two_layer_claimed_epsilon(low: float, high: float, *, labels: int) -> float:
+    """Epsilon that Li, Theorem 6.3 gives two-layer with U(low, high); it is right for one answer per worker only."""
+    return one_layer_epsilon(equal_flip_probability(low, high), labels=labels)
+
+
+def two_layer_exact_epsilon(low: float, high: float, *, labels: int, answers: int) -> float:
+    """Exact epsilon per cell of two-layer when one flip probability serves `answers` answers (derived here)."""
+    return SharedFlip(low=low, high=high, symbols=labels, cells=answers).cell_loss()
+
+
+def equal_flip_probability(low: float, high: float) -> float:
+    """Flip probability of the one-layer mechanism that equals two-layer on ONE answer (Li, Theorem 6.4)."""
+    return (low + high) / 2
+
+
+def weighted_vote_error_printed(correct: ArrayLike) -> float:
+    """Bound on the error of log-odds weighted voting as printed (Li, equation 7); false, see the verdict.
+
+    Args:
+        correct: probability of a correct binary answer of each worker, shape (workers,), in (0, 1).
+    """
+    p = np.asarray(correct, dtype=float)
+    return float(np.prod((p / math.e + (1 - p) * math.e) ** np.log(p / (1 - p))))
+
+
+def weighted_vote_error_bound(correct: ArrayLike) -> float:
+    """Bound on the error of log-odds weighted voting that does hold (derived here): the product of 2 sqrt(p (1 - p)).
+
+    Chernoff with half the log-odds: E exp(-(t x) ln(p / (1 - p)) / 2) = 2 sqrt(p (1 - p)) for each worker.
+    """
+    p = np.asarray(correct, dtype=float)
+    return float(np.prod(2 * np.sqrt(p * (1 - p))))
+
+
+def private_effective_ability(abilities: ArrayLike, epsilon: float) -> NDArray[np.float64]:
+    """Effective ability after binary randomized response, shape (workers,) (Wang, equations 12 and 13)."""
+    ability = np.asarray(abilities, dtype=float)
+    return math.tanh(epsilon / 2) * np.maximum(ability, 1 - ability) + (1 - math.tanh(epsilon / 2)) / 2
+
+
+def private_wisdom(abilities: ArrayLike, epsilon: float) -> float:
+    """Collective private wisdom, in [0, 1] (Wang, equation 14)."""
+    return float(np.mean((2 * private_effective_ability(abilities, epsilon) - 1) ** 2))
+
+
+def projection_range(tasks: int, wisdom: float) -> tuple[float, float] | None:
+    """Interval of lambda that Wang, equation 16 asks for; None where it is empty."""
+    rate = math.sqrt(math.log(tasks) / tasks)
+    low, high = 16 / wisdom * rate, 1 / 8 - rate / 2
+    return (low, high) if low <= high else None
+
+
+def smallest_tasks(wisdom: float) -> int:
+    """Smallest number of tasks, at least 3, with a non-empty `projection_range`; larger ones have it too (derived)."""
+    low, high = 3, 4
+    while projection_range(high, wisdom) is None:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if projection_range(middle, wisdom) is None else (low, middle)
+    return low
+
+
+def smallest_workers(tasks: int, wisdom: float) -> int | None:
+    """Workers that the step from equation 30 to 31 of Wang, Theorem 2 needs and its statement omits (derived here).
+
+    4 ln(1 / lambda) sqrt(n ln m) <= n wisdom / 4 at the largest admissible lambda; None where no lambda is admissible.
+    """
+    admissible = projection_range(tasks, wisdom)
+    if admissible is None:
+        return None
+    return math.ceil(math.log(tasks) * (16 * math.log(1 / admissible[1]) / wisdom) ** 2)
+
+
+def truth_error_bound(workers: int, wisdom: float) -> float:
+    """Share of wrong truths that Wang, Theorem 2 allows private Dawid-Skene (equation 17)."""
+    return 2 * math.exp(-workers * wisdom / 2)
+
+
+def ability_error_bound(tasks: int, epsilon: float) -> float:
+    """Largest error of an ability after unbiasing, for epsilon in (0, 1] (Wang, Theorem 3, equation 32).
+
+    Raises:
+        SettingsError: epsilon outside (0, 1].
+    """
+    if not 0 < epsilon <= 1:
+        raise SettingsError("Theorem 3 speaks of epsilon in (0, 1]", value=epsilon)
+    return 6 * math.sqrt(math.log(tasks) / tasks) / epsilon
+
+
+VERDICTS: tuple[Verdict, ...] = (
+    Verdict(
+        "Sun Theorem 1: Laplace reports are epsilon-cell LDP",
+        "in part",
+        "The noise scale must be the range max - min over epsilon, and answers clipped first. |Gamma| / epsilon is "
+        "safe for the integers 0..9 and wrong as a rule: with Gamma = {0, 100} it gives 50 times the claim.",
+        "0.9 (0..9), 50 ({0, 100}) at claimed 1",
+    ),
+    Verdict(
+        "Sun Theorem 2: error of Laplace reports",
+        "in part",
+        "The example is right and loose (the mean tends to 4.09). It needs weights that do not depend on the "
+        "reports and a constant in place of NULL: one worker who answers nothing, NULL drawn uniformly from 0..9, "
+        "truth 4.5, epsilon 20 exceeds it.",
+        "14.1298; error 2.5425 > bound 0.5",
+    ),
+    Verdict(
+        "Sun slides: the same example with truth 1 gives 14.13",
+        "no",
+        "The slide changed the truth from 0 to 1 and kept the result; with truth 1 the formula gives less.",
+        "13.2298",
+    ),
+    Verdict(
+        "Sun equation 8: randomized response with NULL is epsilon-cell LDP",
+        "yes",
+        "Every column holds two values in ratio exp(epsilon), if the rule is read over Gamma and NULL together.",
+        "ratio 2.71828 at epsilon 1",
+    ),
+    Verdict(
+        "Sun Theorem 3: error of randomized response",
+        "no",
+        "None of the readings tried gives the printed 3.551, and Algorithm 1 averages non-NULL reports only, while "
+        "the formula counts NULL as 0: in its own example the mean tends to a larger error than the bound.",
+        "3.545; 4.433 > 3.551",
+    ),
+    Verdict(
+        "Sun Theorem 4: matrix factorization is epsilon-cell LDP",
+        "no",
+        "The proof drops u^T v of the one task that only one neighbour answers. It holds between two values with "
+        "the same answered, full-rank set of tasks; between NULL and a value the loss is unbounded.",
+        "delta 0.0920 at epsilon 1",
+    ),
+    Verdict(
+        "Sun Theorem 5: error of matrix factorization at most 1.80",
+        "no",
+        "The arithmetic is right, the bound is not: every estimate lies in the row space of V, drawn without "
+        "knowing the truths. With half the truths 0, half 9 and unit profiles no estimate at any epsilon has a "
+        "smaller error than the floor; with Gaussian V and uniform truths it is 2.20.",
+        "1.7979; floor 4.5",
+    ),
+    Verdict(
+        "Sun Table II: average sparsity 0.7059 (Web), 0.993666 (AdultContent)",
+        "no",
+        "The table's own numbers of workers, tasks and answers give other averages.",
+        "0.8721, 0.9901",
+    ),
+    Verdict(
+        "Li Theorem 6.2: epsilon of one-layer",
+        "yes",
+        "Per answer, with the absolute value of the logarithm where labels are flipped more often than not.",
+        "1.0000 at flip 0.2689, 2 labels",
+    ),
+    Verdict(
+        "Li Theorem 6.3: epsilon of two-layer",
+        "in part",
+        "True for one answer per worker. One flip probability serves all answers of a worker, so k answers reveal "
+        "it: with U(0, 1) and two labels the claim is 0 and the exact epsilon per cell is ln k.",
+        "4.605 at k = 100, claimed 0",
+    ),
+    Verdict(
+        "Li Theorem 6.4: two-layer is as private as one-layer at the mean flip probability",
+        "in part",
+        "For one answer only, as Theorem 6.3.",
+        "1.000 against 4.605 at k = 100",
+    ),
+    Verdict(
+        "Li section 6.3: two-layer is more useful at equal privacy",
+        "not shown",
+        "It compares claimed epsilons. If the smallest flip probability is at least that of one-layer, two-layer is"
+        " one-layer followed by more flipping, so no inference from it can do better.",
+        "flip 0.1, then flip 0.25 = flip 0.3",
+    ),
+    Verdict(
+        "Li equation 7: error bound of weighted voting",
+        "no",
+        "The expectation of a power was replaced by the power of the expectation. With weights ln(p / (1 - p)) a "
+        "sound bound is the product of 2 sqrt(p (1 - p)). The utility analysis of section 6.2 rests on equation 7.",
+        "bound 6.78e-06 < error 0.0735 (51 workers, p = 0.4)",
+    ),
+    Verdict(
+        "Wang Theorem 1: epsilon-LADP per answer",
+        "yes",
+        "Binary randomized response on every cell; m answers of one worker compose to m epsilon. Participation is "
+        "public in it.",
+        "ratio 2.71828 at epsilon 1",
+    ),
+    Verdict(
+        "Wang Theorem 2: error of private Dawid-Skene",
+        "not shown",
+        "From equation 30 to 31 the proof also needs 4 ln(1/lambda) sqrt(n ln m) <= n v / 4. Range (16) is empty "
+        "for every realistic crowd, and majority vote does not meet the start (15).",
+        "m >= 5.66e+06, n >= 3.80e+05 at epsilon 1, best case",
+    ),
+    Verdict(
+        "Wang Theorem 3: error of abilities",
+        "in part",
+        "The constant 6 / epsilon is sound for epsilon <= 1 (the proof has a sign slip), the theorem inherits the "
+        "conditions of Theorem 2.",
+        "4.328 <= 6 at epsilon 1",
+    ),
+    Verdict(
+        "Wang Theorem 4: better than majority vote",
+        "not shown",
+        "n^delta experts with delta < 1/2 have wisdom about n^(delta - 1), for which the condition missing in "
+        "Theorem 2 fails for all large n.",
+        "needs 1.6e+12 of 1e+06 workers (delta 0.4, epsilon 2)",
+    ),
+    Verdict(
+        "Huai Theorem 1: distance of synthetic and original density",
+        "not shown",
+        "Not examined: no room of crowdveil uses it yet.",
+        "none",
+    ),
+    Verdict(
+        "Huai Theorem 2: release after a privacy test is (epsilon, delta)-DP",
+        "in part",
+        "Provable for one released record with public or floored weights if failures stay unseen. Whoever sees "
+        "failures (or time, or attempts) learns of an outlier with delta about its weight; m records compose m "
+        "times.",
+        "delta 0.0330 (30 claims, k = 5, epsilon0 = 1)",
+    ),
+)
+"""One verdict per claim; `docs/verdicts.md` holds every row, and a test recomputes every figure."""

@@ -1,0 +1,336 @@
+"""The papers' worked examples, the counterexamples, and every figure of the verdicts, computed again."""
+
+import math
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from crowdveil.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.weighted_mean import WeightedMean
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.theory import (
+    VERDICTS,
+    Verdict,
+    ability_error_bound,
+    equal_flip_probability,
+    factorization_error_bound,
+    laplace_cell_error,
+    laplace_exact_epsilon,
+    mean_error_bound,
+    one_layer_epsilon,
+    private_effective_ability,
+    private_wisdom,
+    projection_range,
+    published_factorization_delta,
+    randomized_response_cell_error,
+    randomized_response_mean_limit,
+    row_space_error_floor,
+    smallest_tasks,
+    smallest_workers,
+    truth_error_bound,
+    two_layer_claimed_epsilon,
+    two_layer_exact_epsilon,
+    weighted_vote_error_bound,
+    weighted_vote_error_printed,
+)
+
+VALUES = np.arange(10.0)
+SPARSE_EXAMPLE = {"values": VALUES, "epsilon": 1.0, "participation": 0.1}
+
+
+def normal_below(x: float) -> float:
+    """Standard normal distribution function."""
+    return 0.5 * (1 + math.erf(x / math.sqrt(2)))
+
+
+def density(x: np.ndarray) -> np.ndarray:
+    """Standard normal density."""
+    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def readings() -> dict[str, np.ndarray]:
+    """What N(x; 0, 1) can mean for x in 0..9."""
+    rounded = np.array([normal_below(x + 0.5) - normal_below(x - 0.5) for x in VALUES])
+    return {
+        "density as printed": density(VALUES),
+        "density, normalised": density(VALUES) / density(VALUES).sum(),
+        "rounded and clipped": np.concatenate(([normal_below(0.5)], rounded[1:-1], [1 - normal_below(8.5)])),
+        "absolute value, rounded": np.concatenate(([rounded[0]], 2 * rounded[1:-1], [2 * (1 - normal_below(8.5))])),
+        "folded density, normalised": (folded := density(VALUES) * np.where(VALUES > 0, 2, 1)) / folded.sum(),
+    }
+
+
+NORMALISED = readings()["density, normalised"]
+
+
+def laplace_example(truth: float) -> float:
+    """Sun's example of Theorem 2 with the given truth for all tasks; NULL is drawn uniformly."""
+    return mean_error_bound(laplace_cell_error([1], [0.1], [abs(4.5 - truth)], noise_scale=10), [1])
+
+
+def lone_worker_laplace_error() -> float:
+    """Exact error of one worker who answers nothing: NULL uniform on 0..9, truth 4.5, noise of scale 10 / 20."""
+    scale, off = 10 / 20, np.abs(VALUES - 4.5)
+    return float(np.mean(off + scale * np.exp(-off / scale)))
+
+
+def majority_error(workers: int, correct: float) -> float:
+    """Exact error of log-odds voting, an odd number of workers all correct with `correct` < 1/2 (so inverted)."""
+    wrong = [math.comb(workers, k) * correct**k * (1 - correct) ** (workers - k) for k in range(workers + 1)]
+    return sum(wrong[k] for k in range(workers + 1) if 2 * k > workers)
+
+
+def half_zero_half_nine() -> tuple[np.ndarray, np.ndarray]:
+    """Unit task profiles in 100 dimensions for 1000 tasks, and truths 0 and 9 in equal parts under each profile."""
+    profiles = np.tile(np.eye(100), 10)
+    return profiles, np.repeat([0.0, 9.0], 500)
+
+
+def outlier_seen_by_failures(claims: int, threshold: int, epsilon0: float) -> float:
+    """P(test fails | one outlier) - P(test fails | none): one candidate, equal weights, a tight cluster."""
+    fails = [0.5 * math.exp(-epsilon0 * (count - threshold)) if count >= threshold else
+             1 - 0.5 * math.exp(-epsilon0 * (threshold - count)) for count in (1, claims - 1, claims)]  # fmt: skip
+    return (fails[0] + (claims - 1) * fails[1]) / claims - fails[2]
+
+
+def wang_theorem_4_workers(workers: int, delta: float, epsilon: float) -> float:
+    """Workers that the completed Theorem 2 needs in Theorem 4's instance of `workers` workers."""
+    experts = math.ceil(workers**delta)
+    wisdom = private_wisdom(np.repeat([1.0, 0.5], [experts, workers - experts]), epsilon)
+    needed = smallest_workers(max(workers, smallest_tasks(wisdom)), wisdom)
+    assert needed is not None
+    return needed
+
+
+def column_ratio(channel: Channel) -> float:
+    """Worst ratio of two entries in one column of the integer table."""
+    assert channel.ratio is not None
+    return float(channel.ratio)
+
+
+@cache
+def figures() -> dict[str, str]:
+    """Compute the figure of every verdict, by the beginning of its claim."""
+    wisdom = private_wisdom([1.0], 1.0)
+    nulls = RandomizedResponse(alphabet=Scale(0, 9), epsilon=1.0).channel()
+    binary = RandomizedResponse(alphabet=Categories(("0", "1")), epsilon=1.0, participation="public").channel()
+    ranges = [laplace_exact_epsilon(1, value_range=9, domain_size=10)]
+    ranges.append(laplace_exact_epsilon(1, value_range=100, domain_size=2))
+    rr = randomized_response_cell_error(0, NORMALISED, **SPARSE_EXAMPLE)
+    limit = randomized_response_mean_limit(NORMALISED, **SPARSE_EXAMPLE)
+    setting = {"largest_quality": 0.01, "workers": 100, "dimensions": 100, "noise_scale": 10, "tasks": 1000}
+    flip = 1 / (1 + math.e)
+    exact = two_layer_exact_epsilon(0, 1, labels=2, answers=100)
+    second = {b: two_layer_exact_epsilon(0, b, labels=2, answers=100) for b in (2 * flip,)}
+    printed, error = weighted_vote_error_printed(np.full(51, 0.4)), majority_error(51, 0.4)
+    tasks = smallest_tasks(wisdom)
+    return {
+        "Sun Theorem 1": f"{ranges[0]:.1f} (0..9), {ranges[1]:.0f} ({{0, 100}}) at claimed 1",
+        "Sun Theorem 2": f"{laplace_example(0):.4f}; error {lone_worker_laplace_error():.4f} > bound {10 / 20:g}",
+        "Sun slides": f"{laplace_example(1):.4f}",
+        "Sun equation 8": f"ratio {column_ratio(nulls):.5f} at epsilon 1",
+        "Sun Theorem 3": f"{rr:.3f}; {limit:.3f} > 3.551",
+        "Sun Theorem 4": f"delta {published_factorization_delta(1):.4f} at epsilon 1",
+        "Sun Theorem 5": f"{factorization_error_bound(**setting):.4f}; floor "
+        f"{row_space_error_floor(*half_zero_half_nine()):.1f}",
+        "Sun Table II": f"{1 - 770 / (34 * 177):.4f}, {1 - 89_796 / (825 * 11_040):.4f}",
+        "Li Theorem 6.2": f"{one_layer_epsilon(flip, labels=2):.4f} at flip {flip:.4f}, 2 labels",
+        "Li Theorem 6.3": f"{exact:.3f} at k = 100, claimed {two_layer_claimed_epsilon(0, 1, labels=2):.0f}",
+        "Li Theorem 6.4": f"{one_layer_epsilon(equal_flip_probability(0, 2 * flip), labels=2):.3f} against "
+        f"{second[2 * flip]:.3f} at k = 100",
+        "Li section 6.3": f"flip 0.1, then flip 0.25 = flip {0.1 * 0.75 + 0.9 * 0.25:.1g}",
+        "Li equation 7": f"bound {printed:.2e} < error {error:.4f} (51 workers, p = 0.4)",
+        "Wang Theorem 1": f"ratio {column_ratio(binary):.5f} at epsilon 1",
+        "Wang Theorem 2": f"m >= {tasks:.2e}, n >= {smallest_workers(tasks, wisdom):.2e} at epsilon 1, best case",
+        "Wang Theorem 3": f"{2 / math.tanh(0.5):.3f} <= 6 at epsilon 1",
+        "Wang Theorem 4": f"needs {wang_theorem_4_workers(10**6, 0.4, 2.0):.1e} of {10**6:.0e} workers "
+        "(delta 0.4, epsilon 2)",
+        "Huai Theorem 1": "none",
+        "Huai Theorem 2": f"delta {outlier_seen_by_failures(30, 5, 1.0):.4f} (30 claims, k = 5, epsilon0 = 1)",
+    }
+
+
+@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda verdict: verdict.claim.split(":")[0])
+def test_every_verdict_states_the_figure_that_its_formula_gives(verdict: Verdict) -> None:
+    """The figure printed in a verdict is the figure computed from the formula."""
+    assert figures()[verdict.claim.split(":")[0]] == verdict.figure
+
+
+def test_every_figure_belongs_to_a_verdict() -> None:
+    """No figure is computed for a verdict that is no longer there."""
+    assert sorted(figures()) == sorted(verdict.claim.split(":")[0] for verdict in VERDICTS)
+
+
+def test_laplace_example_is_reproduced() -> None:
+    """Theorem 2 of Sun et al. gives 14.13 in the paper's example."""
+    assert laplace_example(0) == pytest.approx(14.13, abs=5e-4)
+
+
+def test_laplace_bound_equals_the_equation_written_as_loops() -> None:
+    """The vectorised bound is Theorem 2's double sum."""
+    quality, sigma, share, off, scale = [0.2, 0.5, 0.3], [1.0, 2.0, 5.0], [0.1, 0.6, 1.0], [4.5, 0.5], 3.0
+    expected = 0.0
+    for deviation in off:
+        for q, s, p in zip(quality, sigma, share, strict=True):
+            expected += q * ((1 - p) * (deviation + scale) + p * (s * math.sqrt(2 / math.pi) + scale)) / len(off)
+
+    assert mean_error_bound(laplace_cell_error(sigma, share, off, noise_scale=scale), quality) == pytest.approx(
+        expected
+    )
+
+
+def test_laplace_bound_fails_for_one_worker_with_random_null() -> None:
+    """A worker who answers nothing and draws NULL at random has a larger error than Theorem 2 allows."""
+    bound = mean_error_bound(laplace_cell_error([1], [0], [0], noise_scale=0.5), [1])
+
+    assert lone_worker_laplace_error() > 5 * bound
+
+
+def test_randomized_response_error_equals_the_equation_written_as_loops() -> None:
+    """The vectorised cell error is Theorem 3's double sum over answers and reports."""
+    keep, flip = math.e / (10 + math.e), 1 / (10 + math.e)
+    inner = [abs(0 - sum(y * (keep if x == y else flip) for y in VALUES)) for x in VALUES]
+    null = abs(0 - sum(y * flip for y in VALUES))
+    expected = 0.9 * null + 0.1 * sum(w * e for w, e in zip(NORMALISED, inner, strict=True))
+
+    assert randomized_response_cell_error(0, NORMALISED, **SPARSE_EXAMPLE) == pytest.approx(expected, rel=1e-12)
+
+
+def test_no_reading_of_theorem_3_gives_the_printed_figure() -> None:
+    """The readings of N(x; 0, 1) give 3.437 to 3.549, never 3.551 to the printed digits."""
+    found = {name: randomized_response_cell_error(0, w, **SPARSE_EXAMPLE) for name, w in readings().items()}
+    expected = {
+        "density as printed": 3.4368,
+        "density, normalised": 3.5452,
+        "rounded and clipped": 3.5434,
+        "absolute value, rounded": 3.5485,
+        "folded density, normalised": 3.5480,
+    }
+
+    assert expected == {name: round(value, 4) for name, value in found.items()}
+    assert min(abs(value - 3.551) for value in found.values()) > 2e-3
+
+
+def test_algorithm_1_exceeds_the_bound_of_theorem_3_in_its_own_example() -> None:
+    """Simulated reports average to the limit 4.433, which is above the claimed bound 3.551.
+
+    Sample: 1,000 workers x 400 tasks, seed fixed; about 320,000 non-NULL reports of standard deviation 2.9, so a
+    standard error of 0.0051. Tolerance 0.02, 3.9 standard errors: false-alarm rate 1e-4 for another seed.
+    """
+    random = np.random.Generator(np.random.PCG64(20181210))
+    cells = (1000, 400)
+    answer = random.choice(10, size=cells, p=NORMALISED)
+    answer[random.random(cells) >= 0.1] = 10
+    channel = RandomizedResponse(alphabet=Scale(0, 9), epsilon=1.0).channel()
+    report = channel.sample(answer.ravel(), seeded(20181210)).reshape(cells)
+    worker, task = np.nonzero(report < 10)
+    reports = Reports.from_arrays(task, worker, report[worker, task], alphabet=Scale(0, 9))
+    plain = reports.numbers.mean()
+    weighted = np.abs(WeightedMean().fit(reports).posterior).mean()
+    limit = randomized_response_mean_limit(NORMALISED, **SPARSE_EXAMPLE)
+
+    assert limit == pytest.approx(4.433, abs=5e-4)
+    assert plain == pytest.approx(limit, abs=0.02)
+    assert weighted == pytest.approx(limit, abs=0.04)
+    assert min(plain, weighted) > 3.551 + 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_published_factorization_leaks_the_stated_delta(epsilon: float) -> None:
+    """Quadrature of the two densities' excess over exp(epsilon) gives exp(-epsilon) / 4."""
+    u = np.linspace(0, 60, 600_001)
+    one, both = np.exp(-u) / 2, np.exp(-2 * u)
+    delta = 2 * np.trapezoid(np.maximum(one - math.exp(epsilon) * both, 0), u)
+
+    assert published_factorization_delta(epsilon) == pytest.approx(delta, abs=1e-7)
+
+
+def test_factorization_example_is_reproduced_and_refuted() -> None:
+    """Theorem 5 gives 1.798 in the paper's example, where no estimate at any epsilon comes below 4.5 (or 2.2)."""
+    setting = {"largest_quality": 0.1, "workers": 10, "dimensions": 100, "noise_scale": 10, "tasks": 1000}
+    random = np.random.Generator(np.random.PCG64(0))
+    truths, gaussian = random.uniform(0, 9, 1000), random.normal(size=(100, 1000))
+
+    assert factorization_error_bound(**setting) == pytest.approx(1.798, abs=5e-4)
+    assert row_space_error_floor(*half_zero_half_nine()) == pytest.approx(4.5)
+    assert row_space_error_floor(gaussian, truths) == pytest.approx(2.20, abs=5e-3)
+
+
+def test_row_space_floor_is_below_every_estimate_in_the_row_space() -> None:
+    """No u V comes closer to the truths than the floor; the least-squares one is tried, and random ones."""
+    random = np.random.Generator(np.random.PCG64(3))
+    profiles, truths = random.normal(size=(3, 40)), random.uniform(0, 9, 40)
+    best = np.linalg.lstsq(profiles.T, truths, rcond=None)[0]
+    errors = [np.abs(truths - (best + move) @ profiles).mean() for move in random.normal(0, 0.3, size=(200, 3))]
+
+    assert 0.5 < row_space_error_floor(profiles, truths) <= min(errors)
+
+
+def test_two_layer_claim_is_right_for_one_answer() -> None:
+    """Theorem 6.3 and the exact accountant agree when a worker gives a single answer."""
+    for (low, high), labels in product(((0.0, 0.5), (0.1, 0.7)), (2, 5)):
+        claimed = two_layer_claimed_epsilon(low, high, labels=labels)
+
+        assert two_layer_exact_epsilon(low, high, labels=labels, answers=1) == pytest.approx(claimed, rel=1e-9)
+
+
+def test_one_layer_refuses_a_flip_probability_that_is_none() -> None:
+    """Flip probabilities 0 and 1 have no finite epsilon and are refused."""
+    with pytest.raises(SettingsError, match="flip_probability must be in"):
+        one_layer_epsilon(1.0, labels=2)
+
+
+def test_printed_voting_bound_is_below_the_true_error() -> None:
+    """Equation 7 of Li et al. is smaller than the exact error from 5 workers on; the sound bound never is."""
+    for workers in (5, 11, 51):
+        abilities = np.full(workers, 0.4)
+
+        assert weighted_vote_error_printed(abilities) < majority_error(workers, 0.4)
+        assert weighted_vote_error_bound(abilities) > majority_error(workers, 0.4)
+
+
+def test_effective_ability_follows_from_flipping_every_answer() -> None:
+    """Equation 12 is the probability of a correct report, of the worker or of his inverse."""
+    keep = math.e / (math.e + 1)
+    expected = [keep * max(p, 1 - p) + (1 - keep) * (1 - max(p, 1 - p)) for p in (0.1, 0.5, 0.8)]
+
+    np.testing.assert_allclose(private_effective_ability([0.1, 0.5, 0.8], 1.0), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "best", "usual"),
+    [(0.5, 8.34e7, 1.05e9), (1, 5.66e6, 7.25e7), (2, 6.78e5, 8.74e6), (3, 3.26e5, 4.20e6), (5, 2.26e5, 2.91e6)],
+)
+def test_projection_range_is_empty_below_hundreds_of_thousands_of_tasks(
+    epsilon: float, best: float, usual: float
+) -> None:
+    """The smallest task counts for which range (16) holds a number, at wisdom 1 and 0.3 before privacy."""
+    wisdom = private_wisdom([1.0], epsilon)
+    found = [smallest_tasks(wisdom), smallest_tasks(0.3 * wisdom)]
+
+    assert [f"{number:.2e}" for number in (best, usual)] == [f"{number:.2e}" for number in found]
+    assert projection_range(found[0] - 1, wisdom) is None
+    assert projection_range(found[0], wisdom) is not None
+    assert smallest_workers(11_040, wisdom) is None
+
+
+def test_truth_error_bound_is_trivial_for_the_crowds_of_the_papers() -> None:
+    """Equation 17 allows more than every truth to be wrong for 34 workers at epsilon 0.5, best case."""
+    assert truth_error_bound(34, private_wisdom([1.0], 0.5)) == pytest.approx(2 * math.exp(-17 * math.tanh(0.25) ** 2))
+    assert truth_error_bound(11, private_wisdom([1.0], 0.5)) > 1
+
+
+def test_ability_error_bound_covers_the_constant_of_its_proof() -> None:
+    """The 6 / epsilon of equation 32 is at least 2 coth(epsilon / 2), which the proof needs, for epsilon up to 1."""
+    for epsilon in np.linspace(0.01, 1, 100):
+        needed = 2 / math.tanh(epsilon / 2) * math.sqrt(math.log(1000) / 1000)
+
+        assert ability_error_bound(1000, float(epsilon)) >= needed
+    with pytest.raises(SettingsError, match="Theorem 3 speaks of"):
+        ability_error_bound(1000, 2.0)
