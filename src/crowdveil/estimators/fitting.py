@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.kernels import incidence
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
@@ -112,7 +113,11 @@ class Estimator(ABC, Generic[P, S]):
 
     @abstractmethod
     def log_likelihood(self, statistics: S) -> float | None:
-        """Return the marginal log-likelihood (plus log-prior terms that `maximize` uses), None where there is none."""
+        """Return the marginal log-likelihood of the reports, None where there is none."""
+
+    def log_prior(self, parameters: P) -> float:
+        """Return the log-density of whatever priors `maximize` uses; with it, the traced objective never falls."""
+        return 0.0
 
     def fit(
         self,
@@ -234,7 +239,7 @@ def run(
         moved = np.inf if posterior is None else float(np.nan_to_num(np.abs(new - posterior)).max(initial=0.0))
         posterior = new
         likelihood = estimator.log_likelihood(statistics)
-        trace += [] if likelihood is None else [likelihood]
+        trace += [] if likelihood is None else [likelihood + estimator.log_prior(parameters)]
         if progress is not None:
             progress(step, moved)
         converged = moved <= estimator.tolerance
@@ -265,8 +270,15 @@ def merge(a: S, b: S) -> S:
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))  # type: ignore[return-value]
 
 
-def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:
-    from crowdveil.estimators.kernels import incidence
+def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Replace the posterior of each task whose truth is known by certainty; arrays indexed [task, label] and [task]."""
+    known = np.flatnonzero(gold >= 0)
+    fixed = posterior.copy() if known.size else posterior
+    fixed[known] = 0.0
+    fixed[known, gold[known]] = 1.0
+    return fixed
 
+
+def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:
     matrix = incidence(block, summary.workers, summary.labels) if summary.alphabet is not None else None
     return GoldBlock(block, gold[block.first : block.stop], matrix)

@@ -32,7 +32,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     """Elect the label with the largest sum of weights; weigh workers by how often they agree with the elected.
 
     The weight is w = log((K - 1) p / (1 - p)) for K labels and a share p of agreeing reports: for two labels the
-    paper's log(p / (1 - p)). Negative weights (below chance) are kept: such a worker's vote speaks for the other labels,
+    paper's log(p / (1 - p)). Negative weights (below chance) are kept: such a worker's vote speaks for other labels,
     as the paper's section 6.2.2 argues. Tied labels share a task. The first step, all weights equal, is the majority
     vote.
 

@@ -1,0 +1,15 @@
+"""The curator's side: one file per estimator, one loop in `fitting`, the heavy sums in `kernels`.
+
+A new estimator is one file and one entry of the tuple below.
+"""
+
+from typing import Any
+
+from crowdveil.estimators.dawid_skene import DawidSkene
+from crowdveil.estimators.fitting import Estimator
+from crowdveil.estimators.majority_vote import MajorityVote
+from crowdveil.estimators.one_coin import OneCoin
+
+ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {e.name: e for e in (MajorityVote, DawidSkene, OneCoin)}
+
+__all__ = ["ESTIMATORS", "DawidSkene", "Estimator", "MajorityVote", "OneCoin"]

@@ -1,0 +1,176 @@
+"""Workers with confusion tables behind a channel: the model that Dawid-Skene and one-coin share.
+
+A worker with participation s and confusion C reports y on a task of truth z with probability
+R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the channel. NULL reports enter by their counts:
+every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step splits every
+report between the answers it may stand for, so only the sums M[worker, truth, report] are collected over tasks.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.kernels import softmax, task_scores, worker_sums
+from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
+
+TINY = 1e-300
+M_STEPS = 5
+"""Inner steps of the M-step: reports are split between answers again and again at unchanged posteriors, which is cheap."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdParameters:
+    """The crowd as far as it is known.
+
+    Attributes:
+        summary, pool: counts of the reports, and what they alone say.
+        anchor: Dirichlet pseudo-answers of each worker's confusion, indexed [truth, label].
+        confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
+        participation: P(answered), shape (workers,); all 1 where participation is public.
+        class_prior: P(truth), shape (labels,).
+        at_start: True before the first M-step: the posterior is then the share of votes.
+    """
+
+    summary: Summary
+    pool: Pool
+    anchor: NDArray[np.float64]
+    confusion: NDArray[np.float64]
+    participation: NDArray[np.float64]
+    class_prior: NDArray[np.float64]
+    at_start: bool
+
+    def inputs(self) -> NDArray[np.float64]:
+        """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
+        answered = self.participation[:, None, None] * self.confusion
+        if not self.pool.protected:
+            return answered
+        null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
+        return np.concatenate([answered, null], axis=2)
+
+    def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what a report adds to a task's score, indexed [worker * labels + label, truth], and the all-NULL score."""
+        workers, labels = self.confusion.shape[:2]
+        logs = np.log(np.maximum(self.inputs() @ self.pool.channel.probabilities, TINY))
+        null = self.pool.channel.null_output
+        base = np.zeros(labels)
+        if null is not None:
+            base = logs[:, :, null].sum(axis=0)
+            logs = np.delete(logs, null, axis=2) - logs[:, :, null, None]
+        return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(workers * labels, labels), base
+
+
+class CrowdStatistics(NamedTuple):
+    """Sums over tasks: posteriors by reported label, indexed [worker, truth, label], and in all, shape (labels,)."""
+
+    by_report: NDArray[np.float64]
+    by_truth: NDArray[np.float64]
+    log_likelihood: float
+
+
+class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+    """The loop body shared by estimators whose workers have confusion tables; subclasses say how tables are tied.
+
+    Attributes:
+        smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
+        shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors follow
+            the crowd's base rate), in proportion to the pool's noise: none without a channel.
+        anchor_ability: the anchor's probability of a correct answer before guessing.
+        damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
+    """
+
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    reads_channel: ClassVar[bool] = True
+    smoothing: float
+    shrinkage: float
+    anchor_ability: float
+    damping: float
+
+    @abstractmethod
+    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
+
+    @abstractmethod
+    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return P(truth) from the posterior totals; not asked where a public prior is given."""
+
+    @abstractmethod
+    def log_prior(self, parameters: CrowdParameters) -> float:
+        """Return the log-density, up to a constant, of the priors that `tie` and `class_prior` use."""
+
+    def start(self, summary: Summary) -> CrowdParameters:
+        """Return the anchor for every worker; the first posterior is the share of votes."""
+        pool = pool_reports(summary)
+        guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
+        return CrowdParameters(
+            summary=summary,
+            pool=pool,
+            anchor=self.smoothing + self.shrinkage * pool.noise * guess,
+            confusion=np.repeat(guess[None], summary.workers, axis=0),
+            participation=np.full(summary.workers, pool.participation),
+            class_prior=pool.label_shares if summary.prior is None else summary.prior,
+            at_start=True,
+        )
+
+    def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
+        """Return posteriors of the block's tasks and their sums by worker and report."""
+        labels = parameters.pool.labels
+        if parameters.at_start:
+            posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
+        else:
+            table, base = parameters.score_tables()
+            scores = task_scores(block.matrix, table) + base + np.log(parameters.class_prior)
+            posterior, total = softmax(scores)
+            known = np.flatnonzero(block.gold >= 0)
+            total[known] = scores[known, block.gold[known]]
+            likelihood = float(total.sum())
+        posterior = one_hot_gold(posterior, block.gold)
+        sums = worker_sums(block.matrix, posterior).reshape(-1, labels, labels).transpose(0, 2, 1)
+        return Expected(CrowdStatistics(sums, posterior.sum(axis=0), likelihood), posterior)
+
+    def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
+        """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
+        for _ in range(M_STEPS if parameters.pool.noise else 1):
+            answers, participation = split_reports(statistics, parameters)
+            parameters = replace(
+                parameters, confusion=self.tie(answers, parameters.anchor), participation=participation, at_start=False
+            )
+        if parameters.summary.prior is None:
+            parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth, parameters))
+        return parameters
+
+    def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+        """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
+        correct = np.einsum("wzz->wz", parameters.confusion)
+        return WorkerTable(
+            quality=correct @ parameters.class_prior,
+            quality_name="ability",
+            confusion=parameters.confusion,
+            participation=parameters.participation if parameters.pool.protected else None,
+        )
+
+    def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
+        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
+        return None if np.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+
+def split_reports(
+    statistics: CrowdStatistics, parameters: CrowdParameters
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
+    pool, summary = parameters.pool, parameters.summary
+    reports = statistics.by_report
+    if pool.channel.null_output is not None:
+        nulls = np.maximum(statistics.by_truth - reports.sum(axis=2), 0.0)
+        reports = np.insert(reports, pool.channel.null_output, nulls, axis=2)
+    inputs, table = parameters.inputs(), pool.channel.probabilities
+    expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
+    answers = expected[:, :, : pool.labels]
+    participation = parameters.participation
+    if pool.protected:
+        participation = np.clip(answers.sum(axis=(1, 2)) / max(summary.tasks, 1), 0.0, 1.0)
+    return answers, participation

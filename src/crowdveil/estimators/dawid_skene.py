@@ -1,0 +1,46 @@
+"""Dawid-Skene: every worker has a full confusion table (Dawid and Skene 1979), behind a channel where there is one."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DawidSkene(ConfusionEstimator):
+    """Expectation-maximization from the (deconvolved) majority vote, with a learned class prior or a public one.
+
+    Without a channel: confusion = (sums + smoothing) / row total, class prior = mean posterior, stop when no posterior
+    moves by more than `tolerance`. With a channel the same steps run on the answers that reports may stand for, shrunk
+    towards the anchor and the crowd's base rate as far as reports are noise.
+    """
+
+    name: ClassVar[str] = "dawid-skene"
+    max_steps: int = 1000
+    tolerance: float = 1e-6
+    smoothing: float = 0.01
+    shrinkage: float = 5.0
+    anchor_ability: float = 0.7
+    damping: float = 1.0
+
+    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each row's shares of answers, pseudo-answers added."""
+        counts = answers + anchor
+        return counts / counts.sum(axis=2, keepdims=True)
+
+    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""
+        weight = self.damping * parameters.pool.noise * parameters.summary.tasks
+        damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
+        return damped / damped.sum()
+
+    def log_prior(self, parameters: CrowdParameters) -> float:
+        """Return the Dirichlet log-densities of confusions and class prior."""
+        weight = self.damping * parameters.pool.noise * parameters.summary.tasks
+        learned = weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))
+        tables = float((parameters.anchor * np.log(parameters.confusion)).sum())
+        return tables + (learned if parameters.summary.prior is None else 0.0)

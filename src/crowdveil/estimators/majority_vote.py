@@ -1,0 +1,67 @@
+"""Majority vote: every worker counts alike (Li et al. 2018, equation 1); through a channel, the votes are deconvolved."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.kernels import worker_sums
+from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
+
+
+class Parameters(NamedTuple):
+    """What the vote needs beside the block: counts of the crowd."""
+
+    summary: Summary
+    pool: Pool
+
+
+class Statistics(NamedTuple):
+    """Sums over tasks: `agreement` is the posterior of each worker's reported labels, shape (workers,)."""
+
+    agreement: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MajorityVote(Estimator[Parameters, Statistics]):
+    """Posterior = estimated share of votes of each label; a worker's ability = mean posterior of his reported labels.
+
+    Tied labels share the top; a task without votes gets the public prior, or all labels alike. One step, no settings.
+    Through a channel, shares are estimated by deconvolution (`votes.py`), shrunk towards the crowd's base rate as far as
+    reports are noise.
+    """
+
+    name: ClassVar[str] = "majority-vote"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    reads_channel: ClassVar[bool] = True
+    max_steps: int = 1
+    tolerance: float = 0.0
+
+    def start(self, summary: Summary) -> Parameters:
+        """Pool the counts of the whole crowd."""
+        return Parameters(summary, pool_reports(summary))
+
+    def expect(self, block: GoldBlock, parameters: Parameters) -> Expected[Statistics]:
+        """Return vote shares, and how far each worker's reports agree with them."""
+        summary, pool = parameters
+        posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
+        sums = worker_sums(block.matrix, posterior).reshape(summary.workers, summary.labels, summary.labels)
+        return Expected(Statistics(np.einsum("wkk->w", sums)), posterior)
+
+    def maximize(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+        """Return the parameters unchanged: a vote has nothing to learn."""
+        return parameters
+
+    def workers(self, statistics: Statistics, parameters: Parameters) -> WorkerTable:
+        """Return each worker's mean agreement with the votes, NaN without reports."""
+        counts = parameters.summary.per_worker
+        ability = np.where(counts > 0, statistics.agreement / np.maximum(counts, 1), np.nan)
+        return WorkerTable(quality=ability, quality_name="ability")
+
+    def log_likelihood(self, statistics: Statistics) -> None:
+        """Return None: a vote has no likelihood."""
+        return None

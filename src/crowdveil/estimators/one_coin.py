@@ -1,0 +1,45 @@
+"""One-coin: every worker has one ability, errors are spread evenly (the symmetric Dawid-Skene model)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneCoin(ConfusionEstimator):
+    """Expectation-maximization over one number per worker, with a fixed class prior.
+
+    The class prior is uniform where reports are answers: learned priors wreck this model, because a common label explains
+    disagreement as well as low ability does. Through a channel it is the mixture, in proportion to the noise, of the
+    uniform one and the crowd's base rate. A public prior replaces both.
+    """
+
+    name: ClassVar[str] = "one-coin"
+    max_steps: int = 1000
+    tolerance: float = 1e-6
+    smoothing: float = 0.01
+    shrinkage: float = 5.0
+    anchor_ability: float = 0.7
+    damping: float = 1.0
+
+    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return tables with one ability on the diagonal and the rest spread evenly."""
+        labels = answers.shape[1]
+        counts = answers + anchor
+        ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
+        rest = (1 - ability) / (labels - 1)
+        return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
+
+    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the fixed mixture of uniform and base rate."""
+        weight = min(1.0, self.damping * parameters.pool.noise)
+        return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
+
+    def log_prior(self, parameters: CrowdParameters) -> float:
+        """Return the Beta log-densities of abilities; the class prior is fixed."""
+        return float((parameters.anchor * np.log(parameters.confusion)).sum())
