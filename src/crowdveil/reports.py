@@ -1,22 +1,35 @@
 """Reports: integer-coded task, worker and value columns, sorted by task, read-only; the only data estimators see.
 
-The same class holds unprotected answers (what `simulate` perturbs) and perturbed reports (what `infer` reads): NULL cells
-are never stored, they follow from the lists of tasks and workers, which also name those without a single report.
+The same class holds unprotected answers (what `simulate` perturbs) and perturbed reports (what `infer` reads): NULL
+cells are never stored, they follow from the lists of tasks and workers, which also name those without a single report.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.errors import ReportsError
+from crowdveil.coding import (
+    Coded,
+    Duplicates,
+    Grid,
+    code_array,
+    code_ids,
+    code_labels,
+    code_numbers,
+    code_on_scale,
+    resolve_duplicates,
+)
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
 
-Duplicates = Literal["error", "first", "last", "all"]
-EXAMPLES_SHOWN = 5
+Kind = Literal["categorical", "numeric"]
+Names = Sequence[Any] | NDArray[Any]
 BLOCK_REPORTS = 1 << 21
 """Reports per block: tables of a block stay within tens of megabytes."""
 
@@ -142,17 +155,107 @@ class Reports:
             ReportsError: no rows, unequal lengths, missing ids, NaN or unknown labels, repeated pairs under "error",
                 ids not listed in `tasks` or `workers`.
         """
-        columns = [np.asarray(column) for column in (task, worker, value)]
-        if len({len(column) for column in columns}) != 1:
+        coded = [code_array(column, source) for column in (task, worker, value)]
+        return cls.from_columns(
+            Columns(coded[0], coded[1], coded[2], "label", source),
+            alphabet=alphabet,
+            kind="numeric" if numeric else None,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates,
+        )
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | PathLike[str],
+        *,
+        alphabet: Alphabet | None = None,
+        kind: Kind | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        duplicates: Duplicates = "error",
+        grid: Grid = "round",
+    ) -> Self:
+        """Read a comma-separated UTF-8 file, gzipped or not, with a header; all other columns are left unread.
+
+        Args:
+            path: has exactly one column each of task | item; worker | performer | annotator; label | value | answer.
+            alphabet: what a value can be; by default the distinct labels.
+            kind: "categorical" or "numeric"; by default numeric if the column is `value` or the alphabet a Scale.
+            tasks, workers: all names, those without a row included; by default those that occur. Ids are text.
+            duplicates: policy for repeated (task, worker) pairs: refuse, keep the first or last in row order, keep all.
+            grid: numbers on a Scale are clipped and rounded to it ("round", for answers) or must be its points
+                ("exact", for reports of a mechanism).
+
+        Raises:
+            ReportsError: the file or a row breaks a rule; the message names file, row, rule and way out.
+        """
+        columns = read_columns(path)
+        return cls.from_columns(
+            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+        )
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | PathLike[str],
+        *,
+        alphabet: Alphabet | None = None,
+        kind: Kind | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        duplicates: Duplicates = "error",
+        grid: Grid = "round",
+    ) -> Self:
+        """Read a Parquet file; everything else as `from_csv`, but whole-number ids stay numbers."""
+        columns = read_parquet_columns(path)
+        return cls.from_columns(
+            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        alphabet: Alphabet | None = None,
+        kind: Kind | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        duplicates: Duplicates = "error",
+        grid: Grid = "round",
+    ) -> Self:
+        """Take a pandas, Polars or Arrow table; everything else as `from_csv`, but whole-number ids stay numbers."""
+        columns = frame_columns(frame)
+        return cls.from_columns(
+            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+        )
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Columns,
+        *,
+        alphabet: Alphabet | None = None,
+        kind: Kind | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        duplicates: Duplicates = "error",
+        grid: Grid = "round",
+    ) -> Self:
+        """Check coded columns and put them together; arguments and errors as `from_csv`."""
+        task, worker, source = columns.task, columns.worker, columns.source
+        if not len(task) == len(worker) == len(columns.value):
             raise ReportsError("task, worker and value must have equal lengths", source=source)
-        if not len(columns[0]) and (tasks is None or workers is None):
+        if not len(task) and (tasks is None or workers is None):
             raise ReportsError("there is no answer in it", source=source, way_out="Check the file and its header.")
-        task_names, task_codes = _encode(columns[0], tasks, "task", source)
-        worker_names, worker_codes = _encode(columns[1], workers, "worker", source)
-        known, codes = _encode_values(columns[2], alphabet, numeric, source)
-        pair = task_codes.astype(np.int64) * len(worker_names) + worker_codes
-        kept = _resolve_duplicates(pair, duplicates, columns, source)
-        return cls(task_codes[kept], worker_codes[kept], codes[kept], task_names, worker_names, known)
+        task_names, task_codes = code_ids(task, tasks, "task", source)
+        worker_names, worker_codes = code_ids(worker, workers, "worker", source)
+        known, values = _code_values(columns, alphabet, kind, grid)
+        coded = Coded(task_names, task_codes), Coded(worker_names, worker_codes)
+        kept = resolve_duplicates(*coded, duplicates, source)
+        return cls(task_codes[kept], worker_codes[kept], values[kept], task_names, worker_names, known)
 
 
 def _canonical_order(
@@ -165,101 +268,23 @@ def _canonical_order(
     return np.lexsort((value, worker, task))
 
 
-def _encode(
-    column: NDArray[Any], names: Sequence[Any] | NDArray[Any] | None, what: str, source: str
-) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Code ids by their sorted names, or by position in the given names."""
-    if column.dtype.kind in "fc" and np.isnan(column).any():
-        rows = _first_rows(np.isnan(column))
-        raise ReportsError(f"every row needs a {what}", source=source, rows=rows, way_out="Remove or complete the rows.")
-    if names is None:
-        found, codes = np.unique(column, return_inverse=True)
-        return found, codes.astype(np.int32)
-    listed = np.asarray(names)
-    order = np.argsort(listed, kind="stable")
-    if (listed[order][1:] == listed[order][:-1]).any():
-        raise ReportsError(f"the list of {what}s must not repeat a name", source=source)
-    if not len(column):
-        return listed, np.empty(0, dtype=np.int32)
-    at = np.minimum(np.searchsorted(listed, column, sorter=order), len(listed) - 1)
-    codes = order[at]
-    unknown = listed[codes] != column
-    if unknown.any():
-        rows = _first_rows(unknown)
-        raise ReportsError(
-            f"every {what} must be in the given list of {what}s",
-            source=source,
-            rows=rows,
-            examples=", ".join(repr(str(column[row - 1])) for row in rows),
-        )
-    return listed, codes.astype(np.int32)
-
-
-def _encode_values(
-    column: NDArray[Any], alphabet: Alphabet | None, numeric: bool, source: str
+def _code_values(
+    columns: Columns, alphabet: Alphabet | None, kind: Kind | None, grid: Grid
 ) -> tuple[Alphabet | None, NDArray[Any]]:
-    if numeric or isinstance(alphabet, Scale):
-        numbers = _numbers(column, source)
-        return alphabet, alphabet.encode(numbers) if isinstance(alphabet, Scale) else numbers
-    if column.dtype.kind == "f":
-        bad = np.isnan(column)
-        if bad.any():
-            raise ReportsError("labels must not be NaN", source=source, rows=_first_rows(bad), way_out="Leave absent answers out.")
-        whole = column == np.rint(column)
-        column = column.astype(np.int64) if whole.all() else column
-    text = column.astype(str)
-    known = alphabet or Categories(_label_order(np.unique(text)))
-    _, codes = _encode(text, known.names, "label", source)
-    return known, codes.astype(np.int16)
-
-
-def _label_order(names: NDArray[Any]) -> tuple[str, ...]:
-    """Sort labels as numbers where all are numbers, else as text."""
-    listed = [str(name) for name in names]
-    try:
-        return tuple(sorted(listed, key=float))
-    except ValueError:
-        return tuple(sorted(listed))
-
-
-def _numbers(column: NDArray[Any], source: str) -> NDArray[np.float64]:
-    try:
-        numbers = column.astype(float)
-    except (TypeError, ValueError) as error:
-        raise ReportsError(
-            "values must be numbers", source=source, examples=str(error), way_out="For labels, say kind='categorical'."
-        ) from error
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        raise ReportsError(
-            "values must be finite numbers", source=source, rows=_first_rows(bad), way_out="Leave absent answers out."
+    if kind not in (None, "categorical", "numeric"):
+        raise SettingsError("kind must be 'categorical' or 'numeric'", value=kind)
+    if kind is None:
+        by_name = columns.value_name == "value" and alphabet is None
+        kind = "numeric" if by_name or isinstance(alphabet, Scale) else "categorical"
+    if alphabet is not None and (kind == "numeric") != isinstance(alphabet, Scale):
+        raise SettingsError(
+            "numeric answers go with a Scale, categorical ones with Categories",
+            value=(kind, alphabet),
+            way_out="Leave kind out: it follows from the alphabet.",
         )
-    return numbers
-
-
-def _resolve_duplicates(
-    pair: NDArray[np.int64], policy: Duplicates, columns: list[NDArray[Any]], source: str
-) -> NDArray[np.int64]:
-    """Return the rows to keep."""
-    if policy == "all":
-        return np.arange(len(pair))
-    if policy == "last":
-        return len(pair) - 1 - np.unique(pair[::-1], return_index=True)[1]
-    first = np.unique(pair, return_index=True)[1]
-    if policy == "error" and len(first) < len(pair):
-        repeated = np.ones(len(pair), dtype=bool)
-        repeated[first] = False
-        rows = _first_rows(repeated)
-        shown = ", ".join(f"({columns[0][row - 1]}, {columns[1][row - 1]})" for row in rows)
-        raise ReportsError(
-            f"a worker answers a task once, but {int(repeated.sum())} rows repeat a (task, worker) pair",
-            source=source,
-            rows=rows,
-            examples=shown,
-            way_out="Choose duplicates='first', 'last' or 'all' (--duplicates on the command line).",
-        )
-    return first
-
-
-def _first_rows(bad: NDArray[np.bool_]) -> tuple[int, ...]:
-    return tuple(int(row) + 1 for row in np.flatnonzero(bad)[:EXAMPLES_SHOWN])
+    if kind == "categorical":
+        return code_labels(columns.value, alphabet if isinstance(alphabet, Categories) else None, columns.source)
+    numbers = code_numbers(columns.value, columns.source)
+    if isinstance(alphabet, Scale):
+        return alphabet, code_on_scale(numbers, alphabet, grid, columns.source)
+    return None, numbers

@@ -1,0 +1,187 @@
+"""Comma-separated files as dictionary-encoded Arrow columns, read block by block; damage is found and named by row.
+
+Accepted: UTF-8 with or without byte-order mark, plain or gzipped (told by content, not by name), any line end, quoted
+commas, quotes and line ends. Memory follows the rows' codes and the distinct values, never the text of the whole file.
+"""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.csv
+
+from crowdveil.errors import ReportsError
+
+BLOCK_BYTES = 4 << 20
+"""Bytes parsed at a time; also the longest row."""
+GROUP_BYTES = 128 << 20
+"""Text held at a time before it is replaced by codes."""
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_MARK = b"\xef\xbb\xbf"
+EXAMPLES_SHOWN = 5
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the column names.
+
+    Raises:
+        ReportsError: the file is absent, empty, or not UTF-8 text.
+    """
+    with _opened(path) as raw:
+        start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
+    # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
+    text = start.decode("utf-8", errors="surrogateescape")
+    names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
+    if names is None:
+        raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
+    if any("\0" in name or not name.isprintable() for name in names):
+        raise _not_utf8(path, 0)
+    return names
+
+
+def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
+    """Return the named columns as dictionary-encoded text, rows in file order.
+
+    Raises:
+        ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
+    """
+    with _opened(path) as raw:
+        counted = _QuoteCounter(raw)
+        try:
+            table = _encoded(counted, names)
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            raise find_defect(path) or ReportsError(
+                "the file must be a readable table", source=str(path), examples=str(error)
+            ) from error
+    # An opening quote that is never closed swallows the rest of the file without an error from the parser.
+    if counted.quotes % 2 and (defect := find_defect(path)):
+        raise defect
+    return table
+
+
+def find_defect(path: Path) -> ReportsError | None:
+    """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
+    ragged: list[tuple[int, int]] = []
+    number, width = -1, 0
+    with _opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text:
+        try:
+            for row in csv.reader(text, strict=True):
+                number += bool(row)
+                width = width or len(row)
+                if any(not cell.isascii() and not _is_utf8(cell) for cell in row):
+                    return _not_utf8(path, number)
+                ragged += [(number, len(row))] if row and len(row) != width else []
+                if len(ragged) == EXAMPLES_SHOWN:
+                    break
+        except csv.Error as error:
+            return ReportsError(
+                f"quotes must be closed and a row must be shorter than {BLOCK_BYTES >> 20} MB",
+                source=str(path),
+                rows=(number + 1,),
+                examples=str(error),
+                way_out="Close the quote; write a quote inside a quoted cell twice.",
+            )
+    return _ragged_error(path, width, ragged) if ragged else None
+
+
+class _QuoteCounter(io.RawIOBase):
+    """A file that counts the double quotes read from it."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.raw, self.quotes = raw, 0
+
+    def readable(self) -> bool:
+        """Return True: Arrow asks."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        data = self.raw.read(size)
+        self.quotes += data.count(b'"')
+        return data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a plain or gzipped file; what the system says against it becomes a ReportsError."""
+    try:
+        with open(path, "rb") as plain:
+            zipped = plain.peek(2)[:2] == GZIP_MAGIC
+            with gzip.open(plain) if zipped else plain as stream:
+                yield cast(BinaryIO, stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ReportsError("a gzipped file must be whole", source=str(path), examples=str(error)) from error
+    except OSError as error:
+        raise ReportsError(
+            "the file must exist and be readable", source=str(path), examples=error.strerror or str(error)
+        ) from error
+
+
+def _encoded(stream: Any, names: Sequence[str]) -> pa.Table:
+    batches = pa.csv.open_csv(
+        stream,
+        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
+        ),
+    )
+    groups: list[list[Any]] = []
+    with ThreadPoolExecutor(len(names)) as threads:
+        for group in _grouped(batches):
+            groups.append(list(threads.map(_dictionary, group.columns)))
+    kind: Any = pa.dictionary(pa.int32(), pa.string())
+    return pa.table({name: pa.chunked_array([g[k] for g in groups], kind) for k, name in enumerate(names)})
+
+
+def _grouped(batches: pa.csv.CSVStreamingReader) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.nbytes for one in held) >= GROUP_BYTES:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _dictionary(column: Any) -> Any:
+    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only indices are joined."""
+    coded = column.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
+    )
+
+
+def _is_utf8(cell: str) -> bool:
+    try:
+        cell.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _not_utf8(path: Path, row: int) -> ReportsError:
+    return ReportsError(
+        "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
+        source=str(path),
+        rows=(row,) if row else (),
+        way_out="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
+    )
+
+
+def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError:
+    return ReportsError(
+        f"every row must have as many cells as the header, {width}",
+        source=str(path),
+        rows=tuple(row for row, _ in ragged),
+        examples=", ".join(f"{cells} cells" for _, cells in ragged),
+        way_out="Quote cells that hold commas; remove cells that are too many.",
+    )

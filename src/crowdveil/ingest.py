@@ -1,0 +1,225 @@
+"""Files and frames of strangers become coded columns: CSV, Parquet, and pandas, Polars or Arrow tables.
+
+Which column is which follows from its name. Only the columns that are needed are read: times, addresses and other
+columns, which no epsilon covers, never enter.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from crowdveil.coding import MISSING, Coded, code_ids, code_numbers, refuse
+from crowdveil.csvfile import read_csv, read_header
+from crowdveil.errors import ReportsError
+
+Accepted = Mapping[str, tuple[str, ...]]
+ANSWERS: Accepted = {
+    "task": ("task", "item"),
+    "worker": ("worker", "performer", "annotator"),
+    "value": ("label", "value", "answer"),
+}
+GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
+PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Three columns of equal length, checked for nothing yet; `value_name` is the header the values stood under."""
+
+    task: Coded
+    worker: Coded
+    value: Coded
+    value_name: str
+    source: str
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.task)
+
+    def keep(self, rows: NDArray[Any]) -> "Columns":
+        """Return the given rows only."""
+        return Columns(
+            self.task.keep(rows), self.worker.keep(rows), self.value.keep(rows), self.value_name, self.source
+        )
+
+
+def read_columns(path: str | PathLike[str]) -> Columns:
+    """Read the answers or reports of a CSV file; all cells are text.
+
+    Raises:
+        ReportsError: no such file, damaged, or without the columns.
+    """
+    return _columns(*_read_csv_roles(Path(path), ANSWERS), str(path))
+
+
+def read_parquet_columns(path: str | PathLike[str]) -> Columns:
+    """Read the answers or reports of a Parquet file; errors as `read_columns`."""
+    try:
+        with pq.ParquetFile(Path(path)) as file:
+            roles = pick(file.schema_arrow.names, ANSWERS, str(path))
+        table = pq.read_table(Path(path), columns=list(roles.values()), partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise ReportsError("the file must be readable Parquet", source=str(path), examples=str(error)) from error
+    return _columns(roles, table, str(path))
+
+
+def frame_columns(frame: object) -> Columns:
+    """Take the answers or reports of a pandas, Polars or Arrow table.
+
+    Raises:
+        ReportsError: not such a table, or without the columns.
+    """
+    try:
+        table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+        roles = pick(table.columns, ANSWERS, "frame")
+        arrow = table.select(list(roles.values())).to_arrow()
+    except (TypeError, pa.ArrowException) as error:
+        raise ReportsError(
+            "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each",
+            source="frame",
+            examples=str(error).partition("\n")[0][:200],
+            way_out="Collect a lazy frame first; turn mixed columns into text.",
+        ) from error
+    return _columns(roles, arrow, "frame")
+
+
+def load_gold(
+    path: str | PathLike[str],
+    *,
+    kind: Literal["categorical", "numeric"] | None = None,
+    conflicts: Literal["error", "first"] = "error",
+) -> dict[str, Any]:
+    """Read known truths: task name -> label (text), or number if `kind` is numeric or the column is `value`.
+
+    Raises:
+        ReportsError: the file is damaged, a task or truth is missing, a number is none, or a task has two truths
+            (under conflicts="first" the first one counts).
+    """
+    source = str(path)
+    roles, table = _read_csv_roles(Path(path), GOLD)
+    task, truth = (code_column(table[name], source) for name in roles.values())
+    names, codes = code_ids(task, None, "task", source)
+    refuse(truth, truth.names == "", "every gold task needs a truth", source=source, way_out="Leave the row out.")
+    truths: NDArray[Any] = truth.names[truth.codes]
+    if kind == "numeric" or (kind is None and roles["truth"] == "value"):
+        truths = code_numbers(truth, source)
+    first = np.unique(codes, return_index=True)[1]
+    differs = truths != truths[first][codes]
+    if conflicts == "error" and differs.any():
+        other = Coded(names, codes.astype(np.int32)).keep(differs)
+        raise ReportsError(
+            f"a gold task has one truth, but {int(differs.sum())} rows contradict an earlier one",
+            source=source,
+            rows=tuple(int(row) + 1 for row in np.flatnonzero(differs)[:5]),
+            examples=", ".join(repr(str(name)) for name in names[other.codes[:5]]),
+            way_out="Keep one row per task.",
+        )
+    return dict(zip(names.tolist(), truths[first].tolist(), strict=True))
+
+
+def load_prior(path: str | PathLike[str]) -> dict[str, float]:
+    """Read a public prior: label -> probability, from the columns `label,probability`.
+
+    Raises:
+        ReportsError: the file is damaged, a label is missing or repeated, or the probabilities are not positive numbers
+            that sum to 1.
+    """
+    source = str(path)
+    roles, table = _read_csv_roles(Path(path), PRIOR)
+    label, probability = (code_column(table[name], source) for name in roles.values())
+    names, codes = code_ids(label, None, "label", source)
+    numbers = code_numbers(probability, source)
+    if len(names) != len(codes) or not len(names):
+        raise ReportsError(
+            "a prior has one row per label", source=source, examples=f"{len(codes)} rows, {len(names)} labels"
+        )
+    if not ((numbers > 0).all() and abs(numbers.sum() - 1) < 1e-6):
+        raise ReportsError(
+            "prior probabilities must be positive and sum to 1", source=source, examples=f"sum {numbers.sum():.9g}"
+        )
+    return dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
+
+
+def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:
+    """Return role -> column name.
+
+    Raises:
+        ReportsError: a role has no column, or more than one.
+    """
+    roles = {role: [name for name in found if name in names] for role, names in accepted.items()}
+    for role, names in roles.items():
+        if len(names) != 1:
+            wanted = "; ".join(" or ".join(options) for options in accepted.values())
+            raise ReportsError(
+                f"exactly one column for the {role} is needed, {len(names)} were found",
+                source=source,
+                examples="the columns " + ", ".join(repr(str(name)) for name in found[:20]),
+                way_out=f"Name the columns, separated by commas: {wanted}.",
+            )
+    return {role: names[0] for role, names in roles.items()}
+
+
+def code_column(column: Any, source: str) -> Coded:
+    """Code an Arrow column: whole numbers and text by their sorted names, floats by themselves; null is missing.
+
+    Columns that are dictionary-encoded already (Categorical, Enum) are not hashed again.
+
+    Raises:
+        ReportsError: the column holds neither text nor numbers.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = column.cast(pa.float64()).to_numpy()
+        return Coded(numbers, np.arange(len(numbers), dtype=np.int32))
+    if pa.types.is_boolean(kind):
+        column = pc.if_else(column.cast(kind), "True", "False")
+    elif pa.types.is_null(kind):
+        column = column.cast(pa.string())
+    elif not (
+        pa.types.is_integer(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or str(kind) == "string_view"
+    ):
+        raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
+    return _sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+
+
+def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
+    coded = {role: code_column(table[name], source) for role, name in roles.items()}
+    return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
+
+
+def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], pa.Table]:
+    roles = pick(read_header(path), accepted, str(path))
+    return roles, read_csv(path, list(roles.values()))
+
+
+def _sorted_codes(column: Any) -> Coded:
+    """Code a dictionary-encoded column by its sorted, distinct names that occur."""
+    if not len(column):
+        return Coded(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
+    dictionary = column.chunks[0].dictionary
+    if not all(chunk.dictionary.equals(dictionary) for chunk in column.chunks):
+        column = column.unify_dictionaries()
+        dictionary = column.chunks[-1].dictionary
+    indices = pa.concat_arrays([chunk.indices.cast(pa.int64()) for chunk in column.chunks])
+    codes = indices.fill_null(MISSING).to_numpy()
+    used = np.bincount(codes + 1, minlength=len(dictionary) + 1)[1:] > 0
+    order = pc.array_sort_indices(dictionary).to_numpy()
+    order = order[used[order]]
+    names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
+    if dictionary.null_count or (names[1:] == names[:-1]).any():
+        return _sorted_codes(column.cast(dictionary.type).dictionary_encode())
+    rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Coded(names, rank[codes])
