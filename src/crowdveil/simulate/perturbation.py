@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import NULL
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
+from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
@@ -150,6 +152,8 @@ def _contains(known: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.
 
 
 def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
+    if isinstance(mechanism, MatrixFactorization | MatrixFactorizationPublished):
+        raise _no_table(mechanism)
     names = None if answers.alphabet is None else answers.alphabet.names
     if names != mechanism.alphabet.names:
         raise ReportsError(
@@ -179,9 +183,13 @@ def _check_channel(answers: Reports, channel: Channel) -> None:
 
 def _checked_report(report: NDArray[Any], tasks: int, mechanism: Mechanism) -> NDArray[Any]:
     if report.shape != (tasks,) or report.dtype.kind not in "iu":
-        raise SettingsError(
-            "only mechanisms that send one symbol per task make a table of reports",
-            value=mechanism.name,
-            way_out="Call the mechanism's own perturb for each worker and infer from what it sends.",
-        )
+        raise _no_table(mechanism)
     return report
+
+
+def _no_table(mechanism: Mechanism) -> SettingsError:
+    return SettingsError(
+        "only mechanisms that send one symbol per task make a table of reports",
+        value=mechanism.name,
+        way_out="Call the mechanism's own perturb for each worker and infer from what the workers send.",
+    )
