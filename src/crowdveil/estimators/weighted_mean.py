@@ -1,5 +1,6 @@
 """Truth inference for numbers by weighted means (Sun et al. 2018, Algorithm 1, equations 1 and 2)."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -14,6 +15,8 @@ from crowdveil.labels import Alphabet
 
 ROUNDING = 1e-12
 """A difference below this share of the reported number is rounding: agreement is exact."""
+SMALLEST_FLOOR = 1e-150
+"""The inverse of a sigma stays a number, and so does its square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +26,12 @@ class MeanParameters:
     Attributes:
         summary: the crowd's counts.
         quality: weight of each worker, sums to 1; shape (workers,).
-        floor: smallest sigma, in units of the values; None before the first step.
+        floor: smallest sigma, in units of the values; infinity before the first step.
     """
 
     summary: Summary
     quality: NDArray[np.float64]
-    floor: float | None
+    floor: float
 
 
 class MeanStatistics(NamedTuple):
@@ -46,9 +49,9 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). A task without reports has truth nan.
 
     Attributes:
-        floor: sigma is never taken below this share of the median positive sigma of the first step (when all weights
-            are equal), so a worker who agrees perfectly gets a bounded weight: 1 / floor times that of the median. The
-            median makes the floor follow the unit of the values and ignore absurd outliers.
+        floor: sigma is never taken below this share of the median positive sigma, so a worker who agrees perfectly gets
+            a bounded weight: 1 / floor times that of the median. As the truths settle sigmas shrink, and the floor with
+            them; it never grows again. So it follows the unit of the values, and absurd outliers do not hold it up.
         max_steps: largest number of steps.
         tolerance: stop when no truth changes by more than this, in units of the values.
 
@@ -77,7 +80,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         """
         if summary.prior is not None:
             raise SettingsError("weighted-mean uses no prior", value=summary.prior, way_out="Fit without it.")
-        return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), None)
+        return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), math.inf)
 
     def expect(self, block: GoldBlock, parameters: MeanParameters) -> Expected[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
@@ -98,7 +101,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""
         reports = parameters.summary.per_worker
         sigma = np.sqrt(statistics.squares / np.maximum(reports, 1))
-        floor = self._floor(sigma) if parameters.floor is None else parameters.floor
+        floor = self._floor(sigma, parameters.floor)
         quality = np.where(reports > 0, 1.0 / np.maximum(sigma, floor), 0.0)
         return MeanParameters(parameters.summary, quality / (quality.sum() or 1.0), floor)
 
@@ -110,10 +113,12 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         """Return None: the algorithm lowers the sum of the workers' |T_i| sigma_i, it has no marginal likelihood."""
         return None
 
-    def _floor(self, sigma: NDArray[np.float64]) -> float:
-        """Return the smallest sigma, in units of the values; 1 (any number would do) where all agree perfectly."""
+    def _floor(self, sigma: NDArray[np.float64], before: float) -> float:
+        """Return the smallest sigma, in units of the values; 1 (or any number) where all agreed from the start."""
         positive = sigma[sigma > 0]
-        return self.floor * float(np.median(positive)) if positive.size else 1.0
+        if positive.size:
+            return min(before, max(self.floor * float(np.median(positive)), SMALLEST_FLOOR))
+        return before if math.isfinite(before) else 1.0
 
 
 def _numbers(gold: NDArray[Any], alphabet: Alphabet | None) -> NDArray[np.float64]:

@@ -1,0 +1,189 @@
+"""Weighted mean (Sun et al. 2018, Algorithm 1) against its equations written as loops."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.weighted_mean import WeightedMean
+from crowdveil.labels import Categories, Scale
+from crowdveil.reports import Reports
+from tests import strategies
+
+
+def random_reports(seed: int, tasks: int = 7, workers: int = 5, share: float = 1.0, factor: float = 1.0) -> Reports:
+    """Make normal reports with deviations 1, 2, ..., `workers` around truths 0, 10, 20, ...; values times `factor`."""
+    rng = np.random.default_rng(seed)
+    task, worker = np.nonzero(rng.random((tasks, workers)) < share)
+    value = factor * (10.0 * task + rng.normal(size=len(task)) * (worker + 1))
+    return Reports.from_arrays(task, worker, value, numeric=True, tasks=np.arange(tasks), workers=np.arange(workers))
+
+
+def cells(reports: Reports) -> list[tuple[int, int, float]]:
+    """List the reports as (task, worker, number)."""
+    return list(zip(reports.task.tolist(), reports.worker.tolist(), reports.numbers.tolist(), strict=True))
+
+
+def mean_step(reports: Reports, quality: list[float]) -> list[float]:
+    """Equation (1) for every task; nan without reports."""
+    truth = []
+    for j in range(len(reports.tasks)):
+        mine = [(quality[w], a) for t, w, a in cells(reports) if t == j]
+        truth.append(sum(q * a for q, a in mine) / sum(q for q, _ in mine) if mine else math.nan)
+    return truth
+
+
+def deviations(reports: Reports, truth: list[float]) -> list[float]:
+    """The sigma of equation (2) for every worker; nan without reports."""
+    sigma = []
+    for i in range(len(reports.workers)):
+        squares = [(a - truth[t]) ** 2 for t, w, a in cells(reports) if w == i]
+        sigma.append(math.sqrt(sum(squares) / len(squares)) if squares else math.nan)
+    return sigma
+
+
+def qualities(sigma: list[float], floor: float) -> list[float]:
+    """Equation (2) with the floor, scaled to sum 1; 0 without reports."""
+    raw = [0.0 if math.isnan(s) else 1 / max(s, floor) for s in sigma]
+    return [q / sum(raw) for q in raw]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 6])
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_steps_equal_algorithm_1(share: float, steps: int) -> None:
+    """Each step equals equations (1) and (2) written as loops, on dense and sparse tables."""
+    for seed in range(4):
+        reports = random_reports(seed, share=share)
+        estimate = WeightedMean(max_steps=steps, tolerance=0.0).fit(reports)
+
+        quality, floor = [1 / 5] * 5, math.inf
+        for _ in range(steps):
+            truth = mean_step(reports, quality)
+            sigma = deviations(reports, truth)
+            floor = min(floor, 0.01 * float(np.median([s for s in sigma if s > 1e-12])))
+            quality = qualities(sigma, floor)
+
+        np.testing.assert_allclose(estimate.posterior, truth, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(estimate.workers.quality, quality, rtol=1e-7)
+
+
+def smooth(sigma: float, floor: float) -> float:
+    """Return sigma, replaced below the floor by the parabola that touches it there."""
+    return sigma if sigma >= floor else (sigma**2 / floor + floor) / 2
+
+
+def test_the_objective_never_rises() -> None:
+    """Algorithm 1 lowers the sum over workers of |T_i| sigma_i (a parabola below the floor) at every step."""
+    for seed in range(4):
+        reports, floor, objective = random_reports(seed, share=0.5), math.inf, []
+        for steps in range(1, 15):
+            truth = WeightedMean(max_steps=steps, tolerance=0.0).fit(reports).posterior
+            sigma = [s for s in deviations(reports, list(truth)) if not math.isnan(s)]
+            floor = min(floor, 0.01 * float(np.median([s for s in sigma if s > 1e-12])))
+            counts = reports.per_worker[reports.per_worker > 0]
+            objective.append(sum(n * smooth(s, floor) for n, s in zip(counts, sigma, strict=True)))
+
+        assert max(np.diff(objective)) <= 1e-9
+        assert objective[-1] < objective[0]
+
+
+def test_better_workers_weigh_more() -> None:
+    """Workers with deviations 1, 2, 3, 4, 5 on 400 tasks (seed 0) are weighed in this order."""
+    quality = WeightedMean().fit(random_reports(0, tasks=400, workers=5)).workers.quality
+
+    assert list(np.argsort(-quality)) == [0, 1, 2, 3, 4]
+
+
+def test_the_estimate_is_between_the_reports() -> None:
+    """A truth is a mean: it never leaves the range of its task's reports."""
+    reports = random_reports(1, share=0.6)
+    truth = WeightedMean().fit(reports).posterior
+
+    for j in np.unique(reports.task):
+        mine = reports.numbers[reports.task == j]
+        assert mine.min() - 1e-9 <= truth[j] <= mine.max() + 1e-9
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_the_unit_does_not_matter(factor: float) -> None:
+    """Reports in another unit give the same truths in that unit, floor included."""
+    settings = WeightedMean(max_steps=30, tolerance=0.0)
+
+    plain, scaled = (settings.fit(random_reports(2, share=0.5, factor=f)) for f in (1.0, factor))
+
+    np.testing.assert_allclose(scaled.posterior, plain.posterior * factor, rtol=1e-7)
+    np.testing.assert_allclose(scaled.workers.quality, plain.workers.quality, rtol=1e-7)
+
+
+def test_a_perfect_worker_has_a_bounded_weight() -> None:
+    """A worker alone on his task agrees with himself perfectly: he weighs 1 / floor times the median of the others."""
+    rows = [("solo", "u", 5.0)] + [(t, w, t + s) for t in range(6) for w, s in (("x", -1.0), ("y", 0.0), ("z", 1.0))]
+    rows += [(t, w, t + s * (-1) ** t) for t in range(6, 9) for w, s in (("x", 1.0), ("y", 0.5), ("z", 1.0))]
+
+    table = (
+        WeightedMean(floor=0.1, max_steps=1).fit(Reports.from_arrays(*zip(*rows, strict=True), numeric=True)).workers
+    )
+
+    assert pytest.approx(10.0) == table.quality[0] / np.median(table.quality[1:])
+
+
+def test_absurd_outliers_do_not_move_the_floor() -> None:
+    """One worker with reports around 1e18 on every task is outweighed, and the others keep different weights."""
+    rows = [(t, w, t + s * (-1) ** t) for t in range(8) for w, s in (("a", 0.1), ("b", 0.2), ("c", -2.0), ("d", 1e18))]
+
+    estimate = WeightedMean().fit(Reports.from_arrays(*zip(*rows, strict=True), numeric=True))
+
+    weight = dict(zip(estimate.worker_names, estimate.workers.quality, strict=True))
+    assert weight["d"] < 1e-12 * weight["c"] < weight["c"] < weight["b"]
+    assert max(abs(estimate.posterior - np.arange(8))) < 0.21
+
+
+def test_labels_count_by_position_and_grids_by_value() -> None:
+    """Ordered labels are read as 0, 1, 2, ..., a scale's codes as its grid points."""
+    letters = Reports.from_arrays([1, 1], [1, 2], ["G", "X"], alphabet=Categories(("G", "P", "R", "X"), ordered=True))
+    halves = Reports.from_arrays([1, 1], [1, 2], [-1.0, 0.5], alphabet=Scale(-1, 1, 0.5))
+
+    assert list(WeightedMean().fit(letters).truth) == [1.5]
+    assert list(WeightedMean().fit(halves).truth) == [-0.25]
+
+
+def test_gold_labels_become_their_positions() -> None:
+    """Gold given as an ordered label fixes the truth at that label's position and raises the weight of who agrees."""
+    letters = Categories(("G", "P", "R", "X"), ordered=True)
+    rows = [(t, w, v) for t in range(5) for w, v in (("u", "X"), ("v", "G"))]
+    reports = Reports.from_arrays(*zip(*rows, strict=True), alphabet=letters)
+
+    estimate = WeightedMean().fit(reports, gold={0: "X", 1: "X", 2: "X"})
+
+    assert list(estimate.truth[:3]) == [3.0, 3.0, 3.0]
+    assert estimate.truth[4] > 2.0
+
+
+def test_unknown_truth_is_nan_and_the_fit_still_ends() -> None:
+    """A task without reports and without gold has truth nan, and does not keep the loop from converging."""
+    reports = Reports.from_arrays([1, 1], [1, 2], [3.0, 5.0], numeric=True, tasks=[1, 2, 3], workers=[1, 2, 3])
+
+    estimate = WeightedMean().fit(reports, gold={3: 7.0})
+
+    np.testing.assert_array_equal(estimate.posterior, [4.0, math.nan, 7.0])
+    assert estimate.converged
+    np.testing.assert_allclose(estimate.workers.quality, [0.5, 0.5, 0.0])
+
+
+@given(strategies.small_numeric_reports())
+def test_small_crowds_give_finite_weights(reports: Reports) -> None:
+    """Whatever the numbers, weights are finite, non-negative and sum to 1."""
+    quality = WeightedMean().fit(reports).workers.quality
+
+    assert (quality >= 0).all()
+    assert pytest.approx(1.0) == quality.sum()
+
+
+def test_settings_are_checked() -> None:
+    """A floor outside (0, 1] is refused, and so is a prior, which means cannot use."""
+    with pytest.raises(SettingsError, match="floor"):
+        WeightedMean(floor=0.0)
+    with pytest.raises(SettingsError, match="no prior"):
+        WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})

@@ -1,0 +1,134 @@
+"""Weighted vote (Li et al. 2018, equations 2 and 3) against its equations written as loops."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.weighted_vote import WeightedVote
+from crowdveil.labels import Categories
+from crowdveil.reports import Reports
+from tests import strategies
+
+
+def random_reports(seed: int, tasks: int, workers: int, labels: int, share: float) -> Reports:
+    """Make random reports of a crowd that answers `share` of all cells."""
+    rng = np.random.default_rng(seed)
+    task, worker = np.nonzero(rng.random((tasks, workers)) < share)
+    names = tuple("abcd"[:labels])
+    value = np.array(names)[rng.integers(0, labels, len(task))]
+    return Reports.from_arrays(
+        task, worker, value, alphabet=Categories(names), tasks=np.arange(tasks), workers=np.arange(workers)
+    )
+
+
+def elect(reports: Reports, weight: list[float]) -> list[set[int]]:
+    """Equation (2) for every task: the labels with the largest sum of weights."""
+    winners = []
+    for j in range(len(reports.tasks)):
+        votes = [0.0] * reports.labels
+        for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True):
+            if task == j:
+                votes[value] += weight[worker]
+        winners.append({k for k in range(reports.labels) if votes[k] > max(votes) - 1e-9})
+    return winners
+
+
+def weigh(reports: Reports, winners: list[set[int]], clamp: float) -> list[float]:
+    """Equation (3) for every worker, with g(p) = log((K - 1) p / (1 - p)) and p clamped; 0 without reports."""
+    weights = []
+    for u in range(len(reports.workers)):
+        mine = [(t, v) for t, w, v in zip(reports.task, reports.worker, reports.value, strict=True) if w == u]
+        if not mine:
+            weights.append(0.0)
+            continue
+        p = sum((v in winners[t]) / len(winners[t]) for t, v in mine) / len(mine)
+        p = min(max(p, 2 * clamp / reports.labels), 1 - clamp)
+        weights.append(math.log((reports.labels - 1) * p / (1 - p)))
+    return weights
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize(("labels", "share"), [(2, 1.0), (2, 0.4), (3, 0.5), (4, 1.0)])
+def test_steps_equal_the_equations(labels: int, share: float, steps: int) -> None:
+    """Each step equals equations (2) and (3) written as loops, on dense and sparse tables."""
+    for seed in range(5):
+        reports = random_reports(seed, 7, 5, labels, share)
+        estimate = WeightedVote(max_steps=steps, clamp=0.05).fit(reports)
+
+        weight = [1.0] * 5
+        for _ in range(estimate.steps):
+            winners = elect(reports, weight)
+            weight = weigh(reports, winners, 0.05)
+
+        expected = [[(k in won) / len(won) for k in range(labels)] for won in winners]
+        np.testing.assert_allclose(estimate.posterior, expected, atol=1e-12)
+        np.testing.assert_allclose(estimate.workers.quality, weight, atol=1e-9)
+
+
+def test_two_labels_have_the_papers_weight() -> None:
+    """With two labels the weight is log(p / (1 - p)): a worker who agrees on 3 of 4 tasks weighs log 3."""
+    rows = [(t, w, "a") for t in range(4) for w in "xyz"] + [(t, "u", "ab"[t == 3]) for t in range(4)]
+
+    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
+
+    assert pytest.approx(math.log(3)) == dict(zip(estimate.worker_names, estimate.workers.quality, strict=True))["u"]
+
+
+def test_a_contrarian_counts_for_the_other_label() -> None:
+    """A worker who is nearly always wrong keeps a negative weight, and alone on a task speaks for the other label."""
+    rows = [(t, w, "ab"[t % 2]) for t in range(10) for w in "xyz"] + [(t, "u", "ba"[t % 2]) for t in range(10)]
+    rows.append((10, "u", "a"))
+
+    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
+
+    assert estimate.workers.quality[0] < 0
+    assert estimate.truth[10] == "b"
+
+
+def test_three_labels_do_not_turn_a_useful_worker_around() -> None:
+    """Agreeing on 2 of 5 tasks with three labels is better than chance: the weight is log(4/3), above 0."""
+    rows = [(t, w, "abc"[t % 3]) for t in range(5) for w in "xyz"]
+    rows += [(t, "u", "abc"[(t + (t > 1)) % 3]) for t in range(5)]
+
+    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
+
+    assert pytest.approx(math.log(4 / 3)) == estimate.workers.quality[0]
+
+
+def test_perfect_agreement_is_clamped() -> None:
+    """A worker who always agrees weighs log((1 - clamp) / clamp), one who never does weighs the negative of it."""
+    rows = [(t, w, "a") for t in range(4) for w in "xyz"] + [(t, "u", "b") for t in range(4)]
+
+    estimate = WeightedVote(clamp=0.1).fit(Reports.from_arrays(*zip(*rows, strict=True)))
+
+    np.testing.assert_allclose(estimate.workers.quality, np.log([1 / 9, 9, 9, 9]))
+
+
+@given(strategies.small_reports())
+def test_the_vote_settles(reports: Reports) -> None:
+    """No crowd makes the vote cycle: it ends by itself, and one more election from its weights elects the same."""
+    estimate = WeightedVote().fit(reports)
+
+    assert estimate.converged
+    winners = elect(reports, list(estimate.workers.quality))
+    assert winners == [set(np.flatnonzero(row)) for row in estimate.posterior]
+
+
+def test_gold_guides_weights() -> None:
+    """Workers who agree with gold outvote a majority that does not."""
+    rows = [(t, w, "b" if w in "xyz" else "a") for t in range(6) for w in "uvxyz"]
+
+    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)), gold=dict.fromkeys(range(5), "a"))
+
+    assert estimate.truth[5] == "a"
+
+
+def test_settings_are_checked() -> None:
+    """A clamp that is no share below one half is refused, and so is a prior, which votes cannot use."""
+    with pytest.raises(SettingsError, match="clamp"):
+        WeightedVote(clamp=0.5)
+    with pytest.raises(SettingsError, match="no prior"):
+        WeightedVote().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
