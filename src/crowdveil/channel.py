@@ -101,7 +101,7 @@ class Channel:
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one cell in nats, rounded up from the integers; infinity if some report rules out an answer."""
+        """Privacy loss of one cell in nats, rounded up from the integers; infinite if a report rules out an answer."""
         return math.inf if self.ratio is None else log_rounded_up(self.ratio)
 
     @property
@@ -281,11 +281,11 @@ class Channel:
 
 def _integer_row(row: NDArray[np.float64]) -> tuple[int, ...]:
     """Round one row to integers summing to the denominator; the largest remainders are rounded up."""
-    exact = [Fraction(float(entry)) for entry in row]
+    exact = [int(entry) for entry in np.ldexp(row, 300)]  # a float is an integer multiple of 2^-300, or nothing
     total = sum(exact)
-    scaled = [entry / total * DENOMINATOR for entry in exact]
-    floors = [int(entry) for entry in scaled]
-    by_remainder = sorted(range(len(row)), key=lambda k: (floors[k] - scaled[k], k))
+    parts = [divmod(entry * DENOMINATOR, total) for entry in exact]
+    floors = [whole for whole, _ in parts]
+    by_remainder = sorted(range(len(row)), key=lambda k: (-parts[k][1], k))
     for k in by_remainder[: DENOMINATOR - sum(floors)]:
         floors[k] += 1
     return tuple(floors)

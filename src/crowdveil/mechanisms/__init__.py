@@ -3,9 +3,27 @@
 A new mechanism is one file and one entry of the tuple below.
 """
 
+from crowdveil.mechanisms.laplace import Laplace
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
+from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.mechanisms.mechanism import ChannelMechanism, Mechanism
+from crowdveil.mechanisms.one_layer import OneLayer
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.two_layer import TwoLayer
 
-MECHANISMS: dict[str, type[Mechanism]] = {m.name: m for m in (RandomizedResponse,)}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    m.name: m
+    for m in (Laplace, RandomizedResponse, OneLayer, TwoLayer, MatrixFactorization, MatrixFactorizationPublished)
+}
 
-__all__ = ["MECHANISMS", "ChannelMechanism", "Mechanism", "RandomizedResponse"]
+__all__ = [
+    "MECHANISMS",
+    "ChannelMechanism",
+    "Laplace",
+    "MatrixFactorization",
+    "MatrixFactorizationPublished",
+    "Mechanism",
+    "OneLayer",
+    "RandomizedResponse",
+    "TwoLayer",
+]

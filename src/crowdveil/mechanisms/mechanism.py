@@ -44,6 +44,13 @@ class Mechanism(ABC):
     def guarantee(self) -> Guarantee:
         """What one cell is promised: the exact epsilon, and the claimed one where a paper claims another."""
 
+    def guarantees(self, cells: int) -> tuple[Guarantee, Guarantee]:
+        """Return what one cell, and a whole worker, is promised when a worker sends `cells` cells, NULL cells included.
+
+        Basic composition over independent cells; a mechanism whose cells depend on one another says it better.
+        """
+        return self.guarantee, self.guarantee.per_worker(cells)
+
     @abstractmethod
     def channel(self) -> Channel | None:
         """Return the per-cell channel, or None where cells are not perturbed independently of one another."""
