@@ -41,7 +41,7 @@ def read_header(path: Path) -> list[str]:
     names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
     if names is None:
         raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
-    if any("\0" in name or not name.isprintable() for name in names):
+    if any("\0" in name or (not name.isascii() and not _encodable(name)) for name in names):
         raise _not_utf8(path, 0)
     return names
 
@@ -81,14 +81,16 @@ def find_defect(path: Path) -> ReportsError | None:
                 if len(ragged) == EXAMPLES_SHOWN:
                     break
         except csv.Error as error:
-            return ReportsError(
+            return _ragged_error(path, width, ragged) or ReportsError(
                 f"quotes must be closed and a row must be shorter than {BLOCK_BYTES >> 20} MB",
                 source=str(path),
                 rows=(number + 1,),
                 examples=str(error),
                 way_out="Close the quote; write a quote inside a quoted cell twice.",
             )
-    return _ragged_error(path, width, ragged) if ragged else None
+    if number <= 0:
+        return ReportsError("there is no row under the header", source=str(path), way_out="Check the file.")
+    return _ragged_error(path, width, ragged)
 
 
 class _QuoteCounter(io.RawIOBase):
@@ -177,7 +179,17 @@ def _not_utf8(path: Path, row: int) -> ReportsError:
     )
 
 
-def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError:
+def _encodable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError | None:
+    if not ragged:
+        return None
     return ReportsError(
         f"every row must have as many cells as the header, {width}",
         source=str(path),

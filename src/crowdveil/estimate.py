@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.labels import Alphabet
@@ -123,12 +124,12 @@ class Estimate:
         )
 
     def tasks_columns(self) -> dict[str, NDArray[Any]]:
-        """Return columns task, truth, confidence, reports and, for labels, one probability per label."""
+        """Return columns task, truth; for labels confidence, `probability_<label>` each and tied; and reports."""
         columns = {"task": self.tasks, "truth": self.truth}
         if self.alphabet is not None and self.confidence is not None:
             columns["confidence"] = self.confidence
+            columns |= {f"probability_{name}": self.posterior[:, k] for k, name in enumerate(self.alphabet.names)}
             columns["tied"] = self.winners.sum(axis=1)
-            columns |= {f"p_{name}": self.posterior[:, k] for k, name in enumerate(self.alphabet.names)}
         return columns | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, NDArray[Any]]:
@@ -137,6 +138,18 @@ class Estimate:
         if self.workers.participation is not None:
             columns["participation"] = self.workers.participation
         return columns | {"reports": self.reports_per_worker}
+
+    def tasks_frame(self) -> pa.Table:
+        """Return `tasks_columns` as an Arrow table; what is not known (nan) is null."""
+        return _table(self.tasks_columns())
+
+    def workers_frame(self) -> pa.Table:
+        """Return `workers_columns` as an Arrow table; what is not known (nan) is null."""
+        return _table(self.workers_columns())
+
+
+def _table(columns: dict[str, NDArray[Any]]) -> pa.Table:
+    return pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
 
 
 def _numeric_baseline(truth: NDArray[np.float64]) -> Baseline:

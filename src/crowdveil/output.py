@@ -1,0 +1,252 @@
+"""Result files: each appears whole or not at all, and what the curator must know lies beside the reports.
+
+`reports.csv` holds non-NULL reports only. `crowd.json` lists all tasks and workers, so that NULL counts are right even
+for a worker whose reports are all NULL, and says whether the reports are a simulation.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import PathLike, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Literal, TypedDict
+
+import pyarrow as pa
+import pyarrow.csv
+
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimate import Estimate
+from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
+from crowdveil.reports import Reports
+
+REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
+TRUTHS_FILE, WORKERS_FILE = "truths.csv", "workers.csv"
+CROWD_FORMAT = "crowdveil-crowd/1"
+
+Writer = Callable[[BinaryIO], None]
+
+
+class Crowd(TypedDict):
+    """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside."""
+
+    format: str
+    tasks: list[str]
+    workers: list[str]
+    simulation: bool
+    mechanism: str
+    guarantee: str
+    certificate_sha256: str | None
+    kind: Literal["categorical", "numeric"]
+    alphabet: dict[str, object] | None
+    seed: int | None
+
+
+FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "format": (str,),
+    "tasks": (list,),
+    "workers": (list,),
+    "simulation": (bool,),
+    "mechanism": (str,),
+    "guarantee": (str,),
+    "certificate_sha256": (str, type(None)),
+    "kind": (str,),
+    "alphabet": (dict, type(None)),
+    "seed": (int, type(None)),
+}
+
+
+def write_atomically(path: str | PathLike[str], contents: bytes | str | Writer) -> None:
+    """Write one file that appears whole or not at all; `contents` are bytes, text, or a function that writes them.
+
+    Raises:
+        SettingsError: the system refuses to write there.
+    """
+    write_together(Path(path).parent, {Path(path).name: contents})
+
+
+def write_together(directory: str | PathLike[str], files: Mapping[str, bytes | str | Writer]) -> None:
+    """Write several files into a folder: first all to temporaries, then, once all are whole, renamed in order.
+
+    Raises:
+        SettingsError: the system refuses to write there.
+    """
+    folder = Path(directory)
+    with _refusals_named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".crowdveil-", dir=folder) as temporary:
+            for name, contents in files.items():
+                with open(Path(temporary, name), "wb") as stream:
+                    _fill(stream, contents)
+            for name in files:
+                replace(Path(temporary, name), folder / name)
+
+
+def describe_crowd(
+    reports: Reports,
+    *,
+    mechanism: str,
+    guarantee: str,
+    simulation: bool,
+    seed: int | None = None,
+    certificate: Mapping[str, Any] | None = None,
+) -> Crowd:
+    """Return what `crowd.json` says about these reports; `certificate` is the sealed object written beside them."""
+    return Crowd(
+        format=CROWD_FORMAT,
+        tasks=[str(name) for name in reports.tasks],
+        workers=[str(name) for name in reports.workers],
+        simulation=simulation,
+        mechanism=mechanism,
+        guarantee=guarantee,
+        certificate_sha256=None if certificate is None else str(certificate["sha256"]),
+        kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
+        alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
+        seed=seed,
+    )
+
+
+def write_reports(
+    directory: str | PathLike[str], reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd
+) -> None:
+    """Write `reports.csv`, `crowd.json` and, where there is one, `certificate.json`; an old certificate does not stay.
+
+    Raises:
+        SettingsError: the crowd is not the one of the reports or of the certificate, or the system refuses to write.
+    """
+    _check_belongs(reports, certificate, crowd)
+    files: dict[str, bytes | str | Writer] = {}
+    if certificate is not None:
+        files[CERTIFICATE_FILE] = _json(certificate)
+    files |= {CROWD_FILE: _json(crowd), REPORTS_FILE: lambda stream: write_table(stream, reports_table(reports))}
+    write_together(directory, files)
+    if certificate is None:
+        with _refusals_named(Path(directory)):
+            Path(directory, CERTIFICATE_FILE).unlink(missing_ok=True)
+
+
+def write_estimate(directory: str | PathLike[str], estimate: Estimate) -> None:
+    """Write `truths.csv` and `workers.csv`; an unknown number (a task without reports) is an empty cell.
+
+    Raises:
+        SettingsError: the system refuses to write there.
+    """
+    tables = {TRUTHS_FILE: estimate.tasks_frame(), WORKERS_FILE: estimate.workers_frame()}
+    write_together(directory, {name: _table_writer(table) for name, table in tables.items()})
+
+
+def read_crowd(path: str | PathLike[str]) -> Crowd:
+    """Read and check a `crowd.json`.
+
+    Raises:
+        ReportsError: unreadable, another format, a field missing, of the wrong type or unknown, a name repeated or not
+            text, an alphabet that is none or does not fit the kind.
+    """
+    try:
+        data = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReportsError("the crowd must be readable JSON", source=str(path), examples=str(error)[:200]) from error
+    try:
+        return _checked(data)
+    except SettingsError as error:
+        raise ReportsError(
+            error.rule,
+            source=str(path),
+            examples=repr(error.value)[:200],
+            way_out="Use the crowd.json that was written with the reports.",
+        ) from error
+
+
+def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
+    """Return the `crowd.json` beside a reports file, None if there is none."""
+    path = Path(reports_path).parent / CROWD_FILE
+    return path if path.is_file() else None
+
+
+def reports_table(reports: Reports) -> pa.Table:
+    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
+    columns = {"task": _named(reports.tasks, reports.task), "worker": _named(reports.workers, reports.worker)}
+    if reports.alphabet is None:
+        return pa.table({**columns, "value": reports.value})
+    name = "value" if isinstance(reports.alphabet, Scale) else "label"
+    return pa.table({**columns, name: _named(reports.alphabet.names, reports.value)})
+
+
+def write_table(stream: BinaryIO, table: pa.Table) -> None:
+    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(table.column_names)
+    stream.write(header.getvalue().encode("utf-8"))
+    start = stream.tell()
+    try:
+        _write_rows(stream, table, "none")
+    except pa.ArrowInvalid:
+        stream.seek(start)
+        stream.truncate()
+        _write_rows(stream, table, "needed")
+
+
+def _write_rows(stream: BinaryIO, table: pa.Table, quoting: Literal["none", "needed"]) -> None:
+    pa.csv.write_csv(table, stream, pa.csv.WriteOptions(include_header=False, quoting_style=quoting))
+
+
+def _table_writer(table: pa.Table) -> Writer:
+    return lambda stream: write_table(stream, table)
+
+
+def _named(names: Any, codes: Any) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(name) for name in names], pa.string()))
+
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
+
+
+def _fill(stream: BinaryIO, contents: bytes | str | Writer) -> None:
+    if callable(contents):
+        contents(stream)
+    else:
+        stream.write(contents.encode("utf-8") if isinstance(contents, str) else contents)
+
+
+@contextmanager
+def _refusals_named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        way_out = f"{error.strerror or error}. Choose another folder, or make room."
+        raise SettingsError("the output folder must be writable", value=str(folder), way_out=way_out) from error
+
+
+def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+    _checked(crowd)
+    if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
+        raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
+    sealed = None if certificate is None else certificate["sha256"]
+    if crowd["certificate_sha256"] != sealed:
+        raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
+
+
+def _checked(data: Any) -> Crowd:
+    if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
+        raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
+    if set(data) != set(FIELD_TYPES):
+        raise SettingsError(f"a crowd has exactly the fields {sorted(FIELD_TYPES)}", value=sorted(data))
+    for field, types in FIELD_TYPES.items():
+        # A bool is an int to Python, but not a seed.
+        if not isinstance(data[field], types) or (field == "seed" and isinstance(data[field], bool)):
+            raise SettingsError(f"{field!r} of a crowd has the wrong type", value=data[field])
+    for field in ("tasks", "workers"):
+        names = data[field]
+        if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+            raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
+    if data["seed"] is not None and not data["simulation"]:
+        raise SettingsError("a crowd with a seed is a simulation", value=data["seed"])
+    if data["alphabet"] is None and data["kind"] == "numeric":
+        return Crowd(**data)  # type: ignore[typeddict-item]
+    scale = isinstance(alphabet_from_json(data["alphabet"]), Scale)
+    if data["kind"] != ("numeric" if scale else "categorical"):
+        raise SettingsError("'kind' of a crowd must fit its alphabet", value=data["kind"])
+    return Crowd(**data)  # type: ignore[typeddict-item]
