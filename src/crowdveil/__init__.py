@@ -1,1 +1,98 @@
-"""crowdveil: truth from crowds, without seeing anyone's answers."""
+"""crowdveil: truth from crowds, without seeing anyone's answers.
+
+The names of `__all__` are the stable interface. They are imported on first use, so that a worker's device that asks for
+a mechanism loads the standard library and numpy only.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crowdveil.channel import Channel
+    from crowdveil.errors import CrowdveilError
+    from crowdveil.estimate import Estimate
+    from crowdveil.estimators import (
+        DawidSkene,
+        MajorityVote,
+        OneCoin,
+        PrivateDawidSkene,
+        ProfileSum,
+        WeightedMean,
+        WeightedVote,
+    )
+    from crowdveil.guarantee import Guarantee
+    from crowdveil.labels import Categories, Scale
+    from crowdveil.mechanisms import (
+        Laplace,
+        MatrixFactorization,
+        MatrixFactorizationPublished,
+        OneLayer,
+        RandomizedResponse,
+        TwoLayer,
+    )
+    from crowdveil.reports import Reports
+
+    __version__: str
+
+__all__ = [
+    "Categories",
+    "Channel",
+    "CrowdveilError",
+    "DawidSkene",
+    "Estimate",
+    "Guarantee",
+    "Laplace",
+    "MajorityVote",
+    "MatrixFactorization",
+    "MatrixFactorizationPublished",
+    "OneCoin",
+    "OneLayer",
+    "PrivateDawidSkene",
+    "ProfileSum",
+    "RandomizedResponse",
+    "Reports",
+    "Scale",
+    "TwoLayer",
+    "WeightedMean",
+    "WeightedVote",
+    "__version__",
+]
+
+_HOMES = {
+    "Categories": "labels",
+    "Channel": "channel",
+    "CrowdveilError": "errors",
+    "DawidSkene": "estimators",
+    "Estimate": "estimate",
+    "Guarantee": "guarantee",
+    "Laplace": "mechanisms",
+    "MajorityVote": "estimators",
+    "MatrixFactorization": "mechanisms",
+    "MatrixFactorizationPublished": "mechanisms",
+    "OneCoin": "estimators",
+    "OneLayer": "mechanisms",
+    "PrivateDawidSkene": "estimators",
+    "ProfileSum": "estimators",
+    "RandomizedResponse": "mechanisms",
+    "Reports": "reports",
+    "Scale": "labels",
+    "TwoLayer": "mechanisms",
+    "WeightedMean": "estimators",
+    "WeightedVote": "estimators",
+}
+
+# Hidden from type checkers, which would otherwise accept any attribute of the package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used (PEP 562)."""
+        if name == "__version__":
+            return version("crowdveil")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'crowdveil' has no attribute {name!r}; public names: {', '.join(__all__)}.")
+        return getattr(import_module(f"crowdveil.{_HOMES[name]}"), name)
+
+    def __dir__() -> list[str]:
+        """Return the public names."""
+        return list(__all__)

@@ -245,8 +245,8 @@ VERDICTS: tuple[Verdict, ...] = (
     Verdict(
         "Sun Theorem 1: Laplace reports are epsilon-cell LDP",
         "in part",
-        "The noise scale must be the range max - min over epsilon, and answers clipped first. |Gamma| / epsilon is "
-        "safe for the integers 0..9 and wrong as a rule: with Gamma = {0, 100} it gives 50 times the claim.",
+        "The noise scale must be the range max - min over epsilon, and answers clipped first. The size of Gamma over "
+        "epsilon is safe for the integers 0..9 and wrong as a rule: with Gamma = {0, 100} it gives 50 times the claim.",
         "0.9 (0..9), 50 ({0, 100}) at claimed 1",
     ),
     Verdict(

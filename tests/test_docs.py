@@ -1,0 +1,90 @@
+"""The documents keep their word: examples run, all mechanisms and estimators have pages, all pages are in the menu."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.mechanisms import MECHANISMS
+from crowdveil.theory import VERDICTS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+COMMAND_LINES = {"run": ".venv/bin/crowdveil demo", "test": ".venv/bin/python -m pytest -n 2"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Code of every fenced block of one language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def relative(page: Path) -> str:
+    """Path from the root of the project, with slashes."""
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=relative)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python example of a page runs, in order and in one namespace, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for number, code in enumerate(blocks(page, "python"), start=1):
+        exec(compile(code, f"{relative(page)}, block {number}", "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanism_has_its_proof_page(name: str) -> None:
+    """A registered mechanism has docs/mechanisms/<name>.md and a heading in the catalogue."""
+    assert (DOCS / "mechanisms" / f"{name}.md").exists()
+    assert re.search(rf"^### `{name}`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimator_has_its_page(name: str) -> None:
+    """A registered estimator has docs/estimators/<name>.md and a heading in the catalogue."""
+    assert (DOCS / "estimators" / f"{name}.md").exists()
+    assert re.search(rf"^### `{name}`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+
+
+def test_catalogue_has_no_heading_for_what_does_not_exist() -> None:
+    """Each heading of the catalogue names a registered mechanism or estimator."""
+    headings = re.findall(r"^### `(.+?)`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+
+    assert sorted(headings) == sorted([*MECHANISMS, *ESTIMATORS])
+
+
+def test_menu_lists_every_page_once() -> None:
+    """The navigation of mkdocs.yml and the pages under docs/ are the same set."""
+    menu = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
+    listed = re.findall(r"[\w/-]+\.md$", menu, re.MULTILINE)
+
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_verdicts_page_says_what_the_registry_says() -> None:
+    """Each verdict of `crowdveil.theory` stands in docs/verdicts.md word for word, and no other row does."""
+    rows = [line for line in (DOCS / "verdicts.md").read_text("utf-8").splitlines() if line.startswith("| ")]
+
+    assert [verdict.row for verdict in VERDICTS] == [row for row in rows if not row.startswith(("| claim", "| ---"))]
+
+
+def test_decisions_are_numbered_and_short() -> None:
+    """Decisions are numbered from 1 without a gap, and none is longer than 40 lines."""
+    pages = sorted((DOCS / "decisions").glob("*.md"))
+
+    assert [f"{number:04}" for number in range(1, len(pages) + 1)] == [page.name[:4] for page in pages]
+    assert [page.name for page in pages if len(page.read_text("utf-8").splitlines()) > 40] == []
+
+
+def test_readme_is_short_and_begins_with_the_two_commands() -> None:
+    """README has at most 80 lines; its first two sh blocks run the main job and the tests, one line each."""
+    readme = ROOT / "README.md"
+    run, test = blocks(readme, "sh")[:2]
+
+    assert len(readme.read_text("utf-8").splitlines()) <= 80
+    assert run.count("\n") == test.count("\n") == 1
+    assert run.strip().endswith(COMMAND_LINES["run"])
+    assert test.strip().endswith(COMMAND_LINES["test"])

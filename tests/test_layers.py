@@ -1,0 +1,176 @@
+"""The floors of the house: which file may import which, and what the worker's half may load at all."""
+
+import ast
+import json
+import subprocess
+import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import crowdveil
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.mechanisms import MECHANISMS
+
+SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
+
+FLOORS = {
+    "errors": 0,
+    "randomness": 0,
+    "labels": 0,
+    "certificate": 0,
+    "guarantee": 1,
+    "channel": 1,
+    "coding": 1,
+    "reports": 1,
+    "estimate": 1,
+    "mechanisms": 2,
+    "estimators": 2,
+    "metrics": 2,
+    "simulate": 3,
+    "theory": 3,
+}
+"""Floor of every file and folder of the package; one that is not listed fails the tests."""
+
+PUBLIC_FACE = "__init__"
+"""The package's own `__init__.py` stands above all floors: it only hands out names."""
+
+WORKERS_HALF = {"errors", "randomness", "labels", "certificate", "guarantee", "channel", "mechanisms"}
+SEPARATE = {"mechanisms", "estimators"}
+
+
+def module_name(path: Path) -> str:
+    """Dotted name inside the package: `mechanisms.laplace`; a folder's `__init__.py` bears the folder's name."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+def room(module: str) -> str:
+    """The file or folder directly under the package that a module belongs to."""
+    return module.split(".")[0]
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Syntax tree of every module of the package, by dotted name."""
+    return {module_name(path): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def imports(tree: ast.Module) -> set[str]:
+    """Every absolute name a module imports, at any depth: imports inside functions count."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def inner_imports(module: str) -> set[str]:
+    """Modules of the package that a module imports, by dotted name; `from folder import file` names the file."""
+    known = modules()
+    found = set()
+    for name in imports(known[module]):
+        parts = name.split(".")
+        if parts[0] != "crowdveil" or len(parts) < 2:
+            continue
+        longest = next(".".join(parts[1:end]) for end in range(len(parts), 1, -1) if ".".join(parts[1:end]) in known)
+        found.add(longest)
+    return found
+
+
+def test_every_file_has_a_floor() -> None:
+    """Each file or folder of the package stands on a floor, and no floor is kept for one that is gone."""
+    assert sorted(FLOORS) == sorted({room(module) for module in modules()} - {PUBLIC_FACE})
+
+
+def test_nothing_imports_a_higher_floor() -> None:
+    """A file imports files of its own floor and of lower ones only."""
+    climbing = [
+        f"{module} (floor {FLOORS[room(module)]}) imports {other} (floor {FLOORS[room(other)]})"
+        for module in modules()
+        if module != PUBLIC_FACE
+        for other in inner_imports(module)
+        if FLOORS[room(other)] > FLOORS[room(module)]
+    ]
+
+    assert climbing == []
+
+
+def test_there_is_no_import_cycle() -> None:
+    """The graph of imports, those inside functions included, has no cycle."""
+    graph = {module: inner_imports(module) - {module} for module in modules()}
+    cycle: tuple[str, ...] = ()
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle = tuple(error.args[1])
+
+    assert cycle == ()
+
+
+def test_mechanisms_and_estimators_never_import_one_another() -> None:
+    """The worker's side and the curator's side meet in the channel only."""
+    crossing = [
+        (module, other)
+        for module in modules()
+        for other in inner_imports(module)
+        if {room(module), room(other)} == SEPARATE
+    ]
+
+    assert crossing == []
+
+
+def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
+    """No file that runs on a device names another package, or a file of the curator's half."""
+    allowed = sys.stdlib_module_names | {"numpy", "crowdveil"}
+    for module, tree in modules().items():
+        if room(module) in WORKERS_HALF:
+            assert {name.split(".")[0] for name in imports(tree)} - allowed == set(), module
+            assert {room(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
+
+
+def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
+    """A fresh interpreter that imports the mechanisms has loaded nothing else, numpy's own needs included."""
+    program = (
+        "import json, sys; before = set(sys.modules); import crowdveil.mechanisms; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    loaded = json.loads(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+    roots = {name.split(".")[0] for name in loaded}
+    ours = {name.split(".")[1] for name in loaded if name.startswith("crowdveil.")}
+
+    installed = roots & set(packages_distributions()) - sys.stdlib_module_names
+
+    assert installed - {"crowdveil"} == {"numpy"}
+    assert ours == WORKERS_HALF
+
+
+def test_every_public_name_can_be_imported() -> None:
+    """Each name of `__all__` is handed out, and `dir` shows exactly these."""
+    assert dir(crowdveil) == sorted(crowdveil.__all__)
+    for name in crowdveil.__all__:
+        assert getattr(crowdveil, name) is not None
+
+
+def test_every_registered_mechanism_and_estimator_is_public() -> None:
+    """What the command line can name, a program can import from the package."""
+    registered = {*MECHANISMS.values(), *ESTIMATORS.values()}
+
+    assert {cls.__name__ for cls in registered} <= set(crowdveil.__all__)
+    for cls in registered:
+        assert cls is getattr(crowdveil, cls.__name__)
+
+
+def test_an_unknown_name_is_refused_with_the_public_ones() -> None:
+    """A misspelt name raises AttributeError, and the message lists what there is."""
+    try:
+        crowdveil.Chanel  # type: ignore[attr-defined]  # noqa: B018
+    except AttributeError as error:
+        message = str(error)
+
+    assert "'Chanel'" in message
+    assert "Channel" in message
