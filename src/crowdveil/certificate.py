@@ -36,7 +36,7 @@ def read_certificate(text: str | bytes) -> dict[str, Any]:
     """Parse and check the outer form of a certificate; the table itself is checked by `Channel`.
 
     Raises:
-        CertificateError: oversize, not json, format, hash, shape, non-integer.
+        CertificateError: oversize, not json, format, alphabet, shape, ratio, non-integer, hash.
     """
     if len(text) > MAX_BYTES:
         raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
@@ -53,7 +53,10 @@ def read_certificate(text: str | bytes) -> dict[str, Any]:
 
 
 def _check_types(data: dict[str, Any]) -> None:
+    """Check every field down to its scalars, so that nothing deep or strange is left to hash, compare or print."""
     outputs, rows, ratio = data["outputs"], data["rows"], data["ratio"]
+    if not (isinstance(data["alphabet"], dict) and all(map(_is_flat, data["alphabet"].values()))):
+        raise CertificateError("alphabet", "it must be an object of numbers, strings and lists of strings.")
     if data["participation"] not in ("protected", "public") or not isinstance(data["mechanism"], str):
         raise CertificateError("format", "participation must be 'protected' or 'public', mechanism a string.")
     if not (isinstance(outputs, list) and all(isinstance(name, str) for name in outputs)):
@@ -66,3 +69,7 @@ def _check_types(data: dict[str, Any]) -> None:
         raise CertificateError("ratio", "the claimed ratio must be two positive integers.")
     if type(data["denominator"]) is not int or any(type(entry) is not int for row in rows for entry in row):
         raise CertificateError("non-integer", "table entries and the denominator must be integers.")
+
+
+def _is_flat(value: object) -> bool:
+    return isinstance(value, str | int | float) or (isinstance(value, list) and all(isinstance(x, str) for x in value))

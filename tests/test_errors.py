@@ -1,0 +1,53 @@
+"""The exceptions: rule, value and way out in the text, the numbers on the object."""
+
+import pytest
+
+from crowdveil.errors import CertificateError, CrowdveilError, NoMinimiserError, ReportsError, SettingsError
+
+
+def test_settings_error_names_rule_value_and_way_out():
+    """The message holds all three, the object carries them."""
+    error = SettingsError("epsilon must be positive", value=-1, way_out="Use 1.")
+
+    assert "epsilon must be positive, got -1. Use 1." == str(error)
+    assert ("epsilon must be positive", -1, "Use 1.") == (error.rule, error.value, error.way_out)
+
+
+def test_settings_error_without_way_out_ends_after_the_value():
+    """No way out leaves no blank behind."""
+    assert "epsilon must be positive, got 'x'." == str(SettingsError("epsilon must be positive", value="x"))
+
+
+def test_certificate_error_names_its_defect():
+    """The defect is in the text and on the object."""
+    error = CertificateError("row sum", "row 2 sums to 5.")
+
+    assert "Certificate refused (row sum): row 2 sums to 5." == str(error)
+    assert ("row sum", "row 2 sums to 5.") == (error.defect, error.detail)
+
+
+def test_reports_error_names_source_rows_examples_and_way_out():
+    """The message leads from the file to the way out."""
+    error = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", way_out="Fill them.")
+
+    assert "a.csv, row 2, 5: ids are needed. Found: '', ''. Fill them." == str(error)
+    assert ("a.csv", (2, 5)) == (error.source, error.rows)
+
+
+def test_reports_error_without_rows_is_one_clause():
+    """Without rows, examples and way out only the rule is left."""
+    assert "data: ids are needed." == str(ReportsError("ids are needed"))
+
+
+def test_no_minimiser_error_carries_its_numbers():
+    """The rank and the dimensions are in the text and on the object."""
+    error = NoMinimiserError(answers=3, dimensions=5)
+
+    assert (3, 5) == (error.answers, error.dimensions)
+    assert "rank 3 < d=5" in str(error)
+
+
+@pytest.mark.parametrize("kind", [CertificateError, NoMinimiserError, ReportsError, SettingsError])
+def test_every_refusal_is_a_crowdveil_error(kind):
+    """One except clause catches everything crowdveil refuses."""
+    assert issubclass(kind, CrowdveilError)
