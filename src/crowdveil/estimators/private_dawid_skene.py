@@ -5,7 +5,7 @@ The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
 from crowdveil.estimators.kernels import softmax
-from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums, with_gold
+from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
 from crowdveil.labels import NULL
 
 LEAST_PROJECTION = 0.001
@@ -37,9 +37,9 @@ class Reading:
     gain: NDArray[np.float64]
     participation: NDArray[np.float64] | None
 
-    def abilities(self, right: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
-        """Undo the channel (step 7) and clip into [0, 1]; chance (1 / labels) where reports hold no information."""
-        ability = np.full(len(right), 1.0 / labels)
+    def abilities(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Undo the channel (step 7) and clip into [0, 1]; nan where reports hold no information."""
+        ability = np.full(len(right), np.nan)
         np.divide(right - self.base, self.gain, out=ability, where=self.gain > SAME)
         return np.clip(ability, 0.0, 1.0)
 
@@ -81,7 +81,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     """
 
     name: ClassVar[str] = "private-dawid-skene"
-    kind: ClassVar = "categorical"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
     projection: float | None = None
     max_steps: int = 1000
@@ -106,32 +106,35 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     def expect(self, block: GoldBlock, parameters: DawidSkeneParameters) -> Expected[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
         posterior, likelihood = self._vote(block, parameters)
-        posterior = with_gold(posterior, block.gold)
+        posterior = one_hot_gold(posterior, block.gold)
         sums = agreement(block.block, posterior, parameters.summary.workers)
         return Expected(DawidSkeneStatistics(sums, likelihood), posterior)
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
-        summary, reading = parameters.summary, parameters.reading
-        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
-        least = LEAST_PROJECTION if self.projection is None else self.projection
-        right = np.clip(share, 2 * least / summary.labels, 1 - least)
-        if self.projection is None:
-            # Both intervals contain chance, so the second clip never leaves the first.
-            right = np.clip(right, reading.base, reading.base + reading.gain)
-        return DawidSkeneParameters(summary, reading, right)
+        right = self._project(statistics, parameters)
+        return DawidSkeneParameters(parameters.summary, parameters.reading, right)
 
     def workers(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
-        """Return the abilities of step 7, clipped to [0, 1]; chance for a worker without reports."""
-        right = self.maximize(statistics, parameters).right
-        assert right is not None
+        """Return the abilities of step 7, clipped to [0, 1]; nan for a worker of whom reports tell nothing."""
         reading = parameters.reading
-        ability = reading.abilities(right, parameters.summary.labels)
+        ability = reading.abilities(self._project(statistics, parameters))
+        ability[parameters.summary.per_worker == 0] = np.nan
         return WorkerTable(ability, "ability", participation=reading.participation)
 
     def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
         """Return the log of equation (2), None at the start; gold tasks count with their known label."""
         return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+    def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
+        summary, reading = parameters.summary, parameters.reading
+        share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        least = LEAST_PROJECTION if self.projection is None else self.projection
+        right = np.clip(share, 2 * least / summary.labels, 1 - least)
+        if self.projection is not None:
+            return right
+        # Both intervals contain chance, so the second clip never leaves the first.
+        return np.clip(right, reading.base, reading.base + reading.gain)
 
     def _vote(self, block: GoldBlock, parameters: DawidSkeneParameters) -> tuple[NDArray[np.float64], float]:
         """Return posterior [task, label] and log-likelihood of the block, nan where there are no abilities yet."""

@@ -45,20 +45,6 @@ def agreement(block: Block, posterior: NDArray[np.float64], workers: int) -> NDA
     return totals(block.worker, posterior[block.task, block.value], workers)
 
 
-def with_gold(posterior: NDArray[np.float64], gold: NDArray[Any]) -> NDArray[np.float64]:
-    """Return `posterior` with all mass on the known label where there is gold.
-
-    Args:
-        posterior: indexed [task, label].
-        gold: label codes, negative where unknown; shape (tasks,).
-    """
-    known = np.flatnonzero(gold >= 0)
-    fixed = posterior.copy()
-    fixed[known] = 0.0
-    fixed[known, gold[known]] = 1.0
-    return fixed
-
-
 def right_share(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
     """Return the share of right reports of each worker, in [0, 1]; chance (1 / labels) where there is no report.
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     """
 
     name: ClassVar[str] = "weighted-mean"
-    kind: ClassVar = "numeric"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
     reads_channel: ClassVar[bool] = False
     floor: float = 0.01
     max_steps: int = 1000

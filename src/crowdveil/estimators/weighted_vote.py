@@ -1,15 +1,15 @@
 """Truth discovery by weighted votes (Li et al., KDD 2018, equations 2 and 3)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import TIE, WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums, with_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     """
 
     name: ClassVar[str] = "weighted-vote"
-    kind: ClassVar = "categorical"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = False
     clamp: float = 0.01
     max_steps: int = 200
@@ -73,7 +73,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
         votes = vote_sums(block.block, parameters.weight, parameters.summary.labels)
         elected = votes >= votes.max(axis=1, keepdims=True) - TIE
-        posterior = with_gold(elected / elected.sum(axis=1, keepdims=True), block.gold)
+        posterior = one_hot_gold(elected / elected.sum(axis=1, keepdims=True), block.gold)
         return Expected(VoteStatistics(agreement(block.block, posterior, parameters.summary.workers)), posterior)
 
     def maximize(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
