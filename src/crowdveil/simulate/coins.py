@@ -13,6 +13,8 @@ HITS_AT_ONCE = 1 << 20
 """Cells that come to life together, on average; bounds the memory of one chunk to tens of megabytes."""
 CELLS_AT_ONCE = 1 << 40
 """Cells passed over together at most, so that a sum of clipped gaps cannot overflow 64 bits."""
+SPARE_STEPS = 16
+"""Steps drawn beyond the expected number, so that short walks end at the first attempt."""
 
 
 def all_hits(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
@@ -44,8 +46,7 @@ def _gaps(generator: np.random.Generator, cells: int, probability: float) -> NDA
     found, at = [np.empty(0, dtype=np.int64)], -1
     while at < cells - 1:
         left = cells - 1 - at
-        mean = left * probability
-        steps = np.minimum(generator.geometric(probability, int(mean + 4 * mean**0.5) + 16), left + 1)
+        steps = np.minimum(generator.geometric(probability, int(left * probability) + SPARE_STEPS), left + 1)
         numbers = at + np.cumsum(steps)
         found.append(numbers[numbers < cells])
         at = int(numbers[-1])

@@ -1,0 +1,244 @@
+"""Perturbing a whole crowd: counts, shapes, memory and refusals."""
+
+import math
+import tracemalloc
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+import pytest
+
+from crowdveil.channel import DENOMINATOR, Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.guarantee import Guarantee, Participation
+from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.mechanisms.laplace import Laplace
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
+from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
+from crowdveil.mechanisms.mechanism import Mechanism
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.two_layer import TwoLayer
+from crowdveil.randomness import secure, seeded
+from crowdveil.reports import Reports
+from crowdveil.simulate import categorical_crowd, expected_reports, numeric_crowd, perturb
+
+LABELS = Categories(("G", "P", "R", "X"), ordered=True)
+DIGITS = Scale(0, 9)
+FIVE = Categories(tuple("01234"), ordered=True)
+YES_NO = Categories(("no", "yes"))
+
+
+def crowd_answers(seed=1, labels=LABELS, **sizes):
+    """Answers of a small made-up crowd."""
+    return categorical_crowd(
+        **{"workers": 30, "tasks": 20, "sparsity": 0.7} | sizes, labels=labels, source=seeded(seed)
+    ).answers
+
+
+def exactly(answers, workers, tasks, alphabet):
+    """A crowd in which the first `answers` cells are answered."""
+    task, worker = np.divmod(np.arange(answers), workers)
+    return Reports(task, worker, np.arange(answers) % alphabet.size, np.arange(tasks), np.arange(workers), alphabet)
+
+
+def cells(reports):
+    """The (task, worker) pairs of the reports."""
+    return list(zip(reports.task.tolist(), reports.worker.tolist(), strict=True))
+
+
+EXPECTED = [
+    (40_000, 2000, 200, DIGITS, 0.1, 360_571),
+    (40_000, 2000, 200, DIGITS, 1.0, 319_912),
+    (40_000, 2000, 200, DIGITS, 3.0, 158_329),
+    (40_000, 2000, 200, DIGITS, 5.0, 62_473),
+    (4_000, 2000, 200, DIGITS, 1.0, 315_048),
+    (4_000, 2000, 200, DIGITS, 5.0, 28_973),
+    (89_796, 825, 11_040, FIVE, 1.0, 5_920_268),
+    (89_796, 825, 11_040, FIVE, 3.0, 1_883_707),
+    (89_796, 825, 11_040, FIVE, 5.0, 383_130),
+    (17_729, 64, 2_134, YES_NO, 1.0, 64_349),
+]
+"""Answers, workers, tasks, labels, epsilon, and the reports that k-ary randomized response with NULL makes of them."""
+
+
+@pytest.mark.parametrize(("answers", "workers", "tasks", "alphabet", "epsilon", "reports"), EXPECTED)
+def test_the_number_of_reports_is_as_derived(answers, workers, tasks, alphabet, epsilon, reports):
+    """Made-up reports outnumber answers as derived by hand, and a draw is within 5 standard deviations (6e-7) of it."""
+    given = exactly(answers, workers, tasks, alphabet)
+    mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon)
+    symbols = alphabet.size + math.exp(epsilon)
+    made_up, kept = alphabet.size / symbols, 1 - 1 / symbols
+    empty = workers * tasks - answers
+    deviation = math.sqrt(empty * made_up * (1 - made_up) + answers * kept * (1 - kept))
+
+    assert pytest.approx(answers * kept + empty * made_up, rel=1e-9) == expected_reports(given, mechanism.channel())
+    assert reports == round(expected_reports(given, mechanism.channel()))
+    assert abs(len(perturb(given, mechanism, seeded(12))) - reports) < 5 * deviation
+
+
+@pytest.mark.parametrize("source", [seeded(3), secure()], ids=["seeded", "secure"])
+@pytest.mark.parametrize("participation", ["protected", "public"])
+def test_reports_speak_of_the_same_crowd(source, participation):
+    """Every cell sends at most one report, in the alphabet, over the same lists of tasks and workers."""
+    answers = crowd_answers()
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation=participation)
+
+    reports = perturb(answers, mechanism, source)
+
+    assert len(set(cells(reports))) == len(reports)
+    assert (LABELS, True, True) == (
+        reports.alphabet,
+        np.array_equal(answers.tasks, reports.tasks),
+        np.array_equal(answers.workers, reports.workers),
+    )
+    assert (cells(answers) == cells(reports)) == (participation == "public")
+
+
+def test_laplace_reports_every_cell():
+    """A mechanism that never sends NULL fills the table; with public participation only answered cells report."""
+    answers = numeric_crowd(workers=20, tasks=10, sparsity=0.8, source=seeded(1)).answers
+    protected = Laplace(alphabet=DIGITS, epsilon=1.0)
+    public = Laplace(alphabet=DIGITS, epsilon=1.0, participation="public")
+
+    assert 200 == expected_reports(answers, protected.channel()) == len(perturb(answers, protected, seeded(2)))
+    assert 200 == len(perturb(answers, protected, secure()))
+    assert cells(answers) == cells(perturb(answers, public, seeded(2))) == cells(perturb(answers, public, secure()))
+    assert len(answers) == expected_reports(answers, public.channel())
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+@pytest.mark.parametrize("source", [seeded(3), secure()], ids=["seeded", "secure"])
+def test_two_layer_runs_on_the_devices(participation, source):
+    """A mechanism whose cells share a random number goes worker by worker, whatever the source."""
+    answers = crowd_answers(labels=YES_NO)
+    mechanism = TwoLayer.sound(alphabet=YES_NO, epsilon=2.0, participation=participation)
+    calls = []
+
+    reports = perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
+
+    assert [(k, 30) for k in range(1, 31)] == calls
+    assert len(set(cells(reports))) == len(reports)
+    assert (cells(answers) == cells(reports)) == (participation == "public")
+
+
+def test_a_seed_makes_the_same_reports_again():
+    """One seed gives one set of reports, another seed another; secure reports never repeat."""
+    answers, mechanism = crowd_answers(), RandomizedResponse(alphabet=LABELS, epsilon=1.0)
+    runs = [perturb(answers, mechanism, source) for source in (seeded(1), seeded(1), seeded(2), secure(), secure())]
+
+    same = [cells(run) == cells(runs[0]) and np.array_equal(run.value, runs[0].value) for run in runs]
+
+    assert [True, True, False, False, False] == same
+    assert cells(runs[3]) != cells(runs[4])
+
+
+def test_an_empty_crowd_still_sends_made_up_reports():
+    """Workers who answered nothing are protected too: their NULL cells turn into labels."""
+    nobody = exactly(0, 300, 100, LABELS)
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
+    public = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation="public")
+
+    assert len(perturb(nobody, mechanism, seeded(1))) > 10_000
+    assert [0, 0] == [len(perturb(nobody, public, source)) for source in (seeded(1), secure())]
+
+
+def test_memory_follows_the_reports_and_not_the_cells():
+    """A million workers on ten thousand tasks (10**10 cells, 307,000 reports expected) stay below 100 MB."""
+    answers = numeric_crowd(workers=1_000_000, tasks=10_000, sparsity=1 - 2e-6, source=seeded(1)).answers
+    mechanism = RandomizedResponse(alphabet=DIGITS, epsilon=12.7)
+    tracemalloc.start()
+    reports = perturb(answers, mechanism, seeded(2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert abs(len(reports) - expected_reports(answers, mechanism.channel())) < 5 * math.sqrt(len(reports))
+    assert peak < 100e6
+
+
+def test_progress_reaches_the_whole_work():
+    """Progress ends with all cells on the vectorised path and with all workers on the devices."""
+    answers, mechanism = crowd_answers(), RandomizedResponse(alphabet=LABELS, epsilon=1.0)
+    calls = []
+    for source in (seeded(1), secure()):
+        perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))
+
+    assert [(600, 600), (30, 30)] == [calls[0], calls[-1]]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MatrixFactorization(alphabet=DIGITS, epsilon=1.0, profiles="dense", dimensions=5),
+        next(m for m in MatrixFactorizationPublished.examples() if m.alphabet.size == 10),
+    ],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_mechanisms_that_send_sums_make_no_table(mechanism):
+    """Matrix factorization sends numbers about all tasks at once: refused, even if they are as many as the tasks."""
+    answers = numeric_crowd(workers=3, tasks=10, sparsity=0.5, source=seeded(1)).answers
+
+    with pytest.raises(SettingsError, match="one symbol per task"):
+        perturb(answers, mechanism, seeded(1))
+
+
+def test_repeated_answers_are_refused():
+    """Two answers of one worker to one task cannot be perturbed as one cell; the message says what to do."""
+    answers = Reports(np.array([0, 0]), np.array([0, 0]), np.array([0, 1]), np.arange(2), np.arange(2), YES_NO)
+
+    with pytest.raises(ReportsError, match="duplicates='first'"):
+        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+
+
+@pytest.mark.parametrize("alphabet", [None, FIVE])
+def test_answers_in_another_alphabet_are_refused(alphabet):
+    """Free numbers, or labels the mechanism does not know, are refused with the way out."""
+    answers = Reports(np.array([0]), np.array([0]), np.array([0]), np.arange(2), np.arange(2), alphabet)
+
+    with pytest.raises(ReportsError, match=r"alphabet=mechanism\.alphabet"):
+        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+
+
+def test_more_reports_than_fit_are_refused_before_they_are_drawn():
+    """A request for billions of reports is refused with their expected number."""
+    answers = exactly(1, 1_000_000, 10_000, YES_NO)
+
+    with pytest.raises(SettingsError, match="423"):
+        perturb(answers, RandomizedResponse(alphabet=YES_NO, epsilon=1.0), seeded(1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Odd(Mechanism):
+    """A mechanism whose reports are not the answers' labels: other symbols, or too few of them."""
+
+    name: ClassVar[str] = "odd"
+    alphabet: Alphabet = YES_NO
+    epsilon: float = 1.0
+    participation: Participation = "protected"
+    has_channel: bool = True
+
+    @classmethod
+    def examples(cls):
+        """None: it breaks promises on purpose."""
+        return ()
+
+    @property
+    def guarantee(self):
+        """Nothing is lost."""
+        return Guarantee(epsilon=0.0)
+
+    def channel(self):
+        """A table with a foreign symbol, or none."""
+        half = DENOMINATOR // 2
+        return Channel(YES_NO, "protected", ("heads", "tails"), ((half, half),) * 3) if self.has_channel else None
+
+    def perturb(self, answers, source):
+        """One number for all tasks."""
+        return np.zeros(1, dtype=np.int64)
+
+
+@pytest.mark.parametrize(("has_channel", "rule"), [(True, "own labels or NULL"), (False, "one symbol per task")])
+def test_foreign_symbols_are_refused(has_channel, rule):
+    """Reports that are not the answers' labels, or not one per task, are refused."""
+    with pytest.raises(SettingsError, match=rule):
+        perturb(exactly(1, 2, 2, YES_NO), Odd(has_channel=has_channel), seeded(1))
