@@ -264,7 +264,7 @@ def test_settings_are_checked(projection: float) -> None:
 def test_a_dense_crowd_reproduces_the_measured_errors(epsilon: float, vote: float, fit: float, ability: float) -> None:
     """64 workers, 1000 tasks, abilities uniform on [0.4, 0.82], seeds 0-23: errors as measured once before, to 0.033.
 
-    The mean of 24 runs has a standard error of at most 0.011 (from 48 other seeds, epsilon 0.5, the largest), so 0.033 is
+    The mean of 24 runs has a standard error of at most 0.011 (48 other seeds, epsilon 0.5, the largest), so 0.033 is
     3 of them: about 1 false alarm in 300 for a fresh set of seeds.
     """
     channel, found = response(2, epsilon), []

@@ -9,7 +9,21 @@ from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.fitting import Estimator
 from crowdveil.estimators.majority_vote import MajorityVote
 from crowdveil.estimators.one_coin import OneCoin
+from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene
+from crowdveil.estimators.weighted_mean import WeightedMean
+from crowdveil.estimators.weighted_vote import WeightedVote
 
-ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {e.name: e for e in (MajorityVote, DawidSkene, OneCoin)}
+ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {
+    e.name: e for e in (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean)
+}
 
-__all__ = ["ESTIMATORS", "DawidSkene", "Estimator", "MajorityVote", "OneCoin"]
+__all__ = [
+    "ESTIMATORS",
+    "DawidSkene",
+    "Estimator",
+    "MajorityVote",
+    "OneCoin",
+    "PrivateDawidSkene",
+    "WeightedMean",
+    "WeightedVote",
+]
