@@ -1,0 +1,379 @@
+"""Promises that every registered estimator keeps; a new one is tested here without being asked."""
+
+import dataclasses
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.channel import Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimate import Estimate
+from crowdveil.estimators import ESTIMATORS, Estimator
+from crowdveil.estimators.fitting import Expected, merge
+from crowdveil.labels import Categories
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.randomness import seeded
+from crowdveil.reports import Block, Reports
+from tests import strategies
+
+AnyEstimator = Estimator[Any, Any]
+AnyClass = type[AnyEstimator]
+CLASSES = list(ESTIMATORS.values())
+CATEGORICAL = [c for c in CLASSES if c.kind == "categorical"]
+NUMERIC = [c for c in CLASSES if c.kind == "numeric"]
+CHANNEL_READERS = [c for c in CLASSES if c.reads_channel]
+CHANNEL_BLIND = [c for c in CLASSES if not c.reads_channel]
+LABELS = Categories(("G", "P", "R"), ordered=True)
+
+every = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
+every_categorical = pytest.mark.parametrize("cls", CATEGORICAL, ids=lambda c: c.name)
+every_numeric = pytest.mark.parametrize("cls", NUMERIC, ids=lambda c: c.name)
+every_reader = pytest.mark.parametrize("cls", CHANNEL_READERS, ids=lambda c: c.name)
+every_blind = pytest.mark.parametrize("cls", CHANNEL_BLIND, ids=lambda c: c.name)
+
+
+def crowd(seed: int = 0, tasks: int = 40, workers: int = 12, share: float = 0.4) -> Reports:
+    """Make sparse reports of workers who are right with probability 0.75, with one empty task and one idle worker."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, tasks)
+    task, worker = np.nonzero(rng.random((tasks, workers)) < share)
+    answer = np.where(rng.random(len(task)) < 0.75, truth[task], rng.integers(0, 3, len(task)))
+    names = [f"task {k}" for k in range(tasks + 1)], [f"worker {k}" for k in range(workers + 1)]
+    return Reports(task, worker, answer, np.array(names[0]), np.array(names[1]), LABELS)
+
+
+def through_null(reports: Reports, channel: Channel, seed: int) -> Reports:
+    """Send every cell, blank or not, through a channel with protected participation."""
+    table = np.full((len(reports.workers), len(reports.tasks)), LABELS.size)
+    table[reports.worker, reports.task] = reports.value
+    sent = channel.sample(table.ravel(), seeded(seed)).reshape(table.shape)
+    worker, task = np.nonzero(sent < LABELS.size)
+    return Reports(task, worker, sent[worker, task], reports.tasks, reports.workers, LABELS)
+
+
+def any_reports(cls: AnyClass) -> st.SearchStrategy[Reports]:
+    """Draw small reports of a kind that the estimator reads; numeric estimators read labels too."""
+    labels = strategies.small_reports()
+    return labels if cls.kind == "categorical" else st.one_of(labels, strategies.small_numeric_reports())
+
+
+def numbers_or_labels(cls: AnyClass, rows: list[tuple[object, object, int]], **lists: Any) -> Reports:
+    """Make reports from (task, worker, label code) rows: labels for categorical estimators, else the codes."""
+    task, worker, code = zip(*rows, strict=True)
+    if cls.kind == "numeric":
+        return Reports.from_arrays(task, worker, code, numeric=True, **lists)
+    return Reports.from_arrays(task, worker, [LABELS.names[k] for k in code], alphabet=LABELS, **lists)
+
+
+def check_truths(cls: AnyClass, reports: Reports, estimate: Estimate) -> None:
+    """Assert that truths have the promised shape and range."""
+    tasks = len(reports.tasks)
+    if cls.kind == "numeric":
+        assert estimate.posterior.shape == (tasks,)
+        np.testing.assert_array_equal(np.isnan(estimate.posterior), reports.per_task == 0)
+        return
+    assert estimate.posterior.shape == (tasks, reports.labels)
+    assert np.isfinite(estimate.posterior).all()
+    assert (estimate.posterior >= 0).all()
+    np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1.0, atol=1e-9)
+
+
+def assert_same(left: Estimate, right: Estimate, tolerance: float = 0.0) -> None:
+    """Assert that two estimates agree in truths, workers and trace."""
+    np.testing.assert_allclose(left.posterior, right.posterior, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(left.workers.quality, right.workers.quality, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(left.log_likelihoods, right.log_likelihoods, rtol=tolerance, atol=tolerance)
+    assert left.steps == right.steps
+
+
+def assert_never_falls(estimate: Estimate) -> None:
+    """Assert that the traced log-likelihood rises or stays, but for rounding."""
+    trace = np.array(estimate.log_likelihoods)
+    assert np.isfinite(trace).all()
+    assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()
+
+
+def test_the_registry_knows_every_estimator_by_its_name() -> None:
+    """Keys are the words of the command line: the classes' own names, lower case, with hyphens."""
+    assert {cls.name for cls in CLASSES} == set(ESTIMATORS)
+    assert all(name == name.lower() and " " not in name and "_" not in name for name in ESTIMATORS)
+
+
+@every
+def test_default_construction_gives_a_frozen_keyword_only_value(cls: AnyClass) -> None:
+    """An estimator is a frozen value of settings: all have defaults, all are keyword-only, none can be changed."""
+    estimator = cls()
+
+    assert dataclasses.is_dataclass(estimator)
+    assert all(field.kw_only for field in dataclasses.fields(estimator))
+    assert estimator == cls()
+    assert cls.kind in ("categorical", "numeric")
+    assert isinstance(cls.reads_channel, bool)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        estimator.max_steps = 7
+
+
+@every
+@given(data=st.data())
+def test_truths_are_proper_whatever_the_reports(cls: AnyClass, data: st.DataObject) -> None:
+    """Posterior rows are finite and sum to 1, numbers nan only where no report is; the likelihood never falls."""
+    reports = data.draw(any_reports(cls))
+
+    estimate = cls().fit(reports)
+
+    check_truths(cls, reports, estimate)
+    assert_never_falls(estimate)
+    assert estimate.method == cls.name
+    assert 1 <= estimate.steps <= cls().max_steps
+    assert len(estimate.truth) == len(reports.tasks)
+    assert len(estimate.workers.quality) == len(reports.workers)
+
+
+@every
+@given(data=st.data())
+def test_report_order_never_changes_an_estimate(cls: AnyClass, data: st.DataObject) -> None:
+    """The same reports in any order give the same estimate, bit by bit."""
+    reports = data.draw(any_reports(cls))
+    order = np.array(data.draw(st.permutations(range(len(reports)))), dtype=int)
+    value = reports.value if reports.alphabet is None else np.array(reports.alphabet.names)[reports.value]
+
+    shuffled = Reports.from_arrays(
+        reports.tasks[reports.task][order],
+        reports.workers[reports.worker][order],
+        value[order],
+        alphabet=reports.alphabet,
+        numeric=reports.alphabet is None,
+        tasks=reports.tasks,
+        workers=reports.workers,
+    )
+
+    assert_same(cls().fit(shuffled), cls().fit(reports))
+
+
+@every
+def test_a_fit_leaves_nothing_behind(cls: AnyClass) -> None:
+    """The same value fits twice with the same result, another fit in between."""
+    estimator = cls()
+    first = estimator.fit(crowd(1))
+    estimator.fit(crowd(2, tasks=10))
+
+    assert_same(estimator.fit(crowd(1)), first)
+
+
+@every
+@pytest.mark.parametrize("size", [1, 7, 50])
+def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
+    """One block or many give the same estimate."""
+    estimator, whole = cls(), Reports.blocks
+
+    def blocks(self: Reports) -> Iterator[Block]:
+        return whole(self, size)
+
+    expected = estimator.fit(crowd(), gold={"task 3": "P"})
+    with patch.object(Reports, "blocks", blocks):
+        assert len(list(crowd().blocks())) > 1
+        actual = estimator.fit(crowd(), gold={"task 3": "P"})
+
+    assert_same(actual, expected, 1e-7)
+
+
+def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[Expected[Any]]:
+    """Return what `expect` yields for each block of about `size` reports in the second step of a fit."""
+    seen: list[Expected[Any]] = []
+    whole, expect = Reports.blocks, cls.expect
+
+    def spy(self: AnyEstimator, block: Any, parameters: Any) -> Expected[Any]:
+        seen.append(expect(self, block, parameters))
+        return seen[-1]
+
+    steps = min(2, cls().max_steps)
+    with patch.object(Reports, "blocks", lambda self: whole(self, size)), patch.object(cls, "expect", spy):
+        dataclasses.replace(cls(), max_steps=steps).fit(reports)
+    return seen[-(len(seen) // steps) :]
+
+
+@every
+def test_statistics_merge_by_plain_addition(cls: AnyClass) -> None:
+    """Statistics of many blocks, added field by field, are those of one block, and `merge` is that addition."""
+    parts = first_pass(cls, crowd(), 9)
+    (whole,) = first_pass(cls, crowd(), 10**9)
+
+    added = [sum(field) for field in zip(*(part.statistics for part in parts), strict=True)]
+
+    assert len(parts) > 3
+    for one, many, merged in zip(whole.statistics, added, reduce(merge, (p.statistics for p in parts)), strict=True):
+        np.testing.assert_allclose(many, one, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(merged, one, rtol=1e-9, atol=1e-9)
+
+
+@every_categorical
+def test_gold_tasks_keep_their_truth(cls: AnyClass) -> None:
+    """A gold task has its gold label with certainty, whatever the crowd says; unknown gold tasks are counted."""
+    gold = {f"task {k}": LABELS.names[k % 3] for k in range(20)} | {"task 40": "R", "nowhere": "P"}
+
+    estimate = cls().fit(crowd(), gold=gold)
+
+    np.testing.assert_array_equal(estimate.posterior[:20], np.eye(3)[np.arange(20) % 3])
+    np.testing.assert_array_equal(estimate.posterior[40], [0.0, 0.0, 1.0])
+    assert (estimate.gold_used, estimate.gold_unknown) == (21, 1)
+    assert_never_falls(estimate)
+
+
+@every_numeric
+def test_gold_numbers_are_kept(cls: AnyClass) -> None:
+    """A gold task has exactly its gold number, with or without reports; unknown gold tasks are counted."""
+    reports = numbers_or_labels(cls, [(1, "a", 0), (1, "b", 2), (2, "a", 1), (3, "b", 2)], tasks=[1, 2, 3, 4])
+
+    estimate = cls().fit(reports, gold={1: 1.75, 4: -3.0, 9: 0.0})
+
+    assert [1.75, -3.0] == list(estimate.posterior[[0, 3]])
+    assert (estimate.gold_used, estimate.gold_unknown) == (2, 1)
+
+
+@every
+def test_tied_votes_are_split(cls: AnyClass) -> None:
+    """Two reports that contradict each other share the task equally; a number lies half way."""
+    reports = numbers_or_labels(cls, [("t", "a", 0), ("t", "b", 1)])
+
+    estimate = cls().fit(reports)
+
+    if cls.kind == "numeric":
+        assert pytest.approx(0.5) == estimate.posterior[0]
+    else:
+        assert pytest.approx(estimate.posterior[0, 1], abs=1e-12) == estimate.posterior[0, 0]
+        assert list(estimate.winners[0]) == [True, True, False]
+
+
+@every
+def test_one_report_is_believed(cls: AnyClass) -> None:
+    """A single report of a single worker on a single task is all there is to say."""
+    reports = numbers_or_labels(cls, [("t", "a", 1)])
+
+    estimate = cls().fit(reports)
+
+    check_truths(cls, reports, estimate)
+    assert list(estimate.truth) == ([1.0] if cls.kind == "numeric" else ["P"])
+
+
+@every
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
+def test_one_task_or_one_worker(cls: AnyClass, shape: tuple[int, int]) -> None:
+    """A crowd on one task and one worker on many tasks are both handled."""
+    rows = [(t, w, (t + w) % 2) for t in range(shape[0]) for w in range(shape[1])] + [(0, 99, 1)]
+    reports = numbers_or_labels(cls, rows)
+
+    check_truths(cls, reports, cls().fit(reports))
+
+
+@every
+def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
+    """Where everyone always says the same, that is the truth of every task."""
+    reports = numbers_or_labels(cls, [(t, w, 2) for t in range(5) for w in range(3) if (t, w) != (0, 0)])
+
+    truth = cls().fit(reports).truth
+
+    assert list(truth) == [2.0 if cls.kind == "numeric" else "R"] * 5
+
+
+@every
+def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
+    """Tasks and workers that the lists name but nobody reported on have their place in every table."""
+    estimate = cls().fit(crowd())
+
+    assert "task 40" == estimate.tasks_columns()["task"][40]
+    assert "worker 12" == estimate.workers_columns()["worker"][12]
+    assert estimate.reports_per_worker[12] == estimate.reports_per_task[40] == 0
+    assert np.isfinite(estimate.workers.quality[:12]).all()
+    if cls.kind == "categorical":
+        assert estimate.posterior[40].max() < 0.9
+
+
+@every
+def test_good_workers_are_found(cls: AnyClass) -> None:
+    """On 200 tasks (seed 0) the worker who is always right has a higher quality than the one who guesses."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 200)
+    rows = [
+        (t, f"w{k}", int(truth[t]) if rng.random() < 0.8 else int(rng.integers(3)))
+        for t in range(200)
+        for k in range(6)
+    ]
+    rows += [(t, "best", int(truth[t])) for t in range(200)] + [(t, "coin", int(rng.integers(3))) for t in range(200)]
+
+    estimate = cls().fit(numbers_or_labels(cls, rows))
+
+    quality = dict(zip(estimate.worker_names, estimate.workers.quality, strict=True))
+    assert quality["best"] == max(quality.values())
+    assert quality["coin"] == min(quality.values())
+
+
+@every_reader
+@pytest.mark.parametrize("participation", ["public", "protected"])
+def test_the_identity_channel_equals_no_channel(cls: AnyClass, participation: Any) -> None:
+    """At epsilon infinity the channel-aware fit equals the plain fit to 1e-9."""
+    plain = cls().fit(crowd())
+    through = cls().fit(crowd(), channel=Channel.identity(LABELS, participation))
+
+    np.testing.assert_allclose(through.posterior, plain.posterior, atol=1e-9)
+    np.testing.assert_allclose(through.workers.quality[:12], plain.workers.quality[:12], atol=1e-9)
+    assert through.channel_used
+    assert not plain.channel_used
+
+
+@every_reader
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("participation", ["public", "protected"])
+def test_truths_are_proper_through_a_channel(cls: AnyClass, participation: Any, epsilon: float) -> None:
+    """Through randomized response posteriors are proper, participation is a share, and the likelihood never falls."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation=participation).channel()
+    answers = crowd(3)
+    if participation == "protected":
+        reports = through_null(answers, channel, 3)
+    else:
+        sent = channel.sample(answers.value, seeded(3))
+        reports = Reports(answers.task, answers.worker, sent, answers.tasks, answers.workers, LABELS)
+
+    estimate = cls().fit(reports, channel=channel, gold={"task 1": "R"})
+
+    check_truths(cls, reports, estimate)
+    assert_never_falls(estimate)
+    share = estimate.workers.participation
+    assert share is None or ((share >= 0) & (share <= 1)).all()
+
+
+@every_reader
+def test_a_strong_signal_survives_its_channel(cls: AnyClass) -> None:
+    """At epsilon 4 with 60 workers (seed 5) nearly all truths that the unprotected answers give are found again."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=4.0).channel()
+    answers = crowd(5, tasks=60, workers=60, share=0.5)
+
+    truth = cls().fit(through_null(answers, channel, 5), channel=channel).truth
+
+    assert (truth[:60] == cls().fit(answers).truth[:60]).mean() >= 0.95
+
+
+@every_reader
+def test_a_certificate_of_other_labels_is_refused(cls: AnyClass) -> None:
+    """A channel over other labels than the reports' does not belong to them."""
+    with pytest.raises(ReportsError, match="certificate"):
+        cls().fit(crowd(), channel=Channel.identity(Categories(("no", "yes")), "public"))
+
+
+@every_blind
+def test_estimators_without_a_channel_refuse_one(cls: AnyClass) -> None:
+    """An estimator that reads reports as answers says so when it is given a channel."""
+    with pytest.raises(SettingsError, match="channel"):
+        cls().fit(crowd(), channel=Channel.identity(LABELS, "public"))
+
+
+@every_categorical
+def test_numbers_are_refused_by_estimators_of_labels(cls: AnyClass) -> None:
+    """Free numbers have no labels to infer."""
+    with pytest.raises(ReportsError, match="labels"):
+        cls().fit(Reports.from_arrays([1, 2], [1, 1], [0.5, 1.5], numeric=True))
