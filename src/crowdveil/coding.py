@@ -84,7 +84,8 @@ def code_ids(
     refuse(
         column, column.names == "", f"every row needs a {what}", source=source, way_out="Remove or complete the rows."
     )
-    refuse(column, column.names.dtype.kind == "f", f"{what} ids must be text or whole numbers", source=source)
+    if column.names.dtype.kind == "f":
+        refuse(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
     if listed is None:
         return column.names, column.codes
     place = {str(name): code for code, name in enumerate(listed)}

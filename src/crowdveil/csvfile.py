@@ -119,7 +119,9 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             with gzip.open(plain) if zipped else plain as stream:
                 yield cast(BinaryIO, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ReportsError("a gzipped file must be whole", source=str(path), examples=str(error)) from error
+        raise ReportsError(
+            "a gzipped file must be whole", source=str(path), examples=str(error), way_out="Copy or compress it again."
+        ) from error
     except OSError as error:
         raise ReportsError(
             "the file must exist and be readable", source=str(path), examples=error.strerror or str(error)

@@ -31,8 +31,8 @@ class Dataset:
     Attributes:
         name: its folder.
         answers: under the duplicates policy it was loaded with; numeric sets hold free numbers.
-        gold: known truth by task name (label, or number); tasks without an answer are kept. Where the source has several
-            truths for a task, the first.
+        gold: known truth by task name (label, or number); tasks without an answer are kept. Of several truths for one
+            task the first counts.
         kind: "binary", "categorical", "ordinal" or "numeric".
         meta: the whole of `meta.json`: title, source, licence, citation, notes.
         rows: rows in the file.

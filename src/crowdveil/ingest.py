@@ -82,7 +82,7 @@ def frame_columns(frame: object) -> Columns:
         table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
         roles = pick(table.columns, ANSWERS, "frame")
         arrow = table.select(list(roles.values())).to_arrow()
-    except (TypeError, pa.ArrowException) as error:
+    except (TypeError, pa.ArrowException, nw.exceptions.NarwhalsError) as error:
         raise ReportsError(
             "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each",
             source="frame",

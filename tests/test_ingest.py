@@ -1,0 +1,325 @@
+"""Files and frames of strangers: what is accepted, and how damage is named."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crowdveil import csvfile
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest import code_column, load_gold, load_prior
+from crowdveil.labels import Categories, Scale
+from crowdveil.reports import Reports
+from tests.test_reports import cells
+
+HEAD = b"task,worker,label\n"
+PLAIN = HEAD + b"a,v,x\nb,w,y\n"
+ROWS = [("a", "v", "x"), ("b", "w", "y")]
+YES_NO = Categories(("no", "yes"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes to a file and returns its path."""
+
+    def write_bytes(data: bytes, name: str = "answers.csv"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write_bytes
+
+
+ACCEPTED = {
+    "plain": PLAIN,
+    "byte-order mark": b"\xef\xbb\xbf" + PLAIN,
+    "byte-order mark and quotes": b'\xef\xbb\xbf"task","worker","label"\n"a",v,x\nb,"w",y\n',
+    "CRLF": PLAIN.replace(b"\n", b"\r\n"),
+    "CR": PLAIN.replace(b"\n", b"\r"),
+    "no last line end": PLAIN.rstrip(),
+    "blank rows": b"\n" + PLAIN.replace(b"b,", b"\n\nb,"),
+    "gzip": gzip.compress(PLAIN),
+    "other columns and order": b"label,ip,worker,task\nx,10.0.0.1,v,a\ny,,w,b\n",
+    "crowd-kit's old names": b"task,performer,label\na,v,x\nb,w,y\n",
+    "other names": b"item,annotator,answer\na,v,x\nb,w,y\n",
+    "accents in the header": "task,worker,prénom,label\na,v,é,x\nb,w,ü,y\n".encode(),
+    "stray quotes": b'task,worker,label,note\na,v,x,5" disc\nb,w,y,\n',
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_dialects_are_read_alike(write, name) -> None:
+    """Line ends, marks, compression, column order and accepted names make no difference."""
+    assert ROWS == cells(Reports.from_csv(write(ACCEPTED[name])))
+
+
+def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
+    """Quoted cells come through as they are; ids stay text."""
+    path = write('task,worker,label\r\n"1,""é""\r\n",007,"x, y"\r\n2,1e3,z\r\n'.encode())
+
+    assert [('1,"é"\r\n', "007", "x, y"), ("2", "1e3", "z")] == cells(Reports.from_csv(path))
+
+
+def test_blocks_and_groups_are_joined(write, monkeypatch) -> None:
+    """A file read in many blocks and groups gives the same reports as in one."""
+    path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
+    whole = cells(Reports.from_csv(path, duplicates="all"))
+    monkeypatch.setattr(csvfile, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csvfile, "GROUP_BYTES", 500)
+
+    assert whole == cells(Reports.from_csv(path, duplicates="all"))
+    assert 300 == len(whole)
+
+
+LATIN, UTF16 = "task,worker,label\né,v,x\n".encode() + "b,w,é\n".encode("latin-1"), PLAIN.decode().encode("utf-16")
+DAMAGED = {
+    "empty": (b"", "the file is empty"),
+    "blank": (b"\n\n\n", "the file is empty"),
+    "header only": (HEAD, "no answer in it"),
+    "header without line end": (HEAD.rstrip(), "no row under the header"),
+    "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
+    "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
+    "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
+    "semicolons": (b"task;worker;label\na;v;x\n", "separated by commas"),
+    "tabs": (b"task\tworker\tlabel\na\tv\tx\n", "separated by commas"),
+    "ragged": (HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n', "row 2, 3: every row must have as many cells .* 3.*2 cells, 4"),
+    "Latin-1": (LATIN, "row 2: the file must be text in UTF-8.*iconv"),
+    "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
+    "UTF-16": (UTF16, "must be text in UTF-8"),
+    "UTF-16 without mark": (UTF16[2:], "must be text in UTF-8"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "must be text in UTF-8"),
+    "open quote": (HEAD + b'a,v,x\nb,w,"y\nc,w,x\n', "row 2: quotes must be closed"),
+    "open quote in an unread column": (
+        b'task,worker,label,n\na,v,x,\nb,w,y,"n\nc,w,x,\n',
+        "row 2: quotes must be closed",
+    ),
+    "open quote, ragged before": (HEAD + b'a,v\nb,w,"y\nc,w,x\n', "row 1: every row must have as many cells"),
+    "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be whole"),
+    "empty id": (HEAD + b"a,v,x\n,w,y\n", "row 2: every row needs a task"),
+    "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
+    "NULL label": (HEAD + b"a,v,x\nb,w,NULL\n", "row 2: .*NULL reports are not stored"),
+    "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
+    "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "row 2: values must be finite.*with a point"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_is_named(write, name) -> None:
+    """Every damaged file is refused with its name, the row and the way out."""
+    data, message = DAMAGED[name]
+    path = write(data)
+
+    with pytest.raises(ReportsError, match=message) as caught:
+        Reports.from_csv(path)
+    assert str(path) == caught.value.source
+    assert caught.value.way_out
+
+
+def test_many_ragged_rows_are_not_all_listed(write) -> None:
+    """Of many ragged rows the first five are named."""
+    with pytest.raises(ReportsError) as caught:
+        Reports.from_csv(write(HEAD + b"a,v\n" * 9))
+    assert (1, 2, 3, 4, 5) == caught.value.rows
+
+
+def test_an_overlong_row_is_refused(write, monkeypatch) -> None:
+    """A row longer than a block is refused, whether or not what makes it so can be found."""
+    path = write(HEAD + b"a,v,x\nb,w," + b"y" * 500 + b"\nc,w,x\n")
+    monkeypatch.setattr(csvfile, "BLOCK_BYTES", 100)
+
+    with pytest.raises(ReportsError, match=r"must be a readable table.*straddl"):
+        Reports.from_csv(path)
+
+
+@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold, load_prior])
+def test_a_missing_file_is_named(tmp_path, read) -> None:
+    """A file that is not there is a clear error."""
+    with pytest.raises(ReportsError, match="nowhere"):
+        read(tmp_path / "nowhere")
+
+
+def test_value_column_and_scale_mean_numbers(write) -> None:
+    """A column named value is numeric unless told otherwise; a Scale makes any column numeric."""
+    value = write(b"task,worker,value\na,v,+1.5\nb,w, 2e0 \n", "value.csv")
+    label = write(b"task,worker,label\na,v,1\nb,w,7\n", "label.csv")
+
+    assert [1.5, 2.0] == Reports.from_csv(value).value.tolist()
+    assert (" 2e0 ", "+1.5") == Reports.from_csv(value, kind="categorical").alphabet.names[::-1]
+    assert [1.0, 3.0] == Reports.from_csv(label, alphabet=Scale(0, 3)).numbers.tolist()
+    assert [1.0, 7.0] == Reports.from_csv(label, kind="numeric").numbers.tolist()
+
+
+def test_reports_on_a_scale_can_be_held_to_it(write) -> None:
+    """grid="exact" refuses what no mechanism on the scale can have sent; the points themselves pass."""
+    path = write(b"task,worker,value\na,v,0.3\nb,w,0.7\n")
+
+    assert [0.3, 0.7] == pytest.approx(Reports.from_csv(path, alphabet=Scale(0, 1, 0.1), grid="exact").numbers)
+    with pytest.raises(ReportsError, match=r"row 1, 2: every value must be a point of the scale 0 to 1.*0.3, 0.7"):
+        Reports.from_csv(path, alphabet=Scale(0, 1, 0.5), grid="exact")
+
+
+@pytest.mark.parametrize("options", [{"kind": "ordinal"}, {"kind": "numeric", "alphabet": YES_NO}])
+def test_contradicting_kinds_are_refused(write, options) -> None:
+    """A kind that does not exist, or that the alphabet contradicts, is refused."""
+    with pytest.raises(SettingsError):
+        Reports.from_csv(write(PLAIN), **options)
+
+
+FRAMES = {
+    "pandas": pd.DataFrame({"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}),
+    "pandas categorical": pd.DataFrame(
+        {"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}, dtype="category"
+    ),
+    "polars": pl.DataFrame({"item": ["b", "a"], "annotator": ["w", "v"], "answer": ["y", "x"]}),
+    "polars enum": pl.DataFrame({"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}).cast(
+        {"task": pl.Categorical, "label": pl.Enum(["unused", "y", "x"])}
+    ),
+    "arrow": pa.table({"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_are_read_alike(name) -> None:
+    """pandas, Polars and Arrow, plain or dictionary-encoded, give the same reports."""
+    assert ROWS == cells(Reports.from_frame(FRAMES[name]))
+
+
+def test_whole_number_ids_stay_numbers() -> None:
+    """Integer ids of frames are kept as integers; booleans are the labels False and True."""
+    frame = pd.DataFrame({"task": [10, 9], "worker": [1.0, 2.0], "label": [True, False]})
+
+    assert [(9, 2, "False"), (10, 1, "True")] == cells(Reports.from_frame(frame))
+
+
+def test_decimals_are_numbers() -> None:
+    """Decimal columns are read as numbers."""
+    values = pa.array(["1.5", "2"]).cast(pa.decimal128(5, 2))
+
+    assert [1.5, 2.0] == Reports.from_frame(
+        pa.table({"task": [1, 2], "worker": [1, 2], "value": values})
+    ).value.tolist()
+
+
+BAD_FRAMES = {
+    "a dict": ({"task": [1]}, "pandas, Polars or Arrow"),
+    "lazy": (FRAMES["polars"].lazy(), "Collect a lazy frame"),
+    "no columns": (pd.DataFrame(), "column for the task is needed"),
+    "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
+    "two labels": (pd.DataFrame([["a", "v", "x", "y"]], columns=["task", "worker", "label", "label"]), "unique column"),
+    "lists": (pa.table({"task": [[1]], "worker": [1], "label": ["x"]}), "text or numbers.*list"),
+    "null label": (FRAMES["polars"].with_columns(answer=pl.Series([None, "x"])), "row 1: labels must not be empty"),
+    "all null": (pa.table({"task": [None], "worker": [1], "label": ["x"]}), "row 1: every row needs a task"),
+    "NaN value": (
+        pd.DataFrame({"task": [1, 2], "worker": [1, 2], "value": [1, np.nan]}),
+        "row 2: values must be finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+def test_bad_frames_are_refused(name) -> None:
+    """What is no table, or holds no ids or values, is refused by name."""
+    frame, message = BAD_FRAMES[name]
+
+    with pytest.raises(ReportsError, match=message):
+        Reports.from_frame(frame)
+
+
+DICTIONARIES = {
+    "chunks that differ": [["b", "a"], ["a", "c"]],
+    "chunks that agree": [["b", "a"], ["b", "a"]],
+}
+
+
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_dictionary_chunks_are_joined(name) -> None:
+    """A dictionary-encoded column of several chunks is coded like the plain one."""
+    chunks = [pa.array(chunk).dictionary_encode() for chunk in DICTIONARIES[name]]
+
+    coded = code_column(pa.chunked_array(chunks), "test")
+
+    assert [cell for chunk in DICTIONARIES[name] for cell in chunk] == coded.names[coded.codes].tolist()
+    assert sorted(set(coded.names)) == coded.names.tolist()
+
+
+def test_untidy_dictionaries_are_tidied() -> None:
+    """Entries that repeat, are null or never occur do not become names."""
+    dictionary = pa.array(["q", "p", "q", None, "unused"])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), dictionary)
+
+    coded = code_column(pa.chunked_array([column]), "test")
+
+    assert (["p", "q"], [1, 0, 1, -1, -1]) == (coded.names.tolist(), coded.codes.tolist())
+
+
+def test_parquet_is_read(tmp_path) -> None:
+    """Parquet gives the same reports as the frame it was written from; numbers stay numbers."""
+    table = pa.table({"task": [2, 1], "performer": ["w", "v"], "label": pa.array(["y", "x"]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "reports.parquet")
+
+    assert [(1, "v", "x"), (2, "w", "y")] == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
+
+
+def test_what_is_no_parquet_is_refused(write) -> None:
+    """Another file under a Parquet name is a clear error."""
+    with pytest.raises(ReportsError, match="must be readable Parquet"):
+        Reports.from_parquet(write(PLAIN, "reports.parquet"))
+
+
+def test_gold_is_read(write) -> None:
+    """Gold is a label's text, or a number where asked for or under the header value; repeated equal rows are one."""
+    labels = write(b"task,truth\nb,1\na,2\nb,1\n", "gold.csv")
+    values = write(b"item,value\nb,1\n", "values.csv")
+
+    assert {"a": "2", "b": "1"} == load_gold(labels)
+    assert {"a": 2.0, "b": 1.0} == load_gold(labels, kind="numeric")
+    assert {"b": 1.0} == load_gold(values)
+    assert {"b": "1"} == load_gold(values, kind="categorical")
+
+
+BAD_GOLD = {
+    "two truths": (b"task,truth\na,1\nb,2\na,2\n", "row 3: a gold task has one truth.*'a'"),
+    "no truth": (b"task,truth\na,1\nb,\n", "row 2: every gold task needs a truth"),
+    "no number": (b"task,value\na,x\n", "row 1: values must be finite numbers"),
+    "no column": (b"task,gold\na,x\n", "column for the truth is needed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_GOLD)
+def test_bad_gold_is_refused(write, name) -> None:
+    """Contradicting, missing and non-numeric truths are named by row."""
+    data, message = BAD_GOLD[name]
+
+    with pytest.raises(ReportsError, match=message):
+        load_gold(write(data))
+
+
+def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
+    """Under conflicts="first" the first truth in file order counts."""
+    assert {"a": "2", "b": "2"} == load_gold(write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first")
+
+
+def test_a_prior_is_read(write) -> None:
+    """A prior is label -> probability, in file order."""
+    assert [("y", 0.25), ("x", 0.75)] == list(load_prior(write(b"label,probability\ny,.25\nx,.75\n")).items())
+
+
+BAD_PRIORS = {
+    "sum": (b"label,probability\nx,.5\ny,.6\n", "sum to 1.*1.1"),
+    "zero": (b"label,probability\nx,1\ny,0\n", "must be positive"),
+    "text": (b"label,probability\nx,half\ny,.5\n", "row 1: values must be finite"),
+    "repeated": (b"label,probability\nx,.5\nx,.5\n", "one row per label"),
+    "nothing": (b"label,probability\n", "one row per label"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PRIORS)
+def test_bad_priors_are_refused(write, name) -> None:
+    """A prior that is no distribution over distinct labels is refused."""
+    data, message = BAD_PRIORS[name]
+
+    with pytest.raises(ReportsError, match=message):
+        load_prior(write(data))
