@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         MajorityVote,
         OneCoin,
         PrivateDawidSkene,
-        ProfileSum,
         WeightedMean,
         WeightedVote,
     )
+    from crowdveil.estimators.profile_sum import ProfileSum
     from crowdveil.guarantee import Guarantee
     from crowdveil.labels import Categories, Scale
     from crowdveil.mechanisms import (
@@ -73,7 +73,7 @@ _HOMES = {
     "OneCoin": "estimators",
     "OneLayer": "mechanisms",
     "PrivateDawidSkene": "estimators",
-    "ProfileSum": "estimators",
+    "ProfileSum": "estimators.profile_sum",
     "RandomizedResponse": "mechanisms",
     "Reports": "reports",
     "Scale": "labels",

@@ -267,7 +267,7 @@ def run(
 
 def merge(a: S, b: S) -> S:
     """Add two tuples of statistics, field by field."""
-    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))  # type: ignore[return-value]
+    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
 
 
 def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:

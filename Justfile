@@ -1,0 +1,29 @@
+# Shorthand for those who have just; every recipe is one line that also works without it.
+
+python := ".venv/bin/python"
+
+default: lint types test
+
+setup:
+    python3 -m venv .venv && .venv/bin/pip install -q -e '.[test,docs]'
+
+lint:
+    .venv/bin/ruff check . && .venv/bin/ruff format --check .
+
+fix:
+    .venv/bin/ruff check --fix . && .venv/bin/ruff format .
+
+types:
+    .venv/bin/mypy
+
+test *args:
+    {{python}} -m pytest -n 2 {{args}}
+
+docs:
+    .venv/bin/mkdocs serve
+
+docs-check:
+    .venv/bin/mkdocs build --strict --quiet
+
+ci:
+    .ci/run
