@@ -1,0 +1,281 @@
+"""The corrected matrix factorization: exact contributions, exact epsilon, a statistical audit, sums."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Guarantee
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms import matrix_factorization as module
+from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
+from crowdveil.mechanisms.matrix_factorization import RESOLUTION, MatrixFactorization
+from crowdveil.randomness import secure, seeded
+
+SCALE = Scale(0, 4)
+NULL = SCALE.size
+SMALL = [
+    MatrixFactorization(alphabet=Scale(0, 2), epsilon=1.0),
+    MatrixFactorization(alphabet=Scale(0, 2), epsilon=0.5, dimensions=1),
+    MatrixFactorization(alphabet=Scale(0, 2), epsilon=2.0, centre=0.5),
+    MatrixFactorization(alphabet=Scale(0, 2), epsilon=2.0, centre=0.0),
+    MatrixFactorization(alphabet=Scale(-1, 1), epsilon=1.0, dimensions=2, profiles="dense", profile_seed=3),
+]
+
+
+@pytest.fixture
+def no_noise(monkeypatch):
+    """Turn both kinds of noise off, so that the exact part of a report can be seen."""
+    monkeypatch.setattr(module, "sample_discrete_laplace", lambda scale, count, source: [0] * count)
+    monkeypatch.setattr(
+        module, "simulate_discrete_laplace_sum", lambda scale, terms, count, source: np.zeros(count, dtype=np.int64)
+    )
+
+
+def by_loops(mechanism: MatrixFactorization, answers: list[int]) -> tuple[list[Fraction], list[Fraction]]:
+    """Return sum_j v_j (a_j - c) and sum_j v_j g over answered tasks, exactly as the documentation defines them."""
+    scale = mechanism.alphabet
+    low, high, step = (Fraction(repr(float(x))) for x in (scale.low, scale.high, scale.step))
+    centre = (low + high) / 2 if mechanism.centre is None else Fraction(repr(float(mechanism.centre)))
+    gain = (high - low) - max(high - centre, centre - low)
+    table = mechanism.profile_table(len(answers))
+    unit = RESOLUTION if mechanism.profiles == "dense" else 1
+    values, counts = [Fraction(0)] * len(table), [Fraction(0)] * len(table)
+    for task, code in enumerate(answers):
+        if code < scale.size:
+            for k in range(len(table)):
+                profile = Fraction(int(table[k, task]), unit)
+                values[k] += profile * (low + code * step - centre)
+                counts[k] += profile * gain
+    return values, counts
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
+def test_exact_part_is_the_definition(mechanism, no_noise):
+    """Without noise the report is the definition's sums as loops, in units of half a step over the resolution."""
+    unit = Fraction(repr(float(mechanism.alphabet.step))) / 2
+    unit /= RESOLUTION if mechanism.profiles == "dense" else 1
+    for answers in itertools.product(range(mechanism.alphabet.size + 1), repeat=3):
+        values, counts = by_loops(mechanism, list(answers))
+
+        report = mechanism.perturb(np.array(answers), secure())
+
+        assert [value / unit for value in values + counts] == report.tolist()
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
+def test_no_neighbours_differ_by_more_than_the_sensitivity(mechanism, no_noise):
+    """Over all answers to 3 tasks, neighbours differ by at most epsilon * scale in L1 norm, some by exactly that."""
+    symbols = range(mechanism.alphabet.size + 1)
+    exact = {a: mechanism.perturb(np.array(a), secure()) for a in itertools.product(symbols, repeat=3)}
+
+    farthest = max(
+        int(np.abs(exact[a] - exact[(*a[:j], symbol, *a[j + 1 :])]).sum())
+        for a in exact
+        for j in range(3)
+        for symbol in symbols
+    )
+
+    assert Fraction(mechanism.epsilon) * mechanism.noise_scale == farthest
+
+
+@pytest.mark.parametrize("centre", [None, 0.5, 0.0])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_brute_force_ratio_never_exceeds_the_promise(epsilon, centre, no_noise):
+    """Probabilities of all reports near the centre, one task of three labels and NULL: worst ratio is exp(epsilon)."""
+    mechanism = MatrixFactorization(alphabet=Scale(0, 2), epsilon=epsilon, centre=centre)
+    q = math.exp(-1 / float(mechanism.noise_scale))
+    reports = np.array(list(itertools.product(range(-9, 10), repeat=2)))
+    tables = []
+    for code in range(4):
+        distance = np.abs(reports - mechanism.perturb(np.array([code]), secure())).sum(axis=1)
+        tables.append(((1 - q) / (1 + q)) ** 2 * q**distance)
+
+    worst = max(float((a / b).max()) for a, b in itertools.permutations(tables, 2))
+
+    assert pytest.approx(math.exp(epsilon), rel=1e-12) == worst
+
+
+def lower_bound(hits: tuple[int, int], count: int, error: float) -> float:
+    """Return a lower confidence bound on ln P1 / P2 from two binomial counts (Clopper-Pearson, error/2 each)."""
+    low = beta.ppf(error / 2, hits[0], count - hits[0] + 1)
+    high = beta.ppf(1 - error / 2, hits[1] + 1, count - hits[1])
+    return math.log(low / high)
+
+
+def audit(mechanism: MatrixFactorization, first: int, second: int, threshold: tuple[int, int], count: int) -> float:
+    """Return the bound for the event "both numbers that speak of a cell reach the threshold".
+
+    A worker who gives one answer to `count` tasks with buckets of their own shows the event `count` independent times.
+    """
+    hits = []
+    for seed, code in enumerate((first, second)):
+        reports = mechanism.perturb(np.full(count, code), seeded(100 + seed)).reshape(2, count)
+        hits.append(int((reports.T >= threshold).all(axis=1).sum()))
+    return lower_bound((hits[0], hits[1]), count, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "threshold"),
+    [(4, 0, (4, -99)), (4, NULL, (4, 4)), (2, NULL, (-99, 4))],
+    ids=["value-value", "value-NULL", "middle-NULL"],
+)
+def test_audit_finds_no_more_than_the_promise(first, second, threshold):
+    """The lower bound on epsilon from 20,000 cells per neighbour stays below epsilon = 1; false alarm 1e-6 each."""
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0)
+
+    assert audit(mechanism, first, second, threshold, 20_000) <= 1.0
+
+
+def test_audit_finds_half_the_noise_too_little():
+    """The same audit convicts a mechanism that uses epsilon 2 and promises 1, for values and for participation."""
+    careless = MatrixFactorization(alphabet=SCALE, epsilon=2.0)
+
+    assert audit(careless, 4, 0, (4, -99), 20_000) > 1.0
+    assert audit(careless, 4, NULL, (4, 4), 20_000) > 1.0
+
+
+@pytest.mark.parametrize("mechanism", MatrixFactorization.examples(), ids=str)
+def test_report_has_a_fixed_length_and_the_promise_is_exact(mechanism):
+    """Whatever the answers, a report is 2 d integers; there is no channel; epsilon is what was asked for."""
+    size = mechanism.alphabet.size
+    lengths = {mechanism.perturb(np.full(5, code), secure()).shape for code in range(size + 1)}
+
+    assert {(2 * (mechanism.dimensions or 5),)} == lengths
+    assert np.int64 == mechanism.perturb(np.full(5, size), secure()).dtype
+    assert mechanism.channel() is None
+    assert Guarantee(epsilon=mechanism.epsilon) == mechanism.guarantee
+
+
+def test_unit_profiles_are_the_default_buckets():
+    """Task j goes to bucket j mod d, with weight one."""
+    table = MatrixFactorization(alphabet=SCALE, epsilon=1.0, dimensions=2).profile_table(5)
+
+    assert [[1, 0, 1, 0, 1], [0, 1, 0, 1, 0]] == table.tolist()
+
+
+@given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 2**60))
+def test_dense_profiles_have_norm_exactly_one(dimensions, tasks, seed):
+    """Every column's L1 norm is the resolution itself, so that the promised epsilon is exact."""
+    mechanism = MatrixFactorization(
+        alphabet=SCALE, epsilon=1.0, dimensions=dimensions, profiles="dense", profile_seed=seed
+    )
+
+    assert [RESOLUTION] * tasks == np.abs(mechanism.profile_table(tasks)).sum(axis=0).tolist()
+
+
+def test_dense_profiles_follow_from_their_public_seed():
+    """Worker and curator derive the same table; another seed gives another one; nobody can change it."""
+    tables = [
+        MatrixFactorization(
+            alphabet=SCALE, epsilon=1.0, dimensions=3, profiles="dense", profile_seed=seed
+        ).profile_table(4)
+        for seed in (1, 1, 2)
+    ]
+
+    assert (tables[0] == tables[1]).all()
+    assert (tables[0] != tables[2]).any()
+    assert not tables[0].flags.writeable
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
+def test_simulated_sum_has_the_exact_part_of_the_sum_of_reports(mechanism, no_noise):
+    """Without noise the simulation of the sum equals the sum of the workers' reports."""
+    answers = np.random.default_rng(1).integers(0, mechanism.alphabet.size + 1, size=(6, 4))
+    worker, task = np.nonzero(answers < mechanism.alphabet.size)
+
+    simulated = mechanism.simulate_sum(task, answers[worker, task], 4, 6, seeded(0))
+
+    assert sum(mechanism.perturb(row, secure()) for row in answers).tolist() == simulated.tolist()
+
+
+def test_simulated_sum_has_the_noise_of_all_workers():
+    """Variance over 4,000 numbers of a sum of 30 NULL workers is 30 times one report's, within six deviations."""
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0, dimensions=2000)
+    empty = np.array([], dtype=int)
+
+    noise = mechanism.simulate_sum(empty, empty, 2000, 30, seeded(2))
+
+    expected = 30 * discrete_laplace_variance(mechanism.noise_scale)
+    assert abs(noise.var() / expected - 1) < 6 * math.sqrt(2.2 / 4000)
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=str)
+def test_totals_are_in_the_units_of_the_answers(mechanism, no_noise):
+    """Decoded sums are sum_j v_j (a_j - c) and the numbers of answers, with the noise's deviation in the same units."""
+    answers = [0, 2, mechanism.alphabet.size, 1]
+    values, _ = by_loops(mechanism, answers)
+    unit = RESOLUTION if mechanism.profiles == "dense" else 1
+    table = mechanism.profile_table(4) / unit
+
+    totals = mechanism.totals(mechanism.perturb(np.array(answers), secure()), tasks=4, workers=9)
+
+    np.testing.assert_allclose(totals.numerators, [float(value) for value in values], atol=1e-12)
+    deviation = 3 * math.sqrt(discrete_laplace_variance(mechanism.noise_scale))
+    assert pytest.approx(deviation * mechanism.alphabet.step / 2 / unit) == totals.numerator_deviation
+    if math.isfinite(totals.count_deviation):
+        np.testing.assert_allclose(totals.counts, table @ [1, 1, 0, 1], atol=1e-12)
+        assert totals.count_deviation >= totals.numerator_deviation / mechanism.alphabet.range * 2 - 1e-12
+    profiles = totals.profiles if totals.profiles.ndim == 2 else np.eye(len(table))[totals.profiles].T
+    np.testing.assert_allclose(profiles, table)
+    assert (mechanism.alphabet.low, mechanism.alphabet.high, 9) == (totals.low, totals.high, totals.workers)
+
+
+def test_a_centre_at_the_edge_leaves_nothing_for_participation(no_noise):
+    """With c = low the values use all of the sensitivity: the counts hold no signal, and are said to hold none."""
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=1.0, centre=0.0)
+
+    totals = mechanism.totals(mechanism.perturb(np.array([4, 4]), secure()), tasks=2, workers=1)
+
+    assert ([4.0, 4.0], [0.0, 0.0], math.inf) == (
+        totals.numerators.tolist(),
+        totals.counts.tolist(),
+        totals.count_deviation,
+    )
+
+
+def test_totals_refuse_a_sum_of_another_length():
+    """A sum that does not belong to the campaign is refused."""
+    with pytest.raises(SettingsError, match="6 numbers"):
+        MatrixFactorization(alphabet=SCALE, epsilon=1.0).totals(np.zeros(4), tasks=3, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"alphabet": Categories(("no", "yes"))}, "needs numeric answers"),
+        ({"participation": "public"}, "no public participation"),
+        ({"epsilon": 0.0}, "epsilon must be in"),
+        ({"profiles": "sparse"}, "'unit' or 'dense'"),
+        ({"dimensions": 0}, "at least 1"),
+        ({"profiles": "dense"}, "dense profiles need dimensions"),
+        ({"profiles": "dense", "dimensions": 5000}, "dense profiles need dimensions"),
+        ({"centre": math.nan}, "finite"),
+        ({"centre": -0.5}, "in the domain"),
+        ({"centre": 4.5}, "in the domain"),
+        ({"centre": 1.3}, "in the domain"),
+        ({"alphabet": Scale(0, 1023), "epsilon": 1e-5, "profiles": "dense", "dimensions": 2}, "noise scale"),
+    ],
+)
+def test_bad_settings_are_refused(settings, rule):
+    """Every rule about settings is checked at birth."""
+    with pytest.raises(SettingsError, match=rule):
+        MatrixFactorization(**({"alphabet": SCALE, "epsilon": 1.0} | settings))
+
+
+@pytest.mark.parametrize("answers", [[0, 6], [-1], [[0, 1]], [0.0, 1.0]])
+def test_answers_of_another_form_are_refused(answers):
+    """Codes outside the alphabet, tables and floats are no answers of one worker."""
+    with pytest.raises(SettingsError, match="answer"):
+        MatrixFactorization(alphabet=SCALE, epsilon=1.0).perturb(np.array(answers), secure())
+
+
+def test_a_campaign_without_tasks_has_an_empty_report():
+    """No task, no number."""
+    assert [] == MatrixFactorization(alphabet=SCALE, epsilon=1.0).perturb(np.array([], dtype=int), secure()).tolist()
