@@ -23,7 +23,7 @@ docs:
     .venv/bin/mkdocs serve
 
 docs-check:
-    .venv/bin/mkdocs build --strict --quiet
+    .venv/bin/mkdocs build --strict
 
 ci:
     .ci/run
