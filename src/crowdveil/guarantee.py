@@ -13,6 +13,9 @@ from crowdveil.errors import SettingsError
 Unit = Literal["cell", "worker"]
 Participation = Literal["protected", "public"]
 
+MIN_EPSILON = 1e-6
+"""Smallest epsilon a mechanism accepts: below it, the rounding of a table of integers could weigh more than epsilon."""
+
 MAX_EPSILON = 20.0
 """Largest epsilon a mechanism accepts: above it a report is the answer for every practical purpose."""
 
@@ -90,11 +93,11 @@ def require_epsilon(epsilon: float) -> float:
     """Return `epsilon` if a mechanism may be built with it.
 
     Raises:
-        SettingsError: it is not in (0, MAX_EPSILON].
+        SettingsError: it is not in [MIN_EPSILON, MAX_EPSILON].
     """
-    if not 0 < epsilon <= MAX_EPSILON:
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise SettingsError(
-            f"epsilon must be in (0, {MAX_EPSILON:g}]",
+            f"epsilon must be in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]",
             value=epsilon,
             way_out="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
         )

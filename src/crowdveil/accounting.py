@@ -1,0 +1,79 @@
+"""What an epsilon adds up to: claimed and exact, per cell and per worker, for one campaign and for repeated ones.
+
+A mechanism states its own guarantees (`Mechanism.guarantees`); this file composes them and lays them out as rows.
+Composition is basic (epsilons add), which is exact for the worst case of pure local differential privacy.
+"""
+
+from dataclasses import dataclass
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Guarantee, Participation, Unit
+from crowdveil.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One row of an account; every epsilon names its unit and its participation.
+
+    Attributes:
+        mechanism: its name.
+        unit: "cell": one worker's answer to one task; "worker": all answers of one worker.
+        participation: whether NULL and an answer are neighbours.
+        cells: cells one worker sends in a campaign, NULL cells included where participation is protected.
+        rounds: campaigns in which the same unit is asked again, with fresh randomness.
+        claimed: what the source (or, without one, the request) says, composed, in nats.
+        exact: what is true: exact for one campaign, a sound bound for more; infinity promises nothing.
+        delta: additive slack.
+        reason: why `exact` is not `claimed`; empty if there is nothing to explain.
+    """
+
+    mechanism: str
+    unit: Unit
+    participation: Participation
+    cells: int
+    rounds: int
+    claimed: float
+    exact: float
+    delta: float
+    reason: str
+
+
+def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Account, ...]:
+    """Return the privacy loss per cell and per worker in one campaign, and over all rounds if there are several.
+
+    Args:
+        mechanism: what every worker's device runs.
+        tasks: cells of one worker: all tasks of the campaign where participation is protected (NULL is sent too); where
+            it is public, the most tasks one worker answers.
+        rounds: how often the same worker is asked the same tasks.
+
+    Returns:
+        Rows cell, worker; then, if rounds > 1, cell and worker over all rounds.
+
+    Raises:
+        SettingsError: tasks or rounds below 1, or more tasks than the mechanism is promised for.
+    """
+    if tasks < 1 or rounds < 1:
+        raise SettingsError("tasks and rounds must be at least 1", value=(tasks, rounds))
+    guarantees = mechanism.guarantees(tasks)
+    return tuple(
+        _row(mechanism, guarantee, tasks, count)
+        for count in ((1, rounds) if rounds > 1 else (1,))
+        for guarantee in guarantees
+    )
+
+
+def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) -> Account:
+    total = guarantee.times(rounds)
+    asked = mechanism.epsilon * rounds * (cells if total.unit == "worker" else 1)
+    return Account(
+        mechanism=mechanism.name,
+        unit=total.unit,
+        participation=total.participation,
+        cells=cells,
+        rounds=rounds,
+        claimed=asked if total.claimed is None else total.claimed,
+        exact=total.epsilon,
+        delta=total.delta,
+        reason=total.reason,
+    )

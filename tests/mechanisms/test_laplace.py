@@ -1,0 +1,159 @@
+"""Laplace perturbation: the folded geometric table for devices, real-valued noise for simulations."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from crowdveil.errors import SettingsError
+from crowdveil.labels import NULL, Categories, Scale
+from crowdveil.mechanisms import Laplace
+from crowdveil.mechanisms.laplace import continuous_laplace, folded_geometric
+from crowdveil.randomness import secure, seeded
+from tests.mechanisms.test_mechanism_contract import below_exp
+
+DIGITS = Scale(0, 9)
+
+
+@pytest.mark.parametrize(("scale", "epsilon"), [(DIGITS, 1.0), (Scale(-1, 1, 0.25), 4.0), (Scale(0, 100, 100), 0.3)])
+def test_table_is_geometric_noise_clipped_into_the_domain(scale, epsilon):
+    """P(report) sums the two-sided geometric law, decay exp(-epsilon step / range), over all noise clipped to it."""
+    decay = math.exp(-epsilon * scale.step / scale.range)
+    expected = np.zeros((scale.size, scale.size))
+    for x in range(scale.size):
+        for z in range(-2000, 2001):
+            y = min(max(x + z, 0), scale.size - 1)
+            expected[x, y] += (1 - decay) / (1 + decay) * decay ** abs(z)
+
+    np.testing.assert_allclose(folded_geometric(scale.size, epsilon), expected, rtol=0, atol=1e-12)
+    table = Laplace(alphabet=scale, epsilon=epsilon, participation="public").channel().probabilities
+    np.testing.assert_allclose(table, expected, rtol=0, atol=1e-12)
+
+
+def test_folding_leaves_epsilon_as_it_is():
+    """The ends of the domain still differ by the whole epsilon; a value inside by epsilon times its reach / range."""
+    table = folded_geometric(10, 2.0)
+    losses = np.log(table.max(axis=0) / table.min(axis=0))
+    expected = [2.0 * max(y, 9 - y) / 9 for y in range(10)]
+
+    np.testing.assert_allclose(losses, expected, atol=1e-13)
+    assert 2.0 == pytest.approx(Laplace(alphabet=DIGITS, epsilon=2.0).guarantee.epsilon, abs=1e-12)
+
+
+@given(
+    st.integers(2, 40), st.floats(1e-6, 20), st.sampled_from(["protected", "public"]), st.sampled_from(["uniform", 0.0])
+)
+@example(2, 20.0, "protected", "uniform")
+@example(40, 1e-6, "public", 0.0)
+def test_ratio_never_exceeds_the_claim(size, epsilon, participation, null_value):
+    """The worst column ratio of the integer table is at most e^epsilon, exactly, for any domain and any NULL value."""
+    mechanism = Laplace(
+        alphabet=Scale(0, size - 1), epsilon=epsilon, participation=participation, null_value=null_value
+    )
+
+    assert mechanism.channel().ratio <= below_exp(epsilon)
+
+
+def test_rounding_costs_little():
+    """The integer table gives away three units of 2^-48 of its rarest entry at most, 1e-8 at epsilon 14."""
+    for epsilon in (0.1, 1.0, 5.0, 14.0):
+        lost = epsilon - Laplace(alphabet=DIGITS, epsilon=epsilon).guarantee.epsilon
+
+        assert 0 <= lost < 3 * (1 + math.exp(epsilon)) / 2**48 + 3e-14
+
+
+def test_null_becomes_a_public_constant():
+    """With a constant, NULL's row is that value's row."""
+    channel = Laplace(alphabet=Scale(0, 1, 0.1), epsilon=1.0, null_value=0.3).channel()
+
+    assert channel.rows[3] == channel.rows[-1]
+    assert NULL == channel.inputs[-1]
+
+
+def test_null_becomes_a_uniform_draw():
+    """With "uniform", NULL's row is the average of all rows, to a unit of the integer table."""
+    channel = Laplace(alphabet=DIGITS, epsilon=1.0).channel()
+    for column in zip(*channel.rows, strict=True):
+        assert abs(column[-1] - Fraction(sum(column[:-1]), 10)) <= 2
+
+
+def test_no_report_is_null():
+    """Outputs are the values of the domain, so that a protected NULL leaves no trace of its own."""
+    assert DIGITS.names == Laplace(alphabet=DIGITS, epsilon=1.0).channel().outputs
+
+
+def test_public_channel_has_no_row_for_null():
+    """Where participation is public NULL is not an input."""
+    assert DIGITS.names == Laplace(alphabet=DIGITS, epsilon=1.0, participation="public").channel().inputs
+
+
+def test_ordered_labels_are_numbers_by_position():
+    """Ordered labels get the table of the scale 0, 1, ..., and a NULL value is a position."""
+    ratings = Categories(("G", "P", "R", "X"), ordered=True)
+    by_label = Laplace(alphabet=ratings, epsilon=1.0, null_value=1.0).channel()
+    by_number = Laplace(alphabet=Scale(0, 3), epsilon=1.0, null_value=1.0).channel()
+
+    assert by_number.rows == by_label.rows
+    assert ratings.names == by_label.outputs
+
+
+def test_labels_without_order_are_refused():
+    """There is no noise to add to labels that have no order."""
+    with pytest.raises(SettingsError, match="ordered labels"):
+        Laplace(alphabet=Categories(("cat", "dog")), epsilon=1.0)
+
+
+@pytest.mark.parametrize("null_value", [-1.0, 4.5, 10.0, math.nan, math.inf])
+def test_null_value_outside_the_domain_is_refused(null_value):
+    """What stands for NULL must be a value that a worker could have answered."""
+    with pytest.raises(SettingsError, match="null_value must be"):
+        Laplace(alphabet=DIGITS, epsilon=1.0, null_value=null_value)
+
+
+def test_continuous_noise_is_laplace_with_scale_range_over_epsilon():
+    """Kolmogorov-Smirnov test of 50,000 draws, which rejects the paper's scale |domain| / epsilon.
+
+    False-alarm rate 1e-4, fixed seed.
+    """
+    values = np.full(50_000, 4.0)
+
+    noise = continuous_laplace(values, domain=DIGITS, epsilon=2.0, source=seeded(1)) - 4.0
+
+    assert kstest(noise, "laplace", args=(0, 9 / 2)).pvalue > 1e-4
+    assert kstest(noise, "laplace", args=(0, 10 / 2)).pvalue < 1e-4
+
+
+def test_continuous_noise_is_added_to_clipped_values_and_to_what_stands_for_null():
+    """Two runs with one seed differ by the clipped values alone; NaN is replaced by the constant."""
+    settings = {"domain": DIGITS, "epsilon": 1.0, "null_value": 3.0}
+    zero = continuous_laplace(np.zeros((2, 2)), source=seeded(5), **settings)
+
+    shifted = continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
+
+    np.testing.assert_allclose(shifted - zero, [[0, 9], [2.5, 3]], atol=1e-12)
+
+
+def test_continuous_uniform_null_draws_every_value_alike():
+    """NULL drawn uniformly has the domain's mean and variance, noise added: 100,000 draws, 5 standard errors."""
+    drawn = continuous_laplace(np.full(100_000, math.nan), domain=DIGITS, epsilon=20.0, source=seeded(2))
+    variance = 99 / 12 + 2 * (9 / 20) ** 2
+
+    assert abs(drawn.mean() - 4.5) < 5 * math.sqrt(variance / 100_000)
+    assert abs(drawn.var() - variance) < 5 * variance * math.sqrt(2 / 100_000)
+
+
+def test_continuous_form_refuses_secure_randomness():
+    """Floating-point noise must not pass for protection on a device."""
+    with pytest.raises(SettingsError, match="seeded source"):
+        continuous_laplace([1.0], domain=DIGITS, epsilon=1.0, source=secure())
+
+
+@pytest.mark.parametrize(("epsilon", "null_value"), [(0.0, 1.0), (1.0, 4.5)])
+def test_continuous_form_refuses_bad_settings(epsilon, null_value):
+    """Epsilon and the NULL value obey the same rules as on a device."""
+    with pytest.raises(SettingsError, match="must be"):
+        continuous_laplace([1.0], domain=DIGITS, epsilon=epsilon, null_value=null_value, source=seeded(0))

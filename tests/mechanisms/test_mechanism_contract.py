@@ -1,0 +1,193 @@
+"""Promises that every registered mechanism keeps; a new mechanism is tested here unasked, through its `examples()`."""
+
+import math
+from dataclasses import FrozenInstanceError, fields, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import MECHANISMS
+from crowdveil.randomness import secure, seeded
+from tests.chi_square import chi_square_p_value
+
+CASES = [case for mechanism in MECHANISMS.values() for case in mechanism.examples()]
+CELLWISE = [case for case in CASES if case.channel() is not None]
+ON_REQUEST = [case for case in CASES if {field.name: field.init for field in fields(case)}["epsilon"]]
+PUBLIC = [case for case in CASES if case.participation == "public"]
+PROTECTED = [case for case in CASES if case.participation == "protected"]
+
+
+def below_exp(epsilon: float) -> Fraction:
+    """A partial sum of the exponential series in exact arithmetic: below e^epsilon by less than 1e-60."""
+    term = total = Fraction(1)
+    for n in range(1, 200):
+        term *= Fraction(epsilon) / n
+        total += term
+    return total
+
+
+def task_count(mechanism, most=12):
+    """Number of tasks to try: the mechanism's own where it is fixed."""
+    return mechanism.tasks if "tasks" in {field.name for field in fields(mechanism)} else most
+
+
+def answer_vectors(mechanism, most=12):
+    """Nothing answered, everything answered alike, and mixed answers."""
+    tasks, null = task_count(mechanism, most), mechanism.alphabet.size
+    return [np.full(tasks, null), np.zeros(tasks, dtype=int), np.arange(tasks) % (null + 1)]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_registry_knows_a_mechanism_by_its_name(name):
+    """Each entry has its own class, whose name and examples agree with the key."""
+    examples = MECHANISMS[name].examples()
+
+    assert len(examples) >= 1
+    assert {(name, MECHANISMS[name])} == {(example.name, type(example)) for example in examples}
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_a_mechanism_is_a_frozen_value(mechanism):
+    """Its settings cannot be changed, it equals its copy and can be a key."""
+    with pytest.raises(FrozenInstanceError):
+        mechanism.alphabet = None
+
+    assert 1 == len({mechanism, replace(mechanism)})
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_exact_epsilon_is_the_one_asked_for_or_explained(mechanism):
+    """The exact epsilon per cell is at most the asked one, unless a reason says why."""
+    guarantee = mechanism.guarantee
+
+    assert guarantee.epsilon <= mechanism.epsilon or guarantee.reason
+    assert ("cell", mechanism.participation) == (guarantee.unit, guarantee.participation)
+
+
+@pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
+def test_integer_column_ratio_keeps_epsilon_exactly(mechanism):
+    """Every ratio of two integers in one column is at most e^epsilon, exactly, and at most what is certified."""
+    columns = zip(*mechanism.channel().rows, strict=True)
+    worst = max(Fraction(a, b) for column in columns for a in column for b in column)
+
+    assert worst <= below_exp(mechanism.epsilon)
+    assert worst <= below_exp(mechanism.guarantee.epsilon) + Fraction(1, 10**50)
+
+
+@pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
+def test_channel_and_mechanism_say_the_same(mechanism):
+    """The channel bears the mechanism's name, alphabet, participation and epsilon."""
+    channel = mechanism.channel()
+
+    assert (mechanism.name, mechanism.alphabet) == (channel.mechanism, channel.alphabet)
+    assert mechanism.guarantee == channel.guarantee
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_report_has_one_shape_for_a_number_of_tasks(mechanism):
+    """Length and type of a report depend on the number of tasks only, never on the answers."""
+    shapes = {
+        (report.shape, report.dtype)
+        for seed, answers in enumerate(answer_vectors(mechanism))
+        for report in (mechanism.perturb(answers, seeded(seed)),)
+    }
+
+    assert 1 == len(shapes)
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+@pytest.mark.parametrize("wrong", ["too large", "negative", "fraction", "table"])
+def test_answers_outside_the_alphabet_are_refused(mechanism, wrong):
+    """A code that is no label's and not NULL's is refused, never perturbed into something that looks right."""
+    answers = np.zeros(task_count(mechanism), dtype=int)
+    spoilt = {
+        "too large": answers + mechanism.alphabet.size + 1,
+        "negative": answers - 1,
+        "fraction": answers + 0.5,
+        "table": answers[:, None],
+    }[wrong]
+
+    with pytest.raises(SettingsError, match="answer"):
+        mechanism.perturb(spoilt, seeded(0))
+
+
+@pytest.mark.parametrize("mechanism", ON_REQUEST, ids=repr)
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 9e-7, 20.5, 1e6])
+def test_absurd_epsilon_is_refused(mechanism, epsilon):
+    """Epsilon must be between a millionth and 20; there is no unprotected mode."""
+    with pytest.raises(SettingsError, match="epsilon must be in"):
+        replace(mechanism, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("mechanism", PUBLIC, ids=repr)
+def test_public_null_stays_null_and_answers_do_not_become_null(mechanism):
+    """Where participation is public, exactly the unanswered cells are NULL in the report."""
+    answers = answer_vectors(mechanism, 40)[-1]
+
+    report = mechanism.perturb(answers, seeded(1))
+
+    assert (answers == mechanism.alphabet.size).tolist() == (report == mechanism.alphabet.size).tolist()
+
+
+@pytest.mark.parametrize("mechanism", PROTECTED, ids=repr)
+def test_protected_null_is_perturbed(mechanism):
+    """A worker who answers nothing sends a random report like anyone else: three seeds, not one report."""
+    nothing = answer_vectors(mechanism, 40)[0]
+
+    reports = {tuple(mechanism.perturb(nothing, seeded(seed)).tolist()) for seed in range(3)}
+
+    assert len(reports) > 1
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_a_seed_repeats_a_report(mechanism):
+    """The same seed gives the same report, another seed another one among ten."""
+    answers = answer_vectors(mechanism)[-1]
+    first = mechanism.perturb(answers, seeded(0)).tolist()
+
+    assert first == mechanism.perturb(answers, seeded(0)).tolist()
+    assert any(first != mechanism.perturb(answers, seeded(seed)).tolist() for seed in range(1, 11))
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_secure_randomness_works_or_the_mechanism_promises_nothing(mechanism):
+    """A device can run every mechanism; one that refuses secure randomness has an infinite exact epsilon."""
+    answers = answer_vectors(mechanism)[-1]
+    try:
+        report = mechanism.perturb(answers, secure())
+    except SettingsError:
+        assert math.isinf(mechanism.guarantee.epsilon)
+    else:
+        assert mechanism.perturb(answers, seeded(0)).shape == report.shape
+
+
+@pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
+def test_reports_follow_the_channel(mechanism):
+    """Chi-square of 200,000 reports per answer against the table; a table with 5 % more on the likeliest is rejected.
+
+    False alarms: each row (about 50 in all) fails by chance with probability 1e-5. Fixed seeds.
+    """
+    channel = mechanism.channel()
+    for code in range(len(channel.inputs)):
+        report = mechanism.perturb(np.full(200_000, code), seeded(code))
+        counts = np.bincount(report, minlength=len(channel.outputs))
+        row = channel.probabilities[code]
+        wrong = row * np.where(row == row.max(), 1.05, 1.0)
+
+        assert chi_square_p_value(counts, row) > 1e-5
+        assert chi_square_p_value(counts, wrong / wrong.sum()) < 1e-5
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_a_worker_loses_at_least_a_cell_and_at_most_the_sum(mechanism):
+    """The loss of all cells is at least one cell's and at most the sum; both grow with the number of cells."""
+    before = (0.0, 0.0)
+    for cells in (1, 2, 7, 40):
+        cell, worker = mechanism.guarantees(cells)
+
+        assert ("cell", "worker") == (cell.unit, worker.unit)
+        assert cell.epsilon <= worker.epsilon <= cells * cell.epsilon * (1 + 1e-12)
+        assert before <= (cell.epsilon, worker.epsilon)
+        before = (cell.epsilon, worker.epsilon)

@@ -1,0 +1,78 @@
+"""What an epsilon adds up to over cells and rounds."""
+
+import math
+
+import pytest
+
+from crowdveil.accounting import Account, account
+from crowdveil.errors import SettingsError
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
+
+YES_NO = Categories(("no", "yes"))
+
+
+def test_one_campaign_has_a_row_per_unit():
+    """Randomized response: the cell's exact epsilon, and the worker's as the sum over all cells, NULL included."""
+    mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=1.0)
+    exact = mechanism.guarantee.epsilon
+    common = {"mechanism": "randomized-response", "participation": "protected", "cells": 30, "rounds": 1, "delta": 0.0}
+
+    expected = (
+        Account(unit="cell", claimed=1.0, exact=exact, reason="", **common),
+        Account(unit="worker", claimed=30.0, exact=30 * exact, reason="", **common),
+    )
+
+    assert expected == account(mechanism, tasks=30)
+
+
+def test_repeated_campaigns_add_rows_with_sums():
+    """Over five rounds every figure is five times that of one; the single round stays visible."""
+    mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=0.5, participation="public")
+    rows = account(mechanism, tasks=10, rounds=5)
+
+    assert [("cell", 1), ("worker", 1), ("cell", 5), ("worker", 5)] == [(row.unit, row.rounds) for row in rows]
+    assert [0.5, 5.0, 2.5, 25.0] == pytest.approx([row.exact for row in rows], abs=1e-9)
+    assert [0.5, 5.0, 2.5, 25.0] == [row.claimed for row in rows]
+    assert {"public"} == {row.participation for row in rows}
+
+
+def test_shared_flip_probability_is_counted_by_the_mechanism():
+    """Two-layer: a cell loses more than claimed, all cells together less than the sum of the exact losses."""
+    mechanism = TwoLayer.published(alphabet=YES_NO, epsilon=1.0, participation="public")
+    cell, worker = account(mechanism, tasks=20)
+
+    assert (1.0, 20.0) == pytest.approx((cell.claimed, worker.claimed))
+    assert ("2.9957", "13.1468") == (f"{cell.exact:.4f}", f"{worker.exact:.4f}")
+    assert "20 answers" in cell.reason
+    assert worker.exact < 20 * cell.exact
+
+
+def test_a_broken_claim_stays_infinite():
+    """What promises nothing for a cell promises nothing for a worker or for many rounds, and says why."""
+    mechanism = MatrixFactorizationPublished.examples()[0]
+    rows = account(mechanism, tasks=mechanism.tasks, rounds=2)
+
+    assert all(math.isinf(row.exact) and row.reason for row in rows)
+    assert [1.0, 6.0, 2.0, 12.0] == [row.claimed for row in rows]
+
+
+@pytest.mark.parametrize("mechanism", [case for m in MECHANISMS.values() for case in m.examples()], ids=repr)
+def test_every_mechanism_has_an_account(mechanism):
+    """Exact figures are at most the claimed ones wherever no reason is given; participation is the mechanism's own."""
+    for row in account(mechanism, tasks=7, rounds=3):
+        assert row.exact <= row.claimed * (1 + 1e-12) or row.reason
+        assert (mechanism.name, mechanism.participation, 7) == (row.mechanism, row.participation, row.cells)
+
+
+@pytest.mark.parametrize(("tasks", "rounds"), [(0, 1), (-1, 1), (1, 0)])
+def test_nothing_sent_is_refused(tasks, rounds):
+    """There is no account of no cells or of no rounds."""
+    with pytest.raises(SettingsError, match="at least 1"):
+        account(RandomizedResponse(alphabet=Scale(0, 3), epsilon=1.0), tasks=tasks, rounds=rounds)
+
+
+def test_more_cells_than_promised_are_refused():
+    """Two-layer with a stated number of answers has no account beyond it."""
+    with pytest.raises(SettingsError, match=r"1\.\.5 cells"):
+        account(TwoLayer(alphabet=YES_NO, low=0.0, high=0.5, answers=5), tasks=6)
