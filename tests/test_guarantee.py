@@ -114,9 +114,9 @@ def test_text_shows_claim_delta_and_reason():
     assert "epsilon = none (infinite) (claimed 1), delta = 0.25 per cell, participation protected; leaks" == shown
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, MAX_EPSILON + 0.001, math.inf, math.nan])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, -1.0, MAX_EPSILON + 0.001, math.inf, math.nan])
 def test_mechanisms_refuse_absurd_epsilons(epsilon):
-    """A mechanism is built with epsilon in (0, 20] only."""
+    """A mechanism is built with epsilon between a millionth and 20 only."""
     with pytest.raises(SettingsError, match="epsilon must be in"):
         require_epsilon(epsilon)
 
