@@ -185,7 +185,7 @@ class TwoLayer(Mechanism):
     def _rounding(self, cells: int) -> float:
         """Return what the grid of p and floating-point quadrature can add to a loss, in nats (see the proof page)."""
         first, last = self._grid
-        share = 6 * (cells + 1) / (last - first + 1)
+        share = 6 * (cells + 1) / (last - first)
         return math.inf if share >= 0.5 else math.log((1 + share) / (1 - share)) + 1e-14 * (cells + 1)
 
     def channel(self) -> None:
