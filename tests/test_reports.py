@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil import coding
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
@@ -87,9 +88,12 @@ def test_scale_clips_and_rounds_answers() -> None:
 POLICIES = {"first": ["x", "y"], "last": ["y", "y"], "all": ["x", "y", "y"]}
 
 
+@pytest.mark.parametrize("limit", [0, coding.SORT_KEY_LIMIT])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_duplicates_follow_the_policy(policy) -> None:
-    """Of repeated (task, worker) pairs the first or last row counts, or all do."""
+def test_duplicates_follow_the_policy(policy, limit, monkeypatch) -> None:
+    """Of repeated (task, worker) pairs the first or last row counts, or all do; however large the crowd."""
+    monkeypatch.setattr(coding, "SORT_KEY_LIMIT", limit)
+
     reports = Reports.from_arrays(["a", "b", "a"], ["w", "w", "w"], ["x", "y", "y"], duplicates=policy)
 
     assert POLICIES[policy] == [label for _, _, label in cells(reports)]

@@ -17,6 +17,8 @@ Duplicates = Literal["error", "first", "last", "all"]
 Grid = Literal["round", "exact"]
 EXAMPLES_SHOWN = 5
 MISSING = -1
+SORT_KEY_LIMIT = 2**63
+"""Keys at or above it do not fit 64 signed bits."""
 NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
 
 
@@ -194,9 +196,7 @@ def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: s
         raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
     if policy == "all":
         return np.arange(len(task))
-    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
-    order = np.argsort(pair, kind="stable")
-    ordered = pair[order]
+    ordered, order = _sorted_pairs(task, worker)
     repeats = ordered[1:] == ordered[:-1]
     if policy == "error" and repeats.any():
         rows = np.sort(order[1:][repeats])
@@ -214,6 +214,20 @@ def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: s
     else:
         keep[1:] = ~repeats
     return order[keep]
+
+
+def _sorted_pairs(task: Coded, worker: Coded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return pair numbers in ascending order and the row of each, equal pairs in row order."""
+    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
+    rows = len(pair)
+    if len(task.names) * len(worker.names) * rows >= SORT_KEY_LIMIT:
+        order = np.argsort(pair, kind="stable")
+        return pair[order], order
+    # Pair and row in one number: sorting in place is several times faster than sorting positions, in half the memory.
+    pair *= rows
+    pair += np.arange(rows)
+    pair.sort()
+    return pair // max(rows, 1), pair % max(rows, 1)
 
 
 def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, way_out: str = "") -> None:

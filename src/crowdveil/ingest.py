@@ -4,7 +4,7 @@ Which column is which follows from its name. Only the columns that are needed ar
 columns, which no epsilon covers, never enter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -195,7 +195,10 @@ def code_column(column: Any, source: str) -> Coded:
 
 
 def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
-    coded = {role: code_column(table[name], source) for role, name in roles.items()}
+    coded: dict[str, Coded] = {}
+    for role, name in roles.items():
+        coded[role] = code_column(table[name], source)
+        table = table.drop_columns([name])  # gives its memory back before the next column needs some
     return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
 
 
@@ -212,14 +215,26 @@ def _sorted_codes(column: Any) -> Coded:
     if not all(chunk.dictionary.equals(dictionary) for chunk in column.chunks):
         column = column.unify_dictionaries()
         dictionary = column.chunks[-1].dictionary
-    indices = pa.concat_arrays([chunk.indices.cast(pa.int64()) for chunk in column.chunks])
-    codes = indices.fill_null(MISSING).to_numpy()
-    used = np.bincount(codes + 1, minlength=len(dictionary) + 1)[1:] > 0
     order = pc.array_sort_indices(dictionary).to_numpy()
-    order = order[used[order]]
+    order = order[_occurs(column, len(dictionary))[order]]
     names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
     if dictionary.null_count or (names[1:] == names[:-1]).any():
         return _sorted_codes(column.cast(dictionary.type).dictionary_encode())
     rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return Coded(names, rank[codes])
+    return Coded(names, np.concatenate([rank[positions] for positions in _positions(column)]))
+
+
+def _positions(column: Any) -> Iterator[NDArray[np.integer]]:
+    """Yield each chunk's positions in the dictionary, MISSING for null."""
+    for chunk in column.chunks:
+        signed = chunk.indices.cast(pa.int32()) if chunk.indices.type.bit_width < 64 else chunk.indices
+        yield signed.fill_null(MISSING).to_numpy()
+
+
+def _occurs(column: Any, size: int) -> NDArray[np.bool_]:
+    """Mark the dictionary entries that some row holds."""
+    occurs = np.zeros(size + 1, dtype=bool)
+    for positions in _positions(column):
+        occurs[positions] = True
+    return occurs[:size]
