@@ -2,6 +2,9 @@
 
 import os
 
+# Before numpy is loaded: test processes run side by side, and their linear algebra must not fight for the same cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import settings
 
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None)

@@ -90,3 +90,11 @@ def test_readme_is_short_and_begins_with_the_two_commands() -> None:
     assert run.count("\n") == test.count("\n") == 1
     assert run.strip().endswith(COMMAND_LINES["run"])
     assert test.strip().endswith(COMMAND_LINES["test"])
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_outside_the_site_lead_somewhere(name: str) -> None:
+    """Links and pictures of the pages at the root, which the site's strict build does not see, exist."""
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text("utf-8"))
+
+    assert [target for target in targets if "://" not in target and not (ROOT / target).exists()] == []

@@ -11,6 +11,12 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
+REWRITTEN = (
+    (re.compile(r"\\tag\{(.*?)\}"), r"\\qquad(\\text{\1})"),
+    (re.compile(r"\\arg\b"), r"\\operatorname{arg}"),
+    (re.compile(r"\{aligned\}"), "{align*}"),
+)
+"""LaTeX that the converter does not know, and what it does."""
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 log = logging.getLogger("mkdocs.plugins.mathml")
 
@@ -20,7 +26,10 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
 
     def to_mathml(match: re.Match[str]) -> str:
         tag, source = match.group(1), html.unescape(match.group(2)).strip()
-        mathml = convert(source.replace("{aligned}", "{align*}"), display="block" if tag == "div" else "inline")
+        known = source
+        for pattern, replacement in REWRITTEN:
+            known = pattern.sub(replacement, known)
+        mathml = convert(known, display="block" if tag == "div" else "inline")
         if "\\" in mathml or "<mi>&</mi>" in mathml:
             log.warning("%s: this formula holds a command unknown to the converter: %s", page.file.src_uri, source)
         return mathml
