@@ -15,9 +15,9 @@ from crowdveil.mechanisms.mechanism import ChannelMechanism
 class RandomizedResponse(ChannelMechanism):
     """Report the answer with probability e^epsilon / (S - 1 + e^epsilon), any other symbol with equal probability.
 
-    The S symbols are the labels and, where participation is protected, NULL. With public participation and two labels this
-    is Wang & Xu's equation (9). The integer table keeps `flip` = ceil(2^48 / (S - 1 + e^epsilon)) off the diagonal, so its
-    column ratio never exceeds e^epsilon.
+    The S symbols are the labels and, where participation is protected, NULL. With public participation and two labels
+    this is Wang & Xu's equation (9). The integer table keeps `flip` = ceil(2^48 / (S - 1 + e^epsilon)) off the
+    diagonal, so its column ratio never exceeds e^epsilon.
     """
 
     name: ClassVar[str] = "randomized-response"
