@@ -17,7 +17,7 @@ class Mechanism(ABC):
     """Randomizes answers on the worker's device.
 
     Answers are codes, one per task of the campaign and in its order; `alphabet.size` stands for NULL. Where
-    participation is public, NULL cells are passed on as they are; where it is protected they are perturbed like any other.
+    participation is public, NULL cells are passed on as they are; where it is protected they are perturbed like others.
 
     Subclasses are frozen dataclasses with at least the attributes below.
 
