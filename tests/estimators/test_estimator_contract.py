@@ -25,17 +25,15 @@ from tests import strategies
 AnyEstimator = Estimator[Any, Any]
 AnyClass = type[AnyEstimator]
 CLASSES = list(ESTIMATORS.values())
-CATEGORICAL = [c for c in CLASSES if c.kind == "categorical"]
-NUMERIC = [c for c in CLASSES if c.kind == "numeric"]
-CHANNEL_READERS = [c for c in CLASSES if c.reads_channel]
-CHANNEL_BLIND = [c for c in CLASSES if not c.reads_channel]
 LABELS = Categories(("G", "P", "R"), ordered=True)
 
 every = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
-every_categorical = pytest.mark.parametrize("cls", CATEGORICAL, ids=lambda c: c.name)
-every_numeric = pytest.mark.parametrize("cls", NUMERIC, ids=lambda c: c.name)
-every_reader = pytest.mark.parametrize("cls", CHANNEL_READERS, ids=lambda c: c.name)
-every_blind = pytest.mark.parametrize("cls", CHANNEL_BLIND, ids=lambda c: c.name)
+every_categorical = pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if c.kind == "categorical"], ids=lambda c: c.name
+)
+every_numeric = pytest.mark.parametrize("cls", [c for c in CLASSES if c.kind == "numeric"], ids=lambda c: c.name)
+every_reader = pytest.mark.parametrize("cls", [c for c in CLASSES if c.reads_channel], ids=lambda c: c.name)
+every_blind = pytest.mark.parametrize("cls", [c for c in CLASSES if not c.reads_channel], ids=lambda c: c.name)
 
 
 def crowd(seed: int = 0, tasks: int = 40, workers: int = 12, share: float = 0.4) -> Reports:
@@ -262,6 +260,16 @@ def test_one_report_is_believed(cls: AnyClass) -> None:
 
 
 @every
+def test_no_report_at_all_teaches_nothing(cls: AnyClass) -> None:
+    """A crowd that is listed but silent (all of its reports are NULL) is no error: labels all alike, numbers nan."""
+    shape: dict[str, Any] = {"numeric": True} if cls.kind == "numeric" else {"alphabet": LABELS}
+    reports = Reports.from_arrays([], [], [], tasks=["s", "t"], workers=["a", "b"], **shape)
+
+    expected = [np.nan] * 2 if cls.kind == "numeric" else [[1 / 3] * 3] * 2
+    np.testing.assert_allclose(cls().fit(reports).posterior, expected, atol=1e-12)
+
+
+@every
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
 def test_one_task_or_one_worker(cls: AnyClass, shape: tuple[int, int]) -> None:
     """A crowd on one task and one worker on many tasks are both handled."""
@@ -345,6 +353,18 @@ def test_truths_are_proper_through_a_channel(cls: AnyClass, participation: Any, 
     assert_never_falls(estimate)
     share = estimate.workers.participation
     assert share is None or ((share >= 0) & (share <= 1)).all()
+
+
+@every_reader
+def test_the_channel_is_read(cls: AnyClass) -> None:
+    """Who says that it reads a channel makes use of it: truths or qualities differ from those of a naive reading."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=1.0).channel()
+    reports = through_null(crowd(4), channel, 4)
+
+    naive, aware = cls().fit(reports), cls().fit(reports, channel=channel)
+
+    moved = [naive.posterior - aware.posterior, (naive.workers.quality - aware.workers.quality)[:, None]]
+    assert max(np.nanmax(np.abs(part)) for part in moved) > 0.01
 
 
 @every_reader

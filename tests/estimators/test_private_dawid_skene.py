@@ -101,6 +101,7 @@ def test_many_labels_equal_the_one_coin_model(share: float) -> None:
         first, second = (
             PrivateDawidSkene(max_steps=k, tolerance=0.0).fit(table_of(table, labels), channel=channel) for k in (1, 2)
         )
+        log_likelihood = 0.0
         for j in range(8):
             likelihood = [1.0] * labels
             for i in np.flatnonzero(table[:, j] >= 0):
@@ -109,6 +110,8 @@ def test_many_labels_equal_the_one_coin_model(share: float) -> None:
                 for z in range(labels):
                     likelihood[z] *= p if table[i, j] == z else (1 - p) / (labels - 1)
             np.testing.assert_allclose(second.posterior[j], np.array(likelihood) / sum(likelihood), atol=1e-9)
+            log_likelihood += math.log(sum(likelihood) / labels)
+        assert second.log_likelihoods == pytest.approx((log_likelihood,), abs=1e-9)
 
 
 def test_the_likelihood_is_equation_2() -> None:

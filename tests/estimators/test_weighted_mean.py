@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.weighted_mean import WeightedMean
+from crowdveil.estimators.fitting import summarize
+from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
 from tests import strategies
@@ -127,6 +128,27 @@ def test_a_perfect_worker_has_a_bounded_weight() -> None:
     )
 
     assert pytest.approx(10.0) == table.quality[0] / np.median(table.quality[1:])
+
+
+def test_rounding_is_perfect_agreement() -> None:
+    """Where all reports on a task are the same decimal, weights do not depend on how its mean is rounded."""
+    rows = [(t, w, 0.1) for t in range(9) for w in range(t + 1)]
+
+    quality = WeightedMean().fit(Reports.from_arrays(*zip(*rows, strict=True), numeric=True)).workers.quality
+
+    np.testing.assert_allclose(quality, 1 / 9, rtol=1e-12)
+
+
+def test_the_floor_never_grows() -> None:
+    """The floor is a share of the smallest median of sigmas so far: the objective that falls needs that."""
+    estimator, reports = WeightedMean(floor=0.1), random_reports(0)
+    parameters = estimator.start(summarize(estimator, reports, None, None))
+    floors = []
+    for sigma in (3.0, 1.0, 2.0):
+        parameters = estimator.maximize(MeanStatistics(reports.per_worker * sigma**2), parameters)
+        floors.append(parameters.floor)
+
+    assert floors == pytest.approx([0.3, 0.1, 0.1])
 
 
 def test_absurd_outliers_do_not_move_the_floor() -> None:

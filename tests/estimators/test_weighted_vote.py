@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.weighted_vote import WeightedVote
+from crowdveil.estimators.fitting import NO_GOLD, GoldBlock, summarize
+from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.labels import Categories
 from crowdveil.reports import Reports
 from tests import strategies
@@ -117,6 +119,20 @@ def test_the_vote_settles(reports: Reports) -> None:
     assert winners == [set(np.flatnonzero(row)) for row in estimate.posterior]
 
 
+@pytest.mark.parametrize(("second", "expected"), [(1.0 + 1e-12, [0.5, 0.5]), (1.0 + 1e-6, [0.0, 1.0])])
+def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
+    """Votes that differ by rounding share the task; the smallest real difference decides it."""
+    reports, estimator = Reports.from_arrays([1, 1], ["u", "v"], ["a", "b"]), WeightedVote()
+    start = estimator.start(summarize(estimator, reports, None, None))
+    (block,) = reports.blocks()
+
+    found = estimator.expect(
+        GoldBlock(block, np.array([NO_GOLD]), None), VoteParameters(start.summary, np.array([1.0, second]))
+    )
+
+    assert expected == list(found.posterior[0])
+
+
 def test_gold_guides_weights() -> None:
     """Workers who agree with gold outvote a majority that does not."""
     rows = [(t, w, "b" if w in "xyz" else "a") for t in range(6) for w in "uvxyz"]
@@ -132,3 +148,11 @@ def test_settings_are_checked() -> None:
         WeightedVote(clamp=0.5)
     with pytest.raises(SettingsError, match="no prior"):
         WeightedVote().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
+
+
+def test_a_channel_is_refused() -> None:
+    """Weighted votes read reports as answers: a channel is refused, with the names of estimators that read one."""
+    with pytest.raises(SettingsError, match="one-coin"):
+        WeightedVote().fit(
+            Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), channel=Channel.identity(Categories(("a", "b")), "public")
+        )
