@@ -30,6 +30,7 @@ class CrowdParameters:
     Attributes:
         summary, pool: counts of the reports, and what they alone say.
         anchor: Dirichlet pseudo-answers of each worker's confusion, indexed [truth, label].
+        pseudo_cells: Beta pseudo-cells, at the pool's rate, of each worker's participation.
         confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
         participation: P(answered), shape (workers,); all 1 where participation is public.
         class_prior: P(truth), shape (labels,).
@@ -39,6 +40,7 @@ class CrowdParameters:
     summary: Summary
     pool: Pool
     anchor: NDArray[np.float64]
+    pseudo_cells: float
     confusion: NDArray[np.float64]
     participation: NDArray[np.float64]
     class_prior: NDArray[np.float64]
@@ -78,7 +80,8 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     Attributes:
         smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
         shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors follow
-            the crowd's base rate), in proportion to the pool's noise: none without a channel.
+            the crowd's base rate), and pseudo-answers by which participation is drawn to the pool's; both in proportion to
+            the pool's noise: none without a channel.
         anchor_ability: the anchor's probability of a correct answer before guessing.
         damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
     """
@@ -99,8 +102,16 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         """Return P(truth) from the posterior totals; not asked where a public prior is given."""
 
     @abstractmethod
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return the log-density, up to a constant, of the prior that `class_prior` uses; 0 where it is fixed."""
+
     def log_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-density, up to a constant, of the priors that `tie` and `class_prior` use."""
+        """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
+        tables = float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
+        rate, share = parameters.pool.participation, parameters.participation
+        answered = rate * np.log(np.maximum(share, TINY)) + (1 - rate) * np.log(np.maximum(1 - share, TINY))
+        learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
+        return tables + parameters.pseudo_cells * float(answered.sum()) * parameters.pool.protected + learned
 
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -110,6 +121,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             summary=summary,
             pool=pool,
             anchor=self.smoothing + self.shrinkage * pool.noise * guess,
+            pseudo_cells=self.shrinkage * pool.noise / pool.participation,
             confusion=np.repeat(guess[None], summary.workers, axis=0),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
@@ -172,5 +184,6 @@ def split_reports(
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation
     if pool.protected:
-        participation = np.clip(answers.sum(axis=(1, 2)) / max(summary.tasks, 1), 0.0, 1.0)
+        answered = answers.sum(axis=(1, 2)) + parameters.pseudo_cells * pool.participation
+        participation = np.clip(answered / max(summary.tasks + parameters.pseudo_cells, 1.0), 0.0, 1.0)
     return answers, participation

@@ -25,7 +25,7 @@ class DawidSkene(ConfusionEstimator):
     smoothing: float = 0.01
     shrinkage: float = 5.0
     anchor_ability: float = 0.7
-    damping: float = 1.0
+    damping: float = 0.1
 
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
@@ -38,9 +38,7 @@ class DawidSkene(ConfusionEstimator):
         damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
         return damped / damped.sum()
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Dirichlet log-densities of confusions and class prior."""
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return the Dirichlet log-density of the class prior."""
         weight = self.damping * parameters.pool.noise * parameters.summary.tasks
-        learned = weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))
-        tables = float((parameters.anchor * np.log(parameters.confusion)).sum())
-        return tables + (learned if parameters.summary.prior is None else 0.0)
+        return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))

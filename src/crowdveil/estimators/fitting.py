@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.kernels import incidence
 from crowdveil.estimate import Estimate, WorkerTable
-from crowdveil.labels import Alphabet
+from crowdveil.estimators.kernels import incidence
+from crowdveil.labels import Alphabet, Scale
 from crowdveil.reports import Block, Reports
 
 NO_GOLD = -1
@@ -84,6 +84,7 @@ class Estimator(ABC, Generic[P, S]):
     Attributes:
         name: the word on the command line.
         kind: what it infers.
+        iterative: False where the first expectation is already the result.
         reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
@@ -91,6 +92,7 @@ class Estimator(ABC, Generic[P, S]):
 
     name: ClassVar[str]
     kind: ClassVar[Literal["categorical", "numeric"]]
+    iterative: ClassVar[bool] = True
     reads_channel: ClassVar[bool]
     max_steps: int
     tolerance: float
@@ -142,7 +144,7 @@ class Estimator(ABC, Generic[P, S]):
             ReportsError: the reports are of the wrong kind or do not match the channel.
         """
         summary = summarize(self, reports, channel, prior)
-        return run(self, reports, summary, align_gold(reports, gold), progress)
+        return run(self, reports, summary, align_gold(reports, gold, numeric=self.kind == "numeric"), progress)
 
 
 def summarize(
@@ -150,7 +152,9 @@ def summarize(
 ) -> Summary:
     """Check that estimator, reports, channel and prior fit together, and count."""
     if estimator.kind == "categorical" and reports.alphabet is None:
-        raise ReportsError(f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels.")
+        raise ReportsError(
+            f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels."
+        )
     if channel is not None:
         _check_channel(estimator, reports, channel)
     counts = np.zeros((len(reports.workers), reports.labels))
@@ -194,28 +198,40 @@ def _prior_vector(reports: Reports, prior: Mapping[str, float]) -> NDArray[np.fl
     return vector / vector.sum()
 
 
-def align_gold(reports: Reports, gold: Mapping[Any, Any] | None) -> tuple[NDArray[Any], int]:
+def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, *, numeric: bool) -> tuple[NDArray[Any], int]:
     """Return known truths in task order, and how many gold tasks have no place among the tasks.
 
+    Label codes with NO_GOLD, or, if `numeric`, numbers (a label's position for categories) with nan, where unknown.
+
     Raises:
-        ReportsError: a gold label is not in the alphabet.
+        ReportsError: a gold truth is not in the alphabet, or not a number.
     """
-    categorical = reports.alphabet is not None
-    aligned = np.full(len(reports.tasks), NO_GOLD if categorical else np.nan, dtype=int if categorical else float)
+    read = _gold_reader(reports.alphabet, numeric)
+    aligned = np.full(len(reports.tasks), np.nan if numeric else NO_GOLD, dtype=float if numeric else int)
     place = {str(name): code for code, name in enumerate(reports.tasks)}
-    codes = {} if reports.alphabet is None else {name: code for code, name in enumerate(reports.alphabet.names)}
     unknown = 0
     for task, truth in (gold or {}).items():
         at = place.get(str(task))
         if at is None:
             unknown += 1
-        elif not categorical:
-            aligned[at] = float(truth)
-        elif str(truth) in codes:
-            aligned[at] = codes[str(truth)]
-        else:
-            raise ReportsError(f"gold label {truth!r} of task {task!r} is not among {tuple(codes)}", source="gold")
+            continue
+        try:
+            aligned[at] = read(truth)
+        except (KeyError, ValueError) as error:
+            known = "a number" if reports.alphabet is None else f"among {reports.alphabet.names}"
+            raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
     return aligned, unknown
+
+
+def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:
+    """Return what turns one gold truth into a code or a number; it raises KeyError or ValueError if it is neither."""
+    if alphabet is None or (numeric and isinstance(alphabet, Scale)):
+        return float
+    if isinstance(alphabet, Scale):
+        codes = {float(value): code for code, value in enumerate(alphabet.values)}
+        return lambda truth: codes[float(truth)]
+    names = {name: code for code, name in enumerate(alphabet.names)}
+    return lambda truth: names[str(truth)]
 
 
 def run(
@@ -242,7 +258,7 @@ def run(
         trace += [] if likelihood is None else [likelihood + estimator.log_prior(parameters)]
         if progress is not None:
             progress(step, moved)
-        converged = moved <= estimator.tolerance
+        converged = moved <= estimator.tolerance or not estimator.iterative
         if converged or step == estimator.max_steps:
             break
         parameters = estimator.maximize(statistics, parameters)
@@ -260,9 +276,14 @@ def run(
         steps=step,
         converged=converged,
         channel_used=summary.channel is not None,
-        gold_used=int((gold[0] != NO_GOLD).sum() if summary.alphabet else np.isfinite(gold[0]).sum()),
+        gold_used=_known(gold[0]),
         gold_unknown=gold[1],
     )
+
+
+def _known(gold: NDArray[Any]) -> int:
+    """Count the tasks whose truth is given."""
+    return int(np.isfinite(gold).sum()) if gold.dtype.kind == "f" else int((gold != NO_GOLD).sum())
 
 
 def merge(a: S, b: S) -> S:

@@ -37,6 +37,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
 
     name: ClassVar[str] = "majority-vote"
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    iterative: ClassVar[bool] = False
     reads_channel: ClassVar[bool] = True
     max_steps: int = 1
     tolerance: float = 0.0

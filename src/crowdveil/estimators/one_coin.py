@@ -40,6 +40,6 @@ class OneCoin(ConfusionEstimator):
         weight = min(1.0, self.damping * parameters.pool.noise)
         return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
 
-    def log_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Beta log-densities of abilities; the class prior is fixed."""
-        return float((parameters.anchor * np.log(parameters.confusion)).sum())
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return 0: the class prior is fixed."""
+        return 0.0

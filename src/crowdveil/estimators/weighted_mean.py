@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.voting import totals
-from crowdveil.labels import Alphabet
 
 ROUNDING = 1e-12
 """A difference below this share of the reported number is rounding: agreement is exact."""
@@ -91,8 +90,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         total = totals(task, weight, reports.tasks)
         truth = np.full(reports.tasks, np.nan)
         np.divide(totals(task, weight * values, reports.tasks), total, out=truth, where=total > 0)
-        gold = _numbers(block.gold, alphabet)
-        truth = np.where(np.isnan(gold), truth, gold)
+        truth = np.where(np.isnan(block.gold), truth, block.gold)
         difference = values - truth[task]
         difference[np.abs(difference) <= ROUNDING * np.abs(values)] = 0.0
         return Expected(MeanStatistics(totals(reports.worker, difference**2, parameters.summary.workers)), truth)
@@ -119,10 +117,3 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         if positive.size:
             return min(before, max(self.floor * float(np.median(positive)), SMALLEST_FLOOR))
         return before if math.isfinite(before) else 1.0
-
-
-def _numbers(gold: NDArray[Any], alphabet: Alphabet | None) -> NDArray[np.float64]:
-    """Return known truths as numbers, nan where unknown; with an alphabet they come as codes, negative if unknown."""
-    if alphabet is None:
-        return gold
-    return np.where(gold >= 0, alphabet.values[np.maximum(gold, 0)], np.nan)
