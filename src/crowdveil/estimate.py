@@ -1,4 +1,4 @@
-"""What inference returns: truths with their uncertainty, workers with their quality, and the constant they must beat."""
+"""What inference returns: truths with their uncertainty, workers with their quality, and the constant to beat."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,7 +51,8 @@ class Baseline:
         if not self.moved:
             return f"No truth differs from the constant {self.constant}: the reports hold no usable information."
         own = "" if self.estimate_error is None else f", the estimate {self.estimate_error:.3f}"
-        return f"Constant {self.constant}: expected error {self.expected_error:.3f}{own}; {self.moved} truths differ from it."
+        constant = f"Constant {self.constant}: expected error {self.expected_error:.3f}"
+        return f"{constant}{own}; {self.moved} truths differ from it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +95,12 @@ class Estimate:
 
     @cached_property
     def winners(self) -> NDArray[np.bool_]:
-        """Labels that share the highest posterior, indexed [task, label]; more than one per row where there is a tie."""
+        """Labels that share the highest posterior, indexed [task, label]; several per row where there is a tie."""
         return self.posterior >= self.posterior.max(axis=1, keepdims=True) - TIE
 
     @cached_property
     def truth(self) -> NDArray[Any]:
-        """Truth of each task, shape (tasks,): the likeliest label (of tied ones the first in the alphabet) or the number."""
+        """Truth of each task, shape (tasks,): the likeliest label (of tied ones the alphabet's first) or the number."""
         if self.alphabet is None or not self.categorical:
             return self.posterior
         return np.array(self.alphabet.names)[self.winners.argmax(axis=1)]

@@ -2,8 +2,8 @@
 
 A worker with participation s and confusion C reports y on a task of truth z with probability
 R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the channel. NULL reports enter by their counts:
-every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step splits every
-report between the answers it may stand for, so only the sums M[worker, truth, report] are collected over tasks.
+every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step splits
+every report between the answers it may stand for, so only the sums M[worker, truth, report] are collected.
 """
 
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 TINY = 1e-300
 M_STEPS = 5
-"""Inner steps of the M-step: reports are split between answers again and again at unchanged posteriors, which is cheap."""
+"""Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class CrowdParameters:
         return np.concatenate([answered, null], axis=2)
 
     def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a report adds to a task's score, indexed [worker * labels + label, truth], and the all-NULL score."""
+        """Return a report's addition to its task's score, indexed [worker * labels + label, truth], and the all-NULL score."""
         workers, labels = self.confusion.shape[:2]
         logs = np.log(np.maximum(self.inputs() @ self.pool.channel.probabilities, TINY))
         null = self.pool.channel.null_output
@@ -79,9 +79,9 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     Attributes:
         smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
-        shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors follow
-            the crowd's base rate), and pseudo-answers by which participation is drawn to the pool's; both in proportion to
-            the pool's noise: none without a channel.
+        shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors
+            follow the crowd's base rate), and pseudo-answers by which participation is drawn to the pool's; both in
+            proportion to the pool's noise: none without a channel.
         anchor_ability: the anchor's probability of a correct answer before guessing.
         damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
     """

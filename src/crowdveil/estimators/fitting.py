@@ -107,7 +107,7 @@ class Estimator(ABC, Generic[P, S]):
 
     @abstractmethod
     def maximize(self, statistics: S, parameters: P) -> P:
-        """Return the parameters that follow from the merged statistics; `parameters` are those they were computed with."""
+        """Return the parameters that follow from merged statistics; `parameters` are those that gave them."""
 
     @abstractmethod
     def workers(self, statistics: S, parameters: P) -> WorkerTable:

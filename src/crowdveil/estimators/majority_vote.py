@@ -1,4 +1,4 @@
-"""Majority vote: every worker counts alike (Li et al. 2018, equation 1); through a channel, the votes are deconvolved."""
+"""Majority vote: every worker counts alike (Li et al. 2018, equation 1); through a channel, votes are deconvolved."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, final
@@ -31,8 +31,8 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     """Posterior = estimated share of votes of each label; a worker's ability = mean posterior of his reported labels.
 
     Tied labels share the top; a task without votes gets the public prior, or all labels alike. One step, no settings.
-    Through a channel, shares are estimated by deconvolution (`votes.py`), shrunk towards the crowd's base rate as far as
-    reports are noise.
+    Through a channel, shares are estimated by deconvolution (`votes.py`), shrunk towards the crowd's base rate as far
+    as reports are noise.
     """
 
     name: ClassVar[str] = "majority-vote"

@@ -14,9 +14,9 @@ from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParame
 class OneCoin(ConfusionEstimator):
     """Expectation-maximization over one number per worker, with a fixed class prior.
 
-    The class prior is uniform where reports are answers: learned priors wreck this model, because a common label explains
-    disagreement as well as low ability does. Through a channel it is the mixture, in proportion to the noise, of the
-    uniform one and the crowd's base rate. A public prior replaces both.
+    The class prior is uniform where reports are answers: learned priors wreck this model, because a common label
+    explains disagreement as well as low ability does. Through a channel it is the mixture, in proportion to the noise,
+    of the uniform one and the crowd's base rate. A public prior replaces both.
     """
 
     name: ClassVar[str] = "one-coin"

@@ -1,7 +1,7 @@
-"""What a crowd voted, seen through a channel: shares of answers, pooled and per task, by deconvolution of report counts.
+"""What a crowd voted, seen through a channel: shares of answers, pooled and per task, by deconvolution of counts.
 
-Counts of reports y are modelled as draws from sum_x f(x) Q[x, y] with unknown answer shares f (NULL included where it is
-protected); expectation-maximization finds the most likely f. With the identity channel f is exactly the share of votes.
+Counts of reports y are modelled as draws from sum_x f(x) Q[x, y] with unknown answer shares f (NULL included where it
+is protected); expectation-maximization finds the most likely f. With the identity channel f is exactly the vote share.
 """
 
 from dataclasses import dataclass
