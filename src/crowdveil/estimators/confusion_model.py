@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
 from crowdveil.estimators.kernels import softmax, task_scores, worker_sums
@@ -55,7 +56,7 @@ class CrowdParameters:
         return np.concatenate([answered, null], axis=2)
 
     def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a report's addition to its task's score, indexed [worker * labels + label, truth], and the all-NULL score."""
+        """Return what a report adds to its task's score, [worker * labels + label, truth], and the all-NULL score."""
         workers, labels = self.confusion.shape[:2]
         logs = np.log(np.maximum(self.inputs() @ self.pool.channel.probabilities, TINY))
         null = self.pool.channel.null_output
@@ -84,6 +85,9 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             proportion to the pool's noise: none without a channel.
         anchor_ability: the anchor's probability of a correct answer before guessing.
         damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
+
+    Raises:
+        SettingsError: one of them is out of range.
     """
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
@@ -92,6 +96,15 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     shrinkage: float
     anchor_ability: float
     damping: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.smoothing < np.inf and 0 <= self.shrinkage < np.inf and 0 <= self.damping < np.inf):
+            raise SettingsError(
+                "smoothing must be positive, shrinkage and damping not negative, all finite",
+                value=(self.smoothing, self.shrinkage, self.damping),
+            )
+        if not 0 <= self.anchor_ability < 1:
+            raise SettingsError("anchor_ability must be in [0, 1)", value=self.anchor_ability)
 
     @abstractmethod
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -185,5 +198,5 @@ def split_reports(
     participation = parameters.participation
     if pool.protected:
         answered = answers.sum(axis=(1, 2)) + parameters.pseudo_cells * pool.participation
-        participation = np.clip(answered / max(summary.tasks + parameters.pseudo_cells, 1.0), 0.0, 1.0)
+        participation = np.clip(answered / (summary.tasks + parameters.pseudo_cells), 0.0, 1.0)
     return answers, participation

@@ -17,7 +17,7 @@ from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.kernels import incidence
-from crowdveil.labels import Alphabet, Scale
+from crowdveil.labels import NULL, Alphabet, Scale
 from crowdveil.reports import Block, Reports
 
 NO_GOLD = -1
@@ -140,8 +140,8 @@ class Estimator(ABC, Generic[P, S]):
             progress: called after every step.
 
         Raises:
-            SettingsError: the estimator cannot use the channel or the prior.
-            ReportsError: the reports are of the wrong kind or do not match the channel.
+            SettingsError: the estimator cannot use the channel or the prior, or may not take a single step.
+            ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
         summary = summarize(self, reports, channel, prior)
         return run(self, reports, summary, align_gold(reports, gold, numeric=self.kind == "numeric"), progress)
@@ -151,6 +151,10 @@ def summarize(
     estimator: Estimator[Any, Any], reports: Reports, channel: Channel | None, prior: Mapping[str, float] | None
 ) -> Summary:
     """Check that estimator, reports, channel and prior fit together, and count."""
+    if estimator.max_steps < 1:
+        raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
+    if not len(reports.tasks):
+        raise ReportsError("there is no task", way_out="List the tasks, or give at least one report.")
     if estimator.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels."
@@ -159,7 +163,8 @@ def summarize(
         _check_channel(estimator, reports, channel)
     counts = np.zeros((len(reports.workers), reports.labels))
     if reports.alphabet is not None:
-        np.add.at(counts, (reports.worker, reports.value), 1.0)
+        cells = reports.worker.astype(np.int64) * reports.labels + reports.value
+        counts = np.bincount(cells, minlength=counts.size).reshape(counts.shape).astype(float)
     return Summary(
         alphabet=reports.alphabet,
         tasks=len(reports.tasks),
@@ -184,8 +189,25 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
             f"the certificate speaks of the labels {channel.alphabet.names}, the reports of {known}",
             way_out="Give the certificate that was written with these reports.",
         )
-    if tuple(name for name in channel.outputs if name != "NULL") != channel.alphabet.names:
+    if tuple(name for name in channel.outputs if name != NULL) != channel.alphabet.names:
         raise SettingsError("this estimator needs reports in the answers' own labels", value=channel.outputs)
+    if channel.null_output is not None:
+        _check_null_reports(reports, channel)
+
+
+def _check_null_reports(reports: Reports, channel: Channel) -> None:
+    """Check that the cells without a report can be counted as NULL reports."""
+    if channel.participation == "public":
+        raise SettingsError(
+            "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
+            value=channel.mechanism,
+        )
+    same_cell = (reports.task[1:] == reports.task[:-1]) & (reports.worker[1:] == reports.worker[:-1])
+    if same_cell.any():
+        raise ReportsError(
+            f"one cell sends one report, but {int(same_cell.sum())} reports repeat a (task, worker) pair",
+            way_out="Read the reports with duplicates='first' or 'last'.",
+        )
 
 
 def _prior_vector(reports: Reports, prior: Mapping[str, float]) -> NDArray[np.float64]:
@@ -217,18 +239,19 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, *, numeric: boo
             continue
         try:
             aligned[at] = read(truth)
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             known = "a number" if reports.alphabet is None else f"among {reports.alphabet.names}"
             raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
     return aligned, unknown
 
 
 def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:
-    """Return what turns one gold truth into a code or a number; it raises KeyError or ValueError if it is neither."""
+    """Return what turns one gold truth into a code or a number; raises a KeyError, TypeError or ValueError."""
     if alphabet is None or (numeric and isinstance(alphabet, Scale)):
         return float
     if isinstance(alphabet, Scale):
-        codes = {float(value): code for code, value in enumerate(alphabet.values)}
+        # The names, unlike the values, are the floats that people write: 0.3 and not 0.1 * 3.
+        codes = {float(name): code for code, name in enumerate(alphabet.names)}
         return lambda truth: codes[float(truth)]
     names = {name: code for code, name in enumerate(alphabet.names)}
     return lambda truth: names[str(truth)]
@@ -241,44 +264,59 @@ def run(
     gold: tuple[NDArray[Any], int],
     progress: Progress | None = None,
 ) -> Estimate:
-    """Iterate expect, merge and maximize until no posterior moves by more than the tolerance."""
+    """Iterate to the end over the blocks of the reports, and put together what comes out."""
     blocks = [_gold_block(block, gold[0], summary) for block in reports.blocks()]
-    parameters = estimator.start(summary)
-    posterior: NDArray[np.float64] | None = None
-    trace: list[float] = []
-    converged = False
-    for step in range(1, estimator.max_steps + 1):
-        expected = [estimator.expect(block, parameters) for block in blocks]
-        statistics = reduce(merge, (part.statistics for part in expected))
-        new = np.concatenate([part.posterior for part in expected])
-        # A task that no number is known for is nan before and after: it has not moved.
-        moved = np.inf if posterior is None else float(np.nan_to_num(np.abs(new - posterior)).max(initial=0.0))
-        posterior = new
-        likelihood = estimator.log_likelihood(statistics)
-        trace += [] if likelihood is None else [likelihood + estimator.log_prior(parameters)]
-        if progress is not None:
-            progress(step, moved)
-        converged = moved <= estimator.tolerance or not estimator.iterative
-        if converged or step == estimator.max_steps:
-            break
-        parameters = estimator.maximize(statistics, parameters)
-    assert posterior is not None
+    end = _iterate(estimator, blocks, estimator.start(summary), progress)
     return Estimate(
         method=estimator.name,
         alphabet=summary.alphabet,
         tasks=reports.tasks,
-        posterior=posterior,
+        posterior=end.posterior,
         reports_per_task=reports.per_task,
         worker_names=reports.workers,
-        workers=estimator.workers(statistics, parameters),
+        workers=estimator.workers(end.statistics, end.parameters),
         reports_per_worker=reports.per_worker,
-        log_likelihoods=tuple(trace),
-        steps=step,
-        converged=converged,
+        log_likelihoods=end.trace,
+        steps=end.steps,
+        converged=end.converged,
         channel_used=summary.channel is not None,
         gold_used=_known(gold[0]),
         gold_unknown=gold[1],
     )
+
+
+class _End(NamedTuple, Generic[P, S]):
+    """Where the loop ended: the last posterior with the parameters it follows from, and the trace of all steps."""
+
+    posterior: NDArray[np.float64]
+    statistics: S
+    parameters: P
+    trace: tuple[float, ...]
+    steps: int
+    converged: bool
+
+
+def _iterate(
+    estimator: Estimator[P, S], blocks: list[GoldBlock], parameters: P, progress: Progress | None
+) -> _End[P, S]:
+    """Expect, merge and maximize until no posterior moves by more than the tolerance."""
+    step, before, trace = 0, None, []
+    while True:
+        step += 1
+        expected = [estimator.expect(block, parameters) for block in blocks]
+        statistics = reduce(merge, (part.statistics for part in expected))
+        posterior = np.concatenate([part.posterior for part in expected])
+        # A task that no number is known for is nan before and after: it has not moved.
+        moved = np.inf if before is None else float(np.nan_to_num(np.abs(posterior - before)).max())
+        likelihood = estimator.log_likelihood(statistics)
+        if likelihood is not None:
+            trace.append(likelihood + estimator.log_prior(parameters))
+        if progress is not None:
+            progress(step, moved)
+        converged = moved <= estimator.tolerance or not estimator.iterative
+        if converged or step == estimator.max_steps:
+            return _End(posterior, statistics, parameters, tuple(trace), step, converged)
+        before, parameters = posterior, estimator.maximize(statistics, parameters)
 
 
 def _known(gold: NDArray[Any]) -> int:

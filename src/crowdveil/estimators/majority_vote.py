@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
-from crowdveil.estimators.kernels import worker_sums
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
+from crowdveil.estimators.voting import agreement
 
 
 class Parameters(NamedTuple):
@@ -50,8 +50,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         """Return vote shares, and how far each worker's reports agree with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        sums = worker_sums(block.matrix, posterior).reshape(summary.workers, summary.labels, summary.labels)
-        return Expected(Statistics(np.einsum("wkk->w", sums)), posterior)
+        return Expected(Statistics(agreement(block.block, posterior, summary.workers)), posterior)
 
     def maximize(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged: a vote has nothing to learn."""

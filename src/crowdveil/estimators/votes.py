@@ -5,17 +5,19 @@ is protected); expectation-maximization finds the most likely f. With the identi
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.estimators.fitting import GoldBlock, Summary
+from crowdveil.estimators.voting import vote_sums
 
 POOL_STEPS = 5_000
 TASK_STEPS = 200
 STILL = 1e-12
+LEAST_SHARE = 1e-9
+"""No symbol is held to be impossible because the pool's reports do not need it."""
 BASE_RATE_WEIGHT = 0.25
 """What the crowd's base rate counts against one task's own cells when reports hold no information at all."""
 
@@ -54,20 +56,23 @@ class Pool:
 
 def pool_reports(summary: Summary) -> Pool:
     """Estimate what the whole crowd answered from the counts of its reports."""
-    if summary.alphabet is None:
-        raise AssertionError("votes need labels")
+    assert summary.alphabet is not None
     channel = summary.channel or Channel.identity(summary.alphabet, "public")
-    protected = channel.participation == "protected"
-    reports = summary.label_counts.sum(axis=0)
-    nulls = summary.tasks * summary.workers - reports.sum() if channel.null_output is not None else None
-    counts = _with_nulls(reports[None, :], nulls, channel)
+    counts = _with_nulls(summary.label_counts.sum(axis=0, keepdims=True), summary.tasks * summary.workers, channel)
     uniform = np.full(len(channel.inputs), 1 / len(channel.inputs))
     shares = deconvolve(counts, channel.probabilities, uniform, weight=0.0, steps=POOL_STEPS)[0]
-    shares = np.maximum(shares, 1e-9) / np.maximum(shares, 1e-9).sum()
-    sent = reports.sum() / max(counts.sum(), 1.0)
-    surviving = channel.retention * shares[: channel.alphabet.size].sum() / sent if sent > 0 else 0.0
-    noise = 0.0 if summary.channel is None else float(np.clip(1 - surviving, 0.0, 1.0))
-    return Pool(channel, protected, shares, 0.0 if channel.ratio is None else noise)
+    shares = np.maximum(shares, LEAST_SHARE) / np.maximum(shares, LEAST_SHARE).sum()
+    return Pool(channel, channel.participation == "protected", shares, _noise(counts[0], shares, channel))
+
+
+def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], channel: Channel) -> float:
+    """Return the share of label reports that the answers which survive the channel do not account for, in [0, 1]."""
+    if channel.retention == 1:
+        return 0.0
+    labels = np.arange(len(channel.outputs)) != channel.null_output
+    sent = counts[labels].sum() / max(counts.sum(), 1.0)
+    surviving = channel.retention * shares[: channel.alphabet.size].sum()
+    return float(np.clip(1 - surviving / sent, 0.0, 1.0)) if sent > 0 else 1.0
 
 
 def deconvolve(
@@ -103,10 +108,10 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
-    votes = label_counts(block, summary.labels)
-    cells = summary.workers if pool.channel.null_output is not None else None
-    counts = _with_nulls(votes, None if cells is None else cells - votes.sum(axis=1), pool.channel)
-    weight = BASE_RATE_WEIGHT * pool.noise * float(counts.sum(axis=1).mean())
+    votes = vote_sums(block.block, np.ones(summary.workers), summary.labels)
+    counts = _with_nulls(votes, summary.workers, pool.channel)
+    cells = summary.workers if pool.channel.null_output is not None else summary.per_worker.sum() / summary.tasks
+    weight = BASE_RATE_WEIGHT * pool.noise * cells
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
@@ -116,15 +121,8 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
 
 
-def label_counts(block: GoldBlock, labels: int) -> NDArray[np.float64]:
-    """Count the reports of each label on each task; indexed [task, label]."""
-    cell = block.block.task * labels + block.block.value
-    return np.bincount(cell, minlength=block.block.tasks * labels).reshape(-1, labels).astype(float)
-
-
-def _with_nulls(votes: NDArray[np.float64], nulls: Any, channel: Channel) -> NDArray[np.float64]:
-    """Put label counts and NULL counts into the order of the channel's outputs."""
-    if nulls is None or channel.null_output is None:
+def _with_nulls(votes: NDArray[np.float64], cells: int, channel: Channel) -> NDArray[np.float64]:
+    """Put label counts, and for the rest of each row's cells NULL counts, into the order of the channel's outputs."""
+    if channel.null_output is None:
         return votes
-    column = np.broadcast_to(np.asarray(nulls, dtype=float).reshape(-1, 1), (len(votes), 1))
-    return np.insert(votes, [channel.null_output], column, axis=1)
+    return np.insert(votes, channel.null_output, cells - votes.sum(axis=1), axis=1)
