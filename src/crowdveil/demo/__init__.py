@@ -1,0 +1,87 @@
+"""The whole story in two minutes: answers, devices that perturb them, a curator who infers, one page that compares."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from crowdveil.demo.page import render
+from crowdveil.demo.scenes import Scene, scenes
+from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, mechanisms_for, run
+from crowdveil.output import write_together
+
+PAGE_FILE = "demo.html"
+ROWS_FILE = "demo.json"
+MOST_CORES = 8
+Progress = Callable[[int, int, str], None]
+"""Called as trials end: how many are done, of how many, and what ended."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demo:
+    """What the demo found: its crowds, the results in the order of the table, and where the page was written."""
+
+    scenes: tuple[Scene, ...]
+    results: tuple[Result, ...]
+    page: Path
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All lines of the table."""
+        return tuple(row for result in self.results for row in result.rows)
+
+    def to_json(self, seed: int) -> dict[str, object]:
+        """Return the rows for a program; an epsilon that promises nothing is the text "infinite"."""
+        rows = [
+            {name: "infinite" if value == math.inf else value for name, value in asdict(row).items()}
+            for row in self.rows
+        ]
+        return {"simulation": True, "seed": seed, "page": str(self.page), "rows": rows}
+
+
+def run_demo(out: Path, *, seed: int = 1, progress: Progress | None = None) -> Demo:
+    """Perturb every crowd with every mechanism, infer with every method that fits, and write page and rows.
+
+    Devices are simulated from `seed`: the same seed gives the same numbers, and nobody is protected by them.
+
+    Args:
+        out: folder for `demo.html` and `demo.json`.
+        seed: of the simulated devices.
+        progress: called after every trial.
+
+    Call it under `if __name__ == "__main__":` in a script: trials run in processes of their own.
+
+    Raises:
+        SettingsError: the folder cannot be written.
+    """
+    crowds = scenes()
+    plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
+    private = [
+        Trial(scene=scene, mechanism=mechanism, seed=seed) for scene in crowds for mechanism in mechanisms_for(scene)
+    ]
+    results = beside_unprotected(_in_order(plain + private, progress))
+    demo = Demo(scenes=crowds, results=results, page=out / PAGE_FILE)
+    write_together(out, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: json.dumps(demo.to_json(seed), indent=1)})
+    return demo
+
+
+def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
+    """Run trials on all cores and return their results in the order given."""
+    found: dict[int, Result] = {}
+    for place, result in _run_all(trials):
+        found[place] = result
+        if progress is not None:
+            progress(len(found), len(trials), result.trial.title)
+    return [found[place] for place in range(len(trials))]
+
+
+def _run_all(trials: list[Trial]) -> Iterator[tuple[int, Result]]:
+    cores = min(os.cpu_count() or 1, MOST_CORES)
+    with ProcessPoolExecutor(max_workers=cores, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(run, trial): place for place, trial in enumerate(trials)}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()

@@ -1,0 +1,106 @@
+"""The demo's page: one HTML file with everything inside, nothing fetched."""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from crowdveil.demo.pictures import FEWEST_REPORTS, claims_picture, error_picture, worker_picture
+from crowdveil.demo.scenes import Scene
+from crowdveil.demo.trials import QUALITY_EPSILON, THROUGH, Result, Row
+
+CLAIMED = 1.0
+CLOSE = 0.005
+"""Errors closer to the constant's than this are called equal to it."""
+
+
+def render(scenes: Sequence[Scene], results: Sequence[Result], seed: int) -> str:
+    """Return the page as text.
+
+    Args:
+        scenes: the crowds, in order.
+        results: all trials, unprotected ones included.
+        seed: of the simulated devices; the page says that it is a simulation.
+    """
+    environment = Environment(
+        loader=PackageLoader("crowdveil.demo", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters |= {"epsilon": show_epsilon, "verdict": verdict}
+    rows = [row for result in results for row in result.rows]
+    return environment.get_template("demo.html").render(
+        seed=seed,
+        fewest=FEWEST_REPORTS,
+        chapters=[_chapter(scene, results) for scene in scenes],
+        claims=Markup(claims_picture(rows, CLAIMED)),
+        claimed=CLAIMED,
+    )
+
+
+def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
+    rows = [row for result in results for row in result.rows if row.scene == scene.name]
+    groups = groupby(rows, key=lambda row: (row.mechanism, row.participation, row.asked))
+    everything = [list(group) for _, group in groups]
+    labels = scene.error == "error_rate"
+    return {
+        "scene": scene,
+        "shown_epsilon": QUALITY_EPSILON,
+        "summary": summary(rows) + chance(rows[0]),
+        "errors": Markup(error_picture(scene, results)),
+        "workers": Markup(worker_picture(scene, results)) if labels else None,
+        "groups": everything,
+        "short": [group for group in everything if group[0].asked in (None, QUALITY_EPSILON)],
+        "error_name": "wrong" if labels else "MAE",
+        "constant": rows[0].constant,
+        "constant_error": rows[0].constant_error,
+    }
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Say in one sentence what a reader should see, from the numbers at one epsilon with participation protected."""
+    there = [
+        row
+        for row in rows
+        if row.mechanism == "randomized-response" and row.participation == "protected" and row.asked == QUALITY_EPSILON
+    ]
+    naive = min((row for row in there if not row.through_channel), key=lambda row: row.error)
+    knowing = next(row for row in there if row.method == "dawid-skene" + THROUGH)
+    best = min((row for row in rows if row.asked is None), key=lambda row: row.error)
+    return (
+        f"At epsilon {QUALITY_EPSILON:g} per cell with participation protected, the best naive reading of randomized "
+        f"response ({naive.method}) errs by {naive.error:.3f}, {_against(naive)} the constant {naive.constant} "
+        f"({naive.constant_error:.3f}). The same reports read through the channel (dawid-skene) err by "
+        f"{knowing.error:.3f}, {_against(knowing)} it; unprotected answers give {best.error:.3f} ({best.method})."
+    )
+
+
+def chance(row: Row) -> str:
+    """Say how large a difference of error rates may be chance: two standard errors of the constant's own error."""
+    if row.error_name != "error_rate":
+        return ""
+    wide = 2 * math.sqrt(row.constant_error * (1 - row.constant_error) / max(row.scored, 1))
+    return f" With {row.scored:,} gold tasks, differences below about {wide:.2f} may be chance."
+
+
+def _against(row: Row) -> str:
+    return {"better": "better than", "equal": "no better than", "worse": "worse than"}[verdict(row)]
+
+
+def verdict(row: Row) -> str:
+    """Return "better", "equal" or "worse": the row's error against the best constant's."""
+    if abs(row.error - row.constant_error) <= CLOSE * max(1.0, row.constant_error):
+        return "equal"
+    return "better" if row.error < row.constant_error else "worse"
+
+
+def show_epsilon(value: float | None) -> str:
+    """Return an epsilon for people."""
+    if value is None:
+        return "–"
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

@@ -1,0 +1,111 @@
+"""The crowds of the demo: real answers where the data directory has them, otherwise made-up ones by stated recipes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crowdveil.datasets import available, load
+from crowdveil.labels import Categories, Scale
+from crowdveil.metrics import ErrorName
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.simulate import categorical_crowd, numeric_crowd
+
+CROWD_SEED = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scene:
+    """A crowd whose answers will be perturbed and inferred from.
+
+    Attributes:
+        name: short, unique.
+        title: for people.
+        story: where the answers come from, in a sentence.
+        answers: unprotected answers; they stay on this machine.
+        gold: known truth by task name.
+        error: how truths are scored.
+    """
+
+    name: str
+    title: str
+    story: str
+    answers: Reports
+    gold: Mapping[Any, Any]
+    error: ErrorName
+
+
+def scenes() -> tuple[Scene, ...]:
+    """Return the demo's crowds: AdultContent2 (as labels and as numbers) and Duchenne, or two made-up crowds."""
+    if {"adult2", "duchenne"} <= set(available()):
+        labels = real_scene("adult2", "web sites rated G, P, R or X by how adult they are")
+        smiles = real_scene("duchenne", "photographs judged: a true smile or a posed one")
+        return labels, smiles, as_numbers(labels)
+    return smile_crowd(), sun_crowd()
+
+
+def real_scene(name: str, question: str) -> Scene:
+    """Load a data set; of repeated answers of a worker to a task the first counts."""
+    data = load(name, duplicates="first")
+    size = f"{len(data.answers.workers):,} workers, {len(data.answers.tasks):,} tasks, {len(data.answers):,} answers"
+    return Scene(
+        name=name,
+        title=data.meta["title"],
+        story=f"Real answers: {question} ({size}; {data.gold_with_answers} tasks with gold).",
+        answers=data.answers,
+        gold=data.gold,
+        error="error_rate",
+    )
+
+
+def as_numbers(scene: Scene) -> Scene:
+    """Read the ordered labels of a scene as the numbers 0, 1, 2, ..., as Sun et al. do with ratings."""
+    answers, names = scene.answers, scene.answers.alphabet.names if scene.answers.alphabet else ()
+    scale = Scale(0, len(names) - 1)
+    return replace(
+        scene,
+        name=f"{scene.name}-numbers",
+        title=f"{scene.title}, as numbers",
+        story=f"The same answers read as 0 to {len(names) - 1}; truths are numbers, the error is the mean distance.",
+        answers=Reports(answers.task, answers.worker, answers.value, answers.tasks, answers.workers, scale),
+        gold={task: names.index(str(truth)) for task, truth in scene.gold.items()},
+        error="mae",
+    )
+
+
+def sun_crowd() -> Scene:
+    """Make the crowd of Sun et al. 2018, section VI-A: 2000 workers, 200 tasks, numbers 0 to 9, half of them poor."""
+    crowd = numeric_crowd(workers=2000, tasks=200, sparsity=0.9, source=seeded(CROWD_SEED))
+    return Scene(
+        name="simulated-numbers",
+        title="Simulated ratings from 0 to 9",
+        story="Made up by the recipe of Sun et al. 2018: 2,000 workers, 200 tasks, nine cells of ten empty, half the "
+        "workers with a standard deviation of 1, half of 5. No data directory was found.",
+        answers=crowd.answers,
+        gold=crowd.gold,
+        error="mae",
+    )
+
+
+def smile_crowd() -> Scene:
+    """Make a binary crowd of the shape of the Duchenne set: 64 workers, 2134 tasks, abilities between .55 and .95."""
+    crowd = categorical_crowd(
+        workers=64,
+        tasks=2134,
+        labels=Categories(("no", "yes")),
+        sparsity=0.87,
+        prior=(0.6, 0.4),
+        ability=lambda generator, count: np.clip(generator.normal(0.75, 0.12, count), 0.5, 0.98),
+        source=seeded(CROWD_SEED),
+    )
+    return Scene(
+        name="simulated-smiles",
+        title="Simulated yes/no judgements",
+        story="Made up: 64 workers, 2,134 tasks, about eight answers a task, abilities around three quarters. "
+        "No data directory was found.",
+        answers=crowd.answers,
+        gold=crowd.gold,
+        error="error_rate",
+    )
