@@ -74,19 +74,24 @@ def data_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / "data"
 
 
-def available() -> tuple[str, ...]:
-    """Return the names of the data sets that are there, sorted; none if there is no data directory."""
-    return tuple(sorted(path.parent.name for path in data_directory().glob(f"*/{META_FILE}")))
+def available(directory: Path | None = None) -> tuple[str, ...]:
+    """Return the names of the data sets in a directory (by default the data directory), sorted; none if it is not there."""
+    return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
-def load(name: str, *, duplicates: Duplicates = "first") -> Dataset:
+def load(name: str, *, duplicates: Duplicates = "first", directory: Path | None = None) -> Dataset:
     """Load a data set; of a worker's repeated answers to a task the first in file order counts, unless told otherwise.
+
+    Args:
+        name: its folder.
+        duplicates: policy for repeated (task, worker) pairs.
+        directory: where to look; by default the data directory.
 
     Raises:
         SettingsError: no such data set, or no data directory.
         ReportsError: a file of the set is damaged.
     """
-    folder = _folder(name)
+    folder = _folder(name, directory or data_directory())
     meta, kind, alphabet = _read_meta(folder / META_FILE)
     zipped = folder / "answers.csv.gz"
     columns = read_columns(zipped if zipped.exists() else folder / "answers.csv")
@@ -113,8 +118,8 @@ def load(name: str, *, duplicates: Duplicates = "first") -> Dataset:
     )
 
 
-def _folder(name: str) -> Path:
-    directory, names = data_directory(), available()
+def _folder(name: str, directory: Path) -> Path:
+    names = available(directory)
     if not directory.is_dir():
         raise SettingsError("the data directory must exist", value=str(directory), way_out=WAY_OUT)
     if name not in names:

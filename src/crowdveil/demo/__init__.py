@@ -35,21 +35,22 @@ class Demo:
         return tuple(row for result in self.results for row in result.rows)
 
     def to_json(self, seed: int) -> dict[str, object]:
-        """Return the rows for a program; an epsilon that promises nothing is the text "infinite"."""
+        """Return the rows for a program; an epsilon that promises nothing is the text "infinity"."""
         rows = [
-            {name: "infinite" if value == math.inf else value for name, value in asdict(row).items()}
+            {name: "infinity" if value == math.inf else value for name, value in asdict(row).items()}
             for row in self.rows
         ]
         return {"simulation": True, "seed": seed, "page": str(self.page), "rows": rows}
 
 
-def run_demo(out: Path, *, seed: int = 1, progress: Progress | None = None) -> Demo:
+def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Progress | None = None) -> Demo:
     """Perturb every crowd with every mechanism, infer with every method that fits, and write page and rows.
 
     Devices are simulated from `seed`: the same seed gives the same numbers, and nobody is protected by them.
 
     Args:
         out: folder for `demo.html` and `demo.json`.
+        data: folder with the data sets; by default the data directory, and made-up crowds where it has none.
         seed: of the simulated devices.
         progress: called after every trial.
 
@@ -58,7 +59,7 @@ def run_demo(out: Path, *, seed: int = 1, progress: Progress | None = None) -> D
     Raises:
         SettingsError: the folder cannot be written.
     """
-    crowds = scenes()
+    crowds = scenes(data)
     plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
     private = [
         Trial(scene=scene, mechanism=mechanism, seed=seed) for scene in crowds for mechanism in mechanisms_for(scene)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 
 CROWD_SEED = 1
+REAL = {"adult2", "duchenne"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,18 +39,22 @@ class Scene:
     error: ErrorName
 
 
-def scenes() -> tuple[Scene, ...]:
-    """Return the demo's crowds: AdultContent2 (as labels and as numbers) and Duchenne, or two made-up crowds."""
-    if {"adult2", "duchenne"} <= set(available()):
-        labels = real_scene("adult2", "web sites rated G, P, R or X by how adult they are")
-        smiles = real_scene("duchenne", "photographs judged: a true smile or a posed one")
+def scenes(data: Path | None) -> tuple[Scene, ...]:
+    """Return the demo's crowds: AdultContent2 (as labels and as numbers) and Duchenne, or two made-up crowds.
+
+    Raises:
+        SettingsError: a directory was named that lacks one of the sets.
+    """
+    if data is not None or REAL <= set(available()):
+        labels = real_scene("adult2", "web sites rated G, P, R or X by how adult they are", data)
+        smiles = real_scene("duchenne", "photographs judged: a true smile or a posed one", data)
         return labels, smiles, as_numbers(labels)
     return smile_crowd(), sun_crowd()
 
 
-def real_scene(name: str, question: str) -> Scene:
+def real_scene(name: str, question: str, directory: Path | None) -> Scene:
     """Load a data set; of repeated answers of a worker to a task the first counts."""
-    data = load(name, duplicates="first")
+    data = load(name, duplicates="first", directory=directory)
     size = f"{len(data.answers.workers):,} workers, {len(data.answers.tasks):,} tasks, {len(data.answers):,} answers"
     return Scene(
         name=name,

@@ -135,7 +135,7 @@ def mechanisms_for(scene: Scene) -> list[Mechanism]:
 
 
 def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:
-    """Return Li et al.'s mechanisms, participation public as in their paper, and two-layer with NULL as in Sun et al."""
+    """Return the mechanisms of Li et al., participation public as there, and two-layer with NULL as in Sun et al."""
     one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
     published = _published_two_layer(alphabet, epsilon, "public", busiest)
     return [one_layer, *published, *_published_two_layer(alphabet, epsilon, "protected", tasks)]
