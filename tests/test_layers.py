@@ -16,6 +16,9 @@ from crowdveil.mechanisms import MECHANISMS
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 
 FLOORS = {
+    "__main__": 6,
+    "cli": 6,
+    "workflow": 4,
     "errors": 0,
     "randomness": 0,
     "labels": 0,

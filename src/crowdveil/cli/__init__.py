@@ -1,0 +1,62 @@
+"""The command line: one thin command per verb (load, one call, print), each in a file of its own.
+
+Heavy modules are imported inside commands, so that `--help` answers at once. A new verb is one file and one entry of
+`COMMANDS`.
+"""
+
+from typing import Any
+
+import click
+
+from crowdveil.cli.account import account
+from crowdveil.cli.datasets import datasets
+from crowdveil.cli.demo import demo
+from crowdveil.cli.infer import infer
+from crowdveil.cli.perturb import perturb
+from crowdveil.errors import CrowdveilError
+
+COMMANDS: tuple[click.Command, ...] = (demo, perturb, infer, account, datasets)
+"""In the order in which help lists them."""
+
+
+class Verbs(click.Group):
+    """A group whose commands fail in one line when the request cannot be met."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they are used, not by letter."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has left: click ends quietly
+        except (CrowdveilError, OSError) as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+
+
+@click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="crowdveil", message="%(prog)s %(version)s")
+def main() -> None:
+    """Truth from crowds, without seeing anyone's answers.
+
+    Each worker's answers are randomized on the worker's own device, so that only reports leave it. From the reports,
+    and the channel they went through, the truth of every task and the quality of every worker are inferred.
+
+    \b
+    What devices would have sent for the answers in a file:
+      crowdveil perturb answers.csv --mechanism randomized-response
+                        --epsilon 3 --out sent
+    What the reports say:
+      crowdveil infer sent/reports.csv --out found
+    What an epsilon adds up to:
+      crowdveil account --mechanism randomized-response --epsilon 3
+                        --labels no,yes --tasks 100
+
+    An epsilon is the privacy loss, in nats, of one cell: one worker's answer to one task. Where participation is
+    protected, "no answer" is hidden like an answer; where it is public, everyone sees who answered what.
+
+    Exit codes: 0 done; 1 the request cannot be met (the message names the rule, the value and the way out); 2 wrong
+    usage.
+    """

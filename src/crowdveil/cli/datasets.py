@@ -1,0 +1,50 @@
+"""`crowdveil datasets`: the public sets of real answers that are at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import show
+from crowdveil.cli.options import json_option
+
+if TYPE_CHECKING:
+    from crowdveil.datasets import Dataset
+
+
+@click.group()
+def datasets() -> None:
+    """List public sets of real answers, found in the folder CROWDVEIL_DATA."""
+
+
+@datasets.command(name="list")
+@json_option
+def list_sets(as_json: bool) -> None:
+    """List the data sets at hand; perturb reads one as dataset:NAME."""
+    from crowdveil.datasets import available, data_directory, load
+
+    sets = [_summary(load(name)) for name in available()]
+    directory = str(data_directory())
+    lines = [(str(one["name"]), _line(one)) for one in sets]
+    rows = [("directory", directory), *(lines or [("none", "set CROWDVEIL_DATA to a folder of data sets")])]
+    show({"directory": directory, "datasets": sets}, rows, as_json=as_json)
+
+
+def _summary(data: Dataset) -> dict[str, Any]:
+    return {
+        "name": data.name,
+        "kind": data.kind,
+        "labels": [] if data.answers.alphabet is None else list(data.answers.alphabet.names),
+        "workers": len(data.answers.workers),
+        "tasks": len(data.answers.tasks),
+        "rows": data.rows,
+        "pairs": data.pairs,
+        "gold": data.gold_with_answers,
+        "title": data.meta.get("title", ""),
+    }
+
+
+def _line(one: dict[str, Any]) -> str:
+    crowd = f"{one['workers']:,} workers, {one['tasks']:,} tasks, {one['pairs']:,} answers, {one['gold']:,} gold"
+    return f"{one['kind']}; {crowd}; {one['title']}"

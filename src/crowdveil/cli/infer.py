@@ -1,0 +1,193 @@
+"""`crowdveil infer`: what reports say about tasks and workers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option
+
+if TYPE_CHECKING:
+    from crowdveil.coding import Duplicates
+    from crowdveil.estimate import Estimate
+    from crowdveil.labels import Alphabet
+    from crowdveil.reports import Kind
+    from crowdveil.workflow import Inference, Method
+
+SHOWN = 5
+HELP = """Infer the truth of every task and the quality of every worker.
+
+REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), or
+the sums.json of matrix-factorization. Beside it, certificate.json (the channel that reports went through, with its
+epsilon per cell and its participation) and crowd.json (all tasks and workers) are found and checked. Without them,
+reports are read as if they were answers.
+
+Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
+weight, reports)."""
+
+
+def _method(*, method: str | None, max_steps: int | None, tolerance: float | None) -> Method:
+    from crowdveil.workflow import Method
+
+    return Method(name=method, max_steps=max_steps, tolerance=tolerance)
+
+
+method_options = as_one(
+    "method",
+    _method,
+    click.option(
+        "--method",
+        type=click.Choice(METHOD_NAMES),
+        metavar="NAME",
+        help=f"How to infer: {', '.join(METHOD_NAMES)}. "
+        "[default: dawid-skene for labels, weighted-mean for numbers, profile-sum for sums]",
+    ),
+    click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Largest number of steps."),
+    click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
+)
+
+
+@click.command(help=HELP, short_help="Infer the truth of every task and the quality of every worker.")
+@click.argument("reports", type=click.Path(path_type=Path))
+@method_options
+@click.option("--certificate", type=click.Path(path_type=Path), metavar="FILE", help="If it is not beside the reports.")
+@click.option("--no-certificate", is_flag=True, help="Read reports as if they were answers, whatever there is.")
+@alphabet_options
+@click.option(
+    "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
+)
+@duplicates_option("error")
+@click.option("--prior", type=click.Path(path_type=Path), metavar="FILE", help="Public prior: label,probability.")
+@click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
+@click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written. [default: beside REPORTS]"
+)
+@json_option
+def infer(
+    reports: Path,
+    method: Method,
+    certificate: Path | None,
+    no_certificate: bool,
+    alphabet: Alphabet | None,
+    kind: Kind | None,
+    duplicates: Duplicates,
+    prior: Path | None,
+    gold: str | None,
+    score: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Read, infer, write, print; see `HELP`."""
+    from crowdveil import workflow
+
+    if certificate is not None and no_certificate:
+        raise click.UsageError("Give --certificate or --no-certificate, not both.")
+    outputs = [(out or reports.parent) / name for name in workflow.ESTIMATE_FILES]
+    workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
+    if reports.suffix == ".json":
+        if no_certificate or any(option is not None for option in (certificate, alphabet, kind, prior, gold)):
+            raise click.UsageError("Sums are read as they are: only --method, --score, --out and --json go with them.")
+        inference = workflow.infer_from_sums(reports, method)
+    else:
+        evidence = workflow.read_evidence(
+            reports,
+            certificate=certificate,
+            use_certificate=not no_certificate,
+            alphabet=alphabet,
+            kind=kind,
+            duplicates=duplicates,
+        )
+        with progress_bar("inferring") as bar:
+            tell = None if bar is None else lambda step, moved: bar(step, None)
+            inference = workflow.infer(evidence, method, gold=gold, prior=prior, progress=tell)
+    inference = inference if score is None else workflow.scored(inference, score)
+    workflow.write_estimate(outputs[0].parent, inference.estimate)
+    data = _summary(inference) | {"files": [str(path) for path in outputs]}
+    show(data, _rows(data), as_json=as_json)
+
+
+def _summary(inference: Inference) -> dict[str, Any]:
+    estimate = inference.estimate
+    return {
+        "method": estimate.method,
+        "channel_used": estimate.channel_used,
+        "reading": inference.reading,
+        "simulation": inference.simulation,
+        "reports": int(estimate.reports_per_worker.sum()),
+        "tasks": len(estimate.tasks),
+        "workers": len(estimate.worker_names),
+        "steps": estimate.steps,
+        "converged": estimate.converged,
+        "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
+        "gold_used": estimate.gold_used,
+        "gold_unknown": estimate.gold_unknown,
+        "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
+        "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
+        "truths": _first_truths(estimate),
+        "quality": _quality(estimate),
+        "warnings": list(inference.notes),
+    }
+
+
+def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
+    columns = [column[:SHOWN].tolist() for column in (estimate.tasks, estimate.truth, estimate.reports_per_task)]
+    sure = estimate.confidence
+    certain = [None] * len(columns[0]) if sure is None else sure[:SHOWN].tolist()
+    return [
+        {"task": str(task), "truth": truth, "confidence": confidence, "reports": reports}
+        for task, truth, reports, confidence in zip(*columns, certain, strict=True)
+    ]
+
+
+def _quality(estimate: Estimate) -> dict[str, Any]:
+    """Return name, lowest, median and highest worker quality; None where nothing was learned about anyone."""
+    import numpy as np
+
+    quality = estimate.workers.quality
+    known = quality[np.isfinite(quality)]
+    lowest, median, highest = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (None, None, None)
+    return {
+        "name": estimate.workers.quality_name,
+        "lowest": lowest,
+        "median": median,
+        "highest": highest,
+        "unknown": int(quality.size - known.size),
+    }
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    end = "converged" if data["converged"] else "NOT CONVERGED"
+    crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
+    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} unknown ones were left out"
+    rows = [
+        *[("warning", text) for text in data["warnings"]],
+        ("method", data["method"]),
+        ("read", data["reading"]),
+        ("reports", crowd),
+        ("steps", f"{data['steps']:,}, {end}"),
+        *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
+        ("baseline", data["baseline"]["sentence"]),
+        *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
+        ("truths", f"first {len(data['truths']):,} of {data['tasks']:,}"),
+        *[("", _truth_line(truth)) for truth in data["truths"]],
+        ("workers", _quality_line(data["quality"])),
+    ]
+    return rows + [("written", path) for path in data["files"]]
+
+
+def _truth_line(truth: dict[str, Any]) -> str:
+    told = truth["truth"] if isinstance(truth["truth"], str) else number(truth["truth"])
+    sure = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
+    return f"{truth['task']}: {told} ({truth['reports']:,} reports{sure})"
+
+
+def _quality_line(quality: dict[str, Any]) -> str:
+    if quality["median"] is None:
+        return f"{quality['name']}: unknown, these reports do not tell workers apart"
+    spread = ", ".join(f"{name} {number(quality[name])}" for name in ("lowest", "median", "highest"))
+    return f"{quality['name']}: {spread}; {quality['unknown']:,} unknown"

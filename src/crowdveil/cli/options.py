@@ -1,0 +1,194 @@
+"""Options that several commands share; each group of options reaches a command as one value."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from crowdveil.guarantee import Participation
+    from crowdveil.labels import Alphabet
+    from crowdveil.workflow import MechanismWanted
+
+MECHANISM_NAMES = (
+    "laplace",
+    "randomized-response",
+    "one-layer",
+    "two-layer",
+    "matrix-factorization",
+    "matrix-factorization-published",
+)
+METHOD_NAMES = (
+    "majority-vote",
+    "weighted-vote",
+    "dawid-skene",
+    "one-coin",
+    "private-dawid-skene",
+    "weighted-mean",
+    "profile-sum",
+)
+"""Both as registered; written out so that help needs no numerical library. A test holds them to the registries."""
+
+OWNERS = {
+    "null_value": ("laplace",),
+    "low": ("two-layer",),
+    "high": ("two-layer",),
+    "answers": ("two-layer",),
+    "dimensions": ("matrix-factorization", "matrix-factorization-published"),
+    "ridge": ("matrix-factorization-published",),
+}
+"""Mechanisms that an option means something to."""
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def as_one(name: str, build: Callable[..., object], *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Declare options that reach the command as one argument `name`: what `build` makes of them."""
+
+    def declare(command: Command) -> Command:
+        @wraps(command)
+        def gathered(**given: Any) -> Any:
+            parts = {part: given.pop(part) for part in build.__annotations__ if part != "return"}
+            return command(**{name: build(**parts)}, **given)
+
+        declared: Any = gathered
+        for option in reversed(options):
+            declared = option(declared)
+        return declared
+
+    return declare
+
+
+def _alphabet(*, labels: str | None, scale: str | None, ordered: bool) -> Alphabet | None:
+    from crowdveil.labels import Categories, Scale
+
+    if labels is not None and scale is not None:
+        raise click.UsageError("Give --labels or --scale, not both.")
+    if ordered and labels is None:
+        raise click.UsageError("--ordered says how to read --labels: give both.")
+    if labels is not None:
+        return Categories(tuple(next(csv.reader([labels], skipinitialspace=True), [])), ordered)
+    return None if scale is None else Scale(*_bounds(scale))
+
+
+def _bounds(text: str) -> list[float]:
+    try:
+        bounds = [float(part) for part in text.split(":")]
+    except ValueError:
+        bounds = []
+    if len(bounds) not in (2, 3):
+        raise click.BadParameter(f"{text!r} is not LOW:HIGH or LOW:HIGH:STEP.", param_hint="'--scale'")
+    return bounds
+
+
+def _wanted(
+    *,
+    mechanism: str,
+    epsilon: float | None,
+    participation: Participation,
+    null_value: str | None,
+    low: float | None,
+    high: float | None,
+    most_answers: int | None,
+    dimensions: int | None,
+    ridge: float | None,
+) -> MechanismWanted:
+    from crowdveil.workflow import MechanismWanted
+
+    wanted = MechanismWanted(
+        name=mechanism,
+        epsilon=epsilon,
+        participation=participation,
+        null_value=null_value,
+        low=low,
+        high=high,
+        answers=most_answers,
+        dimensions=dimensions,
+        ridge=ridge,
+    )
+    _check_usage(wanted)
+    return wanted
+
+
+def _check_usage(wanted: MechanismWanted) -> None:
+    """Refuse options that mean nothing to the mechanism, and an epsilon that is missing or said twice."""
+    for option, owners in OWNERS.items():
+        if getattr(wanted, option) is not None and wanted.name not in owners:
+            flag = "--" + option.replace("_", "-")
+            raise click.UsageError(f"{flag} is an option of {' and '.join(owners)}, not of {wanted.name}.")
+    if wanted.high is not None and (wanted.low is None or wanted.epsilon is not None):
+        raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
+    if wanted.epsilon is None and wanted.high is None:
+        raise click.UsageError("Missing option '--epsilon'.")
+
+
+alphabet_options = as_one(
+    "alphabet",
+    _alphabet,
+    click.option("--labels", metavar="A,B,C", help="Labels an answer can be, in order if they have one."),
+    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of numbers an answer can be; the step is 1."),
+    click.option("--ordered", is_flag=True, help="Labels are in order of meaning (laplace, weighted-mean)."),
+)
+
+mechanism_options = as_one(
+    "wanted",
+    _wanted,
+    click.option(
+        "--mechanism",
+        type=click.Choice(MECHANISM_NAMES),
+        required=True,
+        metavar="NAME",
+        help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
+    ),
+    click.option(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="Privacy loss in nats of one cell (one worker's answer to one task), in [1e-06, 20].",
+    ),
+    click.option(
+        "--participation",
+        type=click.Choice(["protected", "public"]),
+        default="protected",
+        show_default=True,
+        help="protected: epsilon also hides whether a cell was answered; public: who answered what is visible.",
+    ),
+    click.option("--null-value", metavar="V", help="laplace: what stands for no answer. [default: uniform]"),
+    click.option("--low", type=float, metavar="A", help="two-layer: smallest flip probability of a worker."),
+    click.option("--high", type=float, metavar="B", help="two-layer: largest; with --low, in place of --epsilon."),
+    click.option(
+        "--answers",
+        "most_answers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="two-layer: most cells one worker sends; its exact epsilon per cell depends on it. [default: all tasks]",
+    ),
+    click.option(
+        "--dimensions",
+        type=click.IntRange(min=1),
+        metavar="D",
+        help="matrix-factorization: length of its two sums [default: one per task]; the published one needs it.",
+    ),
+    click.option(
+        "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
+    ),
+)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; nothing else on stdout."
+)
+
+
+def duplicates_option(default: str | None) -> Callable[[Command], Command]:
+    """Declare the policy for repeated (task, worker) pairs."""
+    return click.option(
+        "--duplicates",
+        type=click.Choice(["error", "first", "last", "all"]),
+        default=default,
+        help="Where a worker answers a task twice: refuse, keep the first or the last in file order, or all. "
+        "[default: error]",
+    )

@@ -1,0 +1,40 @@
+"""What the verbs of the command line do, as library calls: files in, one value out, files written whole."""
+
+from crowdveil.output import TRUTHS_FILE, WORKERS_FILE, write_estimate
+from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
+from crowdveil.workflow.collect import (
+    Collection,
+    collect,
+    collection_files,
+    rows_expected,
+    write_collection,
+)
+from crowdveil.workflow.evidence import Evidence, read_evidence
+from crowdveil.workflow.files import read_answers, refuse_overwriting
+from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
+
+ESTIMATE_FILES = (TRUTHS_FILE, WORKERS_FILE)
+
+__all__ = [
+    "ESTIMATE_FILES",
+    "METHODS",
+    "Collection",
+    "Evidence",
+    "Inference",
+    "MechanismWanted",
+    "Method",
+    "build_mechanism",
+    "collect",
+    "collection_files",
+    "describe",
+    "infer",
+    "infer_from_sums",
+    "parameters",
+    "read_answers",
+    "read_evidence",
+    "refuse_overwriting",
+    "rows_expected",
+    "scored",
+    "write_collection",
+    "write_estimate",
+]

@@ -1,0 +1,142 @@
+"""From the words of a request to a mechanism, and from a mechanism back to words."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Participation
+from crowdveil.labels import Alphabet, Scale
+from crowdveil.mechanisms import (
+    Laplace,
+    MatrixFactorization,
+    MatrixFactorizationPublished,
+    Mechanism,
+    OneLayer,
+    RandomizedResponse,
+    TwoLayer,
+)
+from crowdveil.mechanisms.laplace import NullValue
+from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
+from crowdveil.mechanisms.two_layer import MAX_ANSWERS
+
+STATED_ELSEWHERE = {"alphabet", "participation"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismWanted:
+    """What was asked for, before it is known whether it can be had; None stands for the mechanism's own default.
+
+    Attributes:
+        name: the mechanism's word on the command line.
+        epsilon: privacy loss of one cell, in nats; None only where `low` and `high` say it.
+        participation: "protected" or "public".
+        null_value: laplace: "uniform", a number of the scale, or an ordered label.
+        low, high: two-layer: ends of the interval that flip probabilities are drawn from.
+        answers: two-layer: the most cells one worker sends.
+        dimensions: matrix factorization: length of the sums.
+        ridge: matrix-factorization-published: weight of the squared profile in its loss.
+    """
+
+    name: str
+    epsilon: float | None = None
+    participation: Participation = "protected"
+    null_value: str | None = None
+    low: float | None = None
+    high: float | None = None
+    answers: int | None = None
+    dimensions: int | None = None
+    ridge: float | None = None
+
+
+def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) -> Mechanism:
+    """Return the mechanism, for a campaign of `tasks` tasks.
+
+    Raises:
+        SettingsError: no such mechanism, or it cannot be had with this alphabet, epsilon or setting.
+    """
+    if wanted.name == TwoLayer.name:
+        return _two_layer(wanted, alphabet, tasks)
+    if wanted.epsilon is None:
+        raise SettingsError(f"{wanted.name} needs an epsilon", value=None)
+    epsilon, participation = wanted.epsilon, wanted.participation
+    match wanted.name:
+        case RandomizedResponse.name:
+            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        case OneLayer.name:
+            return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        case Laplace.name:
+            null_value = _null_value(wanted.null_value, alphabet)
+            return Laplace(alphabet=alphabet, epsilon=epsilon, participation=participation, null_value=null_value)
+        case MatrixFactorization.name:
+            scale = _scale(wanted, alphabet)
+            return MatrixFactorization(alphabet=scale, epsilon=epsilon, dimensions=wanted.dimensions)
+        case MatrixFactorizationPublished.name:
+            return MatrixFactorizationPublished(
+                alphabet=_scale(wanted, alphabet),
+                epsilon=epsilon,
+                tasks=tasks,
+                dimensions=_dimensions(wanted),
+                ridge=wanted.ridge or 0.0,
+            )
+    raise SettingsError("a mechanism must be one that is known", value=wanted.name)
+
+
+def parameters(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism's own settings by name; alphabet and participation are stated elsewhere."""
+    settings: Any = mechanism
+    names = [field.name for field in fields(settings) if field.name not in STATED_ELSEWHERE]
+    return {name: getattr(mechanism, name) for name in names}
+
+
+def describe(mechanism: Mechanism) -> str:
+    """Return name and settings as text, as `crowd.json` states them: two mechanisms differ where the texts differ."""
+    listed = ", ".join(f"{name}={value}" for name, value in parameters(mechanism).items())
+    return f"{mechanism.name} ({listed})"
+
+
+def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLayer:
+    """Nobody sends more cells than there are tasks: that is the default of `answers`, and makes the loss finite."""
+    answers = min(tasks, MAX_ANSWERS) if wanted.answers is None else wanted.answers
+    if (wanted.epsilon is None) == (wanted.high is None) or (wanted.high is not None and wanted.low is None):
+        raise SettingsError(
+            "two-layer needs either epsilon (and perhaps low), or both low and high",
+            value={"epsilon": wanted.epsilon, "low": wanted.low, "high": wanted.high},
+        )
+    if wanted.high is not None and wanted.low is not None:
+        return TwoLayer(
+            alphabet=alphabet, low=wanted.low, high=wanted.high, answers=answers, participation=wanted.participation
+        )
+    assert wanted.epsilon is not None
+    return TwoLayer.calibrated(
+        alphabet=alphabet,
+        epsilon=wanted.epsilon,
+        low=wanted.low,
+        participation=wanted.participation,
+        answers=answers,
+    )
+
+
+def _scale(wanted: MechanismWanted, alphabet: Alphabet) -> Scale:
+    require_numeric_and_protected(wanted.name, alphabet, wanted.participation)
+    assert isinstance(alphabet, Scale)
+    return alphabet
+
+
+def _dimensions(wanted: MechanismWanted) -> int:
+    if wanted.dimensions is None:
+        raise SettingsError(f"{wanted.name} needs a number of dimensions", value=None, way_out="The paper's is small.")
+    return wanted.dimensions
+
+
+def _null_value(text: str | None, alphabet: Alphabet) -> NullValue:
+    """Read "uniform", a number of the scale, or an ordered label, which stands for its position."""
+    if text is None or text == "uniform":
+        return "uniform"
+    if text in alphabet.names:
+        return float(alphabet.values[alphabet.names.index(text)])
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SettingsError(
+            "null_value must be 'uniform' or a value of the domain", value=text, way_out=f"Use one of {alphabet.names}."
+        ) from error

@@ -1,0 +1,139 @@
+"""What a curator holds: reports, their crowd and the channel they went through, each checked against the others."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from crowdveil.certificate import MAX_BYTES, read_certificate
+from crowdveil.channel import Channel
+from crowdveil.coding import Duplicates
+from crowdveil.errors import CertificateError, ReportsError, SettingsError
+from crowdveil.labels import Alphabet, alphabet_from_json
+from crowdveil.mechanisms import MatrixFactorization
+from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.reports import Kind, Reports
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """Reports and all that is known about their making.
+
+    Attributes:
+        reports: over all tasks and workers of the crowd, where that is known.
+        crowd: what `crowd.json` says; None if there is none.
+        channel: from the certificate; None if there is none or it is not to be used.
+        certificate: where the channel was read from.
+        answers_because: why reports are to be read as if they were answers; empty if there is a channel.
+    """
+
+    reports: Reports
+    crowd: Crowd | None
+    channel: Channel | None
+    certificate: Path | None
+    answers_because: str
+
+
+def read_evidence(
+    path: Path,
+    *,
+    certificate: Path | None = None,
+    use_certificate: bool = True,
+    alphabet: Alphabet | None = None,
+    kind: Kind | None = None,
+    duplicates: Duplicates = "error",
+) -> Evidence:
+    """Read reports, and beside them `crowd.json` and `certificate.json` where they exist.
+
+    Args:
+        path: CSV or Parquet.
+        certificate: where it is, if not beside the reports.
+        use_certificate: False reads reports as if they were answers, whatever there is.
+        alphabet: what a report can be, if neither certificate nor crowd says it.
+        kind: "categorical" or "numeric", if it does not follow from the column's name.
+        duplicates: policy for repeated (task, worker) pairs.
+
+    Raises:
+        ReportsError: the reports or the crowd break a rule, or do not belong together.
+        CertificateError: the certificate is damaged, or is not the one that the crowd names.
+        SettingsError: `alphabet` contradicts certificate or crowd.
+    """
+    found = find_crowd(path)
+    crowd = None if found is None else read_crowd(found)
+    if crowd is not None and crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
+        raise ReportsError(
+            f"the {CROWD_FILE} beside it belongs to sums, not to reports",
+            source=str(path),
+            way_out="Infer from sums.json, or keep each collection in a folder of its own.",
+        )
+    where = _certificate_path(path, certificate, crowd) if use_certificate else None
+    channel = None if where is None else read_channel(where, crowd)
+    known = _known_alphabet(channel, crowd, alphabet)
+    reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
+    reports = reader(
+        path,
+        alphabet=known or alphabet,
+        kind=kind,
+        tasks=None if crowd is None else crowd["tasks"],
+        workers=None if crowd is None else crowd["workers"],
+        duplicates=duplicates,
+        grid="round" if known is None else "exact",
+    )
+    because = "" if channel is not None else _why_answers(crowd, use_certificate)
+    return Evidence(reports=reports, crowd=crowd, channel=channel, certificate=where, answers_because=because)
+
+
+def read_channel(path: Path, crowd: Crowd | None) -> Channel:
+    """Read a certificate and check that it is the one the crowd names.
+
+    Raises:
+        CertificateError: with the file, the defect and the way out.
+    """
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(MAX_BYTES + 1)
+        channel, seal = Channel.from_certificate(text), read_certificate(text)["sha256"]
+    except CertificateError as error:
+        way_out = "Ask for the certificate again, or read reports as answers with --no-certificate."
+        raise CertificateError(error.defect, f"{path}: {error.detail} {way_out}") from error
+    if crowd is not None and crowd["certificate_sha256"] != seal:
+        named = crowd["certificate_sha256"]
+        raise CertificateError(
+            "not the crowd's",
+            f"{path} has SHA-256 {seal}, {CROWD_FILE} names {named or 'none'}. Give the certificate written with the "
+            "reports, or read them as answers with --no-certificate.",
+        )
+    return channel
+
+
+def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Path | None:
+    beside = path.parent / CERTIFICATE_FILE
+    if given is not None or beside.is_file():
+        return given or beside
+    if crowd is not None and crowd["certificate_sha256"] is not None:
+        raise CertificateError(
+            "missing",
+            f"{CROWD_FILE} names a certificate, but {beside} is not there. Give it with --certificate, or read reports "
+            "as answers with --no-certificate.",
+        )
+    return None
+
+
+def _known_alphabet(channel: Channel | None, crowd: Crowd | None, given: Alphabet | None) -> Alphabet | None:
+    """Return the alphabet that certificate or crowd state; what is given beside it must agree."""
+    stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
+    known = stated if channel is None else channel.alphabet
+    for other, way_out in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
+        if known is not None and other is not None and other.names != known.names:
+            raise SettingsError(
+                f"the labels or scale must be those of the certificate or {CROWD_FILE}, {known.names}",
+                value=other.names,
+                way_out=way_out,
+            )
+    return known
+
+
+def _why_answers(crowd: Crowd | None, use_certificate: bool) -> str:
+    if not use_certificate:
+        return "as asked"
+    if crowd is None:
+        return "no certificate was found"
+    return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"

@@ -1,0 +1,212 @@
+"""The curator's half of a campaign: from evidence to truths and worker qualities, and to their score."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimate import Estimate
+from crowdveil.estimators import ESTIMATORS, Estimator
+from crowdveil.estimators.profile_sum import ProfileSum
+from crowdveil.ingest import load_prior
+from crowdveil.labels import Categories, Scale
+from crowdveil.metrics import Score, score
+from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.files import gold_in_alphabet, kind_of, read_gold
+from crowdveil.workflow.sums import read_sums
+
+METHODS = (*ESTIMATORS, ProfileSum.name)
+FOR_LABELS, FOR_NUMBERS = "dawid-skene", "weighted-mean"
+SIMULATION = "The reports are a simulation: they carry no privacy."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """Which estimator to use; None stands for its own default.
+
+    Attributes:
+        name: one of `METHODS`; by default dawid-skene for labels, weighted-mean for numbers.
+        max_steps: largest number of steps.
+        tolerance: stop when no posterior (or truth) changes by more than this.
+    """
+
+    name: str | None = None
+    max_steps: int | None = None
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inference:
+    """An estimate with what must be said beside it.
+
+    Attributes:
+        estimate: truths and workers.
+        reading: how the reports were read: through which channel, or as answers, and why.
+        crowd: what `crowd.json` says; None if there was none.
+        notes: warnings.
+        guided: tasks whose known truth guided the fit.
+        score: against known truths that did not take part; None if there are none.
+    """
+
+    estimate: Estimate
+    reading: str
+    crowd: Crowd | None
+    notes: tuple[str, ...]
+    guided: frozenset[str] = frozenset()
+    score: Score | None = None
+
+    @property
+    def simulation(self) -> bool | None:
+        """Whether the reports are a simulation; None if nothing says so."""
+        return None if self.crowd is None else self.crowd["simulation"]
+
+
+def infer(
+    evidence: Evidence,
+    method: Method,
+    *,
+    gold: str | None = None,
+    prior: Path | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Inference:
+    """Infer truths and workers from reports, through the channel where the method can read one.
+
+    Args:
+        gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
+        prior: file with the public probability of each label.
+        progress: called with every step's number and the largest change.
+
+    Raises:
+        SettingsError: a method that cannot be used with these reports, this channel or a prior.
+        ReportsError: a damaged file, or gold with an unknown label.
+    """
+    estimator = build_estimator(method, evidence)
+    reports, channel = evidence.reports, evidence.channel if estimator.reads_channel else None
+    if estimator.kind == "numeric" and isinstance(reports.alphabet, Scale):
+        # Numbers off the grid are good gold for a mean; and its truths lie off the grid anyway.
+        reports = replace(reports, value=reports.numbers, alphabet=None)
+    known = None if gold is None else read_gold(gold, kind_of(reports.alphabet))
+    estimate = estimator.fit(
+        reports,
+        channel=channel,
+        gold=None if known is None else gold_in_alphabet(known, reports.alphabet),
+        prior=None if prior is None else load_prior(prior),
+        progress=progress,
+    )
+    return Inference(
+        estimate=estimate,
+        reading=_reading(evidence, estimator),
+        crowd=evidence.crowd,
+        notes=tuple(_notes(evidence, estimate)),
+        guided=frozenset(known or ()),
+    )
+
+
+def infer_from_sums(path: Path, method: Method) -> Inference:
+    """Infer truths from the sums of matrix factorization; their crowd must lie beside them.
+
+    Raises:
+        ReportsError: no crowd, or sums that are damaged or not the crowd's.
+        SettingsError: another method, or settings that it does not have.
+    """
+    if method.name not in (None, ProfileSum.name) or (method.max_steps, method.tolerance) != (None, None):
+        raise SettingsError(
+            f"sums hold no single reports: they are read by {ProfileSum.name}, without steps or tolerance",
+            value=method.name,
+        )
+    found = find_crowd(path)
+    if found is None:
+        raise ReportsError(f"the {CROWD_FILE} of these sums must lie beside them", source=str(path))
+    crowd = read_crowd(found)
+    sums = read_sums(path, crowd)
+    totals = sums.mechanism.totals(sums.summed, tasks=len(crowd["tasks"]), workers=len(crowd["workers"]))
+    estimate = ProfileSum().fit(totals, tasks=crowd["tasks"], workers=crowd["workers"])
+    notes = (SIMULATION,) if crowd["simulation"] else ()
+    reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
+    return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
+
+
+def scored(inference: Inference, gold: str) -> Inference:
+    """Return the inference with its score against a file of known truths, or `dataset:NAME`.
+
+    Raises:
+        ReportsError: a damaged file, an unknown label, or no known truth of any task.
+    """
+    estimate = inference.estimate
+    known = read_gold(gold, kind_of(estimate.alphabet))
+    result = score(estimate, known)
+    both = len(inference.guided.intersection(known, estimate.tasks.astype(str).tolist()))
+    notes = inference.notes
+    if both:
+        notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)
+    if result.gain <= 0:
+        notes += (f"The constant {result.constant} for every task would have scored as well or better.",)
+    return replace(inference, score=result, notes=notes)
+
+
+def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
+    """Return the estimator; by default one that suits the reports.
+
+    Raises:
+        SettingsError: an unknown method, one for sums or for ordered answers only, or steps or a tolerance out of
+            range.
+    """
+    alphabet = evidence.reports.alphabet
+    name = method.name or (FOR_LABELS if isinstance(alphabet, Categories) else FOR_NUMBERS)
+    if name not in ESTIMATORS:
+        raise SettingsError(
+            f"single reports are read by one of {', '.join(ESTIMATORS)}",
+            value=name,
+            way_out=f"{ProfileSum.name} reads the sums.json of matrix-factorization.",
+        )
+    if ESTIMATORS[name].kind == "numeric" and alphabet is not None and not alphabet.ordered:
+        raise SettingsError(
+            f"{name} needs numbers or ordered labels",
+            value=alphabet.names,
+            way_out="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
+        )
+    settings: dict[str, int | float] = {}
+    if method.max_steps is not None:
+        if method.max_steps < 1:
+            raise SettingsError("max_steps must be at least 1", value=method.max_steps)
+        settings["max_steps"] = method.max_steps
+    if method.tolerance is not None:
+        if not 0 <= method.tolerance < math.inf:
+            raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
+        settings["tolerance"] = method.tolerance
+    return cast(Callable[..., Estimator[Any, Any]], ESTIMATORS[name])(**settings)
+
+
+def _reading(evidence: Evidence, estimator: Estimator[Any, Any]) -> str:
+    channel = evidence.channel
+    if channel is None:
+        return f"as if reports were answers: {evidence.answers_because}"
+    through = f"{channel.mechanism} ({channel.guarantee})"
+    if estimator.reads_channel:
+        return f"through the channel of {through}"
+    readers = ", ".join(name for name, kind in ESTIMATORS.items() if kind.reads_channel)
+    return (
+        f"as if reports were answers: {estimator.name} cannot read a channel; they went through {through}. "
+        f"Methods that can: {readers}"
+    )
+
+
+def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
+    crowd, channel = evidence.crowd, evidence.channel
+    notes = [SIMULATION] if crowd is not None and crowd["simulation"] else []
+    if not estimate.converged:
+        notes.append(
+            f"NOT CONVERGED after {estimate.steps} steps: truths still moved by more than the tolerance. "
+            "Raise --max-steps."
+        )
+    if crowd is None and estimate.channel_used and channel is not None and channel.participation == "protected":
+        notes.append(
+            f"No {CROWD_FILE} beside the reports: workers and tasks without a report are unknown, and the number of "
+            "NULL reports may be too small."
+        )
+    if estimate.gold_unknown:
+        notes.append(f"{estimate.gold_unknown:,} gold tasks are not among the tasks and were left out.")
+    return notes
