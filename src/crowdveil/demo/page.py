@@ -72,9 +72,10 @@ def summary(rows: Sequence[Row]) -> str:
     best = min((row for row in rows if row.asked is None), key=lambda row: row.error)
     return (
         f"At epsilon {QUALITY_EPSILON:g} per cell with participation protected, the best naive reading of randomized "
-        f"response ({naive.method}) errs by {naive.error:.3f}, {_against(naive)} the constant {naive.constant} "
+        f"response ({naive.method}) errs by {naive.error:.3f}: {_against(naive)} the constant {naive.constant} "
         f"({naive.constant_error:.3f}). The same reports read through the channel (dawid-skene) err by "
-        f"{knowing.error:.3f}, {_against(knowing)} it; unprotected answers give {best.error:.3f} ({best.method})."
+        f"{knowing.error:.3f}: {_against(knowing)} the constant. Unprotected answers give {best.error:.3f} "
+        f"({best.method})."
     )
 
 

@@ -45,11 +45,11 @@ def scenes(data: Path | None) -> tuple[Scene, ...]:
     Raises:
         SettingsError: a directory was named that lacks one of the sets.
     """
-    if data is not None or REAL <= set(available()):
+    if data is not None or REAL.issubset(available()):
         labels = real_scene("adult2", "web sites rated G, P, R or X by how adult they are", data)
         smiles = real_scene("duchenne", "photographs judged: a true smile or a posed one", data)
         return labels, smiles, as_numbers(labels)
-    return smile_crowd(), sun_crowd()
+    return sun_crowd(), smile_crowd()
 
 
 def real_scene(name: str, question: str, directory: Path | None) -> Scene:

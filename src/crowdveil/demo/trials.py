@@ -122,7 +122,7 @@ class Result:
 
 
 def mechanisms_for(scene: Scene) -> list[Mechanism]:
-    """Return what the scene's answers are perturbed with: every mechanism that fits, at several epsilons."""
+    """Return what the scene's answers are perturbed with: every mechanism that fits, each at several epsilons."""
     alphabet = scene.answers.alphabet
     assert alphabet is not None
     found: list[Mechanism] = [RandomizedResponse(alphabet=alphabet, epsilon=epsilon) for epsilon in EPSILONS]
@@ -131,7 +131,8 @@ def mechanisms_for(scene: Scene) -> list[Mechanism]:
             found += _numeric_mechanisms(alphabet, epsilon, len(scene.answers.tasks))
         else:
             found += _label_mechanisms(alphabet, epsilon, len(scene.answers.tasks), int(scene.answers.per_worker.max()))
-    return found
+    kinds = list(dict.fromkeys((mechanism.name, mechanism.participation) for mechanism in found))
+    return sorted(found, key=lambda mechanism: kinds.index((mechanism.name, mechanism.participation)))
 
 
 def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:

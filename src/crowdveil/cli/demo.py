@@ -1,0 +1,75 @@
+"""`crowdveil demo`: the whole story on real or simulated answers, as a table and one page."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crowdveil.cli.display import number, progress_bar, show
+
+WIDE = 70
+"""From this many columns on, headings are spelled out."""
+
+if TYPE_CHECKING:
+    from crowdveil.demo import Demo
+    from crowdveil.demo.trials import Row
+
+
+@click.command()
+@click.option(
+    "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets."
+)
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,
+    help="Folder for demo.html and demo.json.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
+    """Show the whole story: perturb, infer, compare, one page.
+
+    Takes AdultContent2 and Duchenne from the data directory, or makes up two crowds; perturbs them with every mechanism
+    at several epsilons (per cell, with participation protected or public as each row says); infers with every method
+    that fits; prints one table and writes one HTML page. Devices are simulated: nobody is protected by the result.
+    """
+    from crowdveil.demo import run_demo
+
+    with progress_bar("perturbing and inferring") as bar:
+        done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
+    if not as_json:
+        _print_table(done)
+    note = f"a simulation from seed {seed}: nobody is protected by these reports"
+    show(done.to_json(seed), [("page", str(done.page)), ("note", note)], as_json=as_json)
+
+
+def _print_table(done: Demo) -> None:
+    """Print one table per crowd: a line for what devices did, below it a line per method."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for scene in done.scenes:
+        rows = [row for row in done.rows if row.scene == scene.name]
+        console.print(f"\n[bold]{scene.title}[/bold]", scene.story, sep="\n", markup=True)
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+        table.add_column("inference", overflow="fold")
+        for name in ("error", "constant", "unprotected", "correlation"):
+            table.add_column(name if console.width >= WIDE else name[:6], justify="right", no_wrap=True)
+        for group, lines in groupby(rows, key=_protection):
+            table.add_row(f"[bold]{group}[/bold]")
+            for row in lines:
+                figures = (row.error, row.constant_error, row.unprotected, row.correlation)
+                table.add_row(f"  {row.method}", *(f"{figure:.3f}" for figure in figures))
+        console.print(table)
+
+
+def _protection(row: Row) -> str:
+    """Say what was done to the answers, and what it is worth per cell."""
+    if row.claimed is None or row.exact is None:
+        return row.mechanism
+    claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
+    exact = number(float(f"{row.exact:.4g}"))
+    return f"{row.mechanism}, participation {row.participation}: epsilon {exact}{claim} per cell"

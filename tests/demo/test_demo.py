@@ -1,0 +1,205 @@
+"""The demo tells the truth: its rows are what the library computes, its page stands alone and says what it is."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.demo import Demo, run_demo
+from crowdveil.demo.page import render, show_epsilon, verdict
+from crowdveil.demo.pictures import claims_picture
+from crowdveil.demo.scenes import Scene, as_numbers, scenes, smile_crowd, sun_crowd
+from crowdveil.demo.trials import Trial, beside_unprotected, mechanisms_for, run
+from crowdveil.errors import SettingsError
+from crowdveil.estimators import DawidSkene
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
+from crowdveil.metrics import score
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.simulate import categorical_crowd, perturb
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo on a machine without data, run once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDVEIL_DATA", "/nonexistent")
+        return run_demo(tmp_path_factory.mktemp("demo"))
+
+
+def test_every_mechanism_and_a_fitting_method_is_shown(told: Demo) -> None:
+    """Without data the demo makes up a numeric and a binary crowd and shows every registered mechanism."""
+    assert {"unprotected", *MECHANISMS} == {row.mechanism for row in told.rows}
+    assert {"simulated-numbers", "simulated-smiles"} == {row.scene for row in told.rows}
+
+
+def test_every_private_row_says_what_is_protected(told: Demo) -> None:
+    """Every perturbed row names participation, claimed and exact epsilon; a broken claim carries its reason."""
+    for row in (row for row in told.rows if row.asked is not None):
+        assert row.participation in ("protected", "public")
+        assert row.claimed is not None
+        assert row.exact is not None
+        assert (row.exact > row.claimed * (1 + 1e-9)) == bool(row.reason), row
+
+
+def test_unprotected_errors_stand_beside_the_others(told: Demo) -> None:
+    """Each row carries the error of its own method on unprotected answers."""
+    plain = {(row.scene, row.method): row.error for row in told.rows if row.asked is None}
+    row = next(r for r in told.rows if r.method == "dawid-skene + channel" and r.scene == "simulated-smiles")
+
+    assert plain["simulated-smiles", "dawid-skene"] == row.unprotected
+
+
+def test_a_row_is_what_the_library_computes() -> None:
+    """The channel-aware Dawid-Skene row equals a fit by hand with the same seed and settings."""
+    scene = small_scene()
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
+    row = run(Trial(scene=scene, mechanism=mechanism, seed=5)).rows[-1]
+
+    reports = perturb(scene.answers, mechanism, seeded(5))
+    estimate = DawidSkene(max_steps=200, tolerance=1e-3).fit(reports, channel=mechanism.channel())
+    expected = score(estimate, scene.gold, error="error_rate")
+
+    assert "dawid-skene + channel" == row.method
+    assert (expected.error, expected.baseline, expected.correlation) == (row.error, row.constant_error, row.correlation)
+
+
+def test_the_channel_pays_on_the_made_up_ratings(told: Demo) -> None:
+    """On Sun et al.'s crowd at epsilon 3 the channel-aware error is a small part of the naive one."""
+    rows = [
+        r for r in told.rows if (r.scene, r.mechanism, r.asked) == ("simulated-numbers", "randomized-response", 3.0)
+    ]
+    naive, knowing = (next(r.error for r in rows if r.through_channel is through) for through in (False, True))
+
+    assert knowing < naive / 5
+    assert knowing < rows[0].constant_error
+
+
+def test_page_stands_alone(told: Demo) -> None:
+    """The page is one valid file with inline pictures and fetches nothing."""
+    page = told.page.read_text()
+    parser = Balanced()
+    parser.feed(page)
+
+    assert [] == parser.open
+    assert 3 <= page.count("<svg")
+    assert [] == re.findall(r'(?:src|href)="(?!#)[^"]*"|url\((?!#)|@import', page)
+    assert len(re.findall(r'\bid="([^"]+)"', page)) == len(set(re.findall(r'\bid="([^"]+)"', page)))
+
+
+def test_page_says_it_is_a_simulation(told: Demo) -> None:
+    """The page and the rows for programs both name the seed and say that nobody is protected."""
+    data = json.loads((told.page.parent / "demo.json").read_text())
+
+    assert (True, 1) == (data["simulation"], data["seed"])
+    assert "This page is a simulation" in told.page.read_text()
+
+
+def test_rows_for_programs_equal_the_table(told: Demo) -> None:
+    """demo.json holds every row with the same numbers, an infinite epsilon as text."""
+    rows = json.loads((told.page.parent / "demo.json").read_text())["rows"]
+
+    assert [row.error for row in told.rows] == [row["error"] for row in rows]
+    assert {"infinity"} == {r["exact"] for r in rows if r["mechanism"] == "matrix-factorization-published"}
+
+
+def test_progress_reaches_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress counts every trial once."""
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr("crowdveil.demo.scenes", lambda data: (small_scene(),))
+    run_demo(tmp_path, progress=lambda done, of, _: seen.append((done, of)))
+
+    assert [(n + 1, seen[0][1]) for n in range(seen[0][1])] == seen
+
+
+def test_a_directory_without_the_sets_is_refused(tmp_path: Path) -> None:
+    """A named data directory that lacks a set is an error with a way out, not a silent simulation."""
+    with pytest.raises(SettingsError, match="CROWDVEIL_DATA"):
+        scenes(tmp_path)
+
+
+def test_ordered_labels_become_numbers() -> None:
+    """Labels read as numbers keep codes and tasks, and gold becomes positions."""
+    scene = small_scene()
+    numbers = as_numbers(scene)
+
+    assert Scale(0, 1) == numbers.answers.alphabet
+    np.testing.assert_array_equal(numbers.answers.value, scene.answers.value)
+    assert {LABELS.names.index(truth) for truth in scene.gold.values()} == set(numbers.gold.values())
+
+
+def test_recipes_are_reproducible() -> None:
+    """The made-up crowds are the same on every machine."""
+    for make in (sun_crowd, smile_crowd):
+        np.testing.assert_array_equal(make().answers.value, make().answers.value)
+
+
+def test_two_layer_is_left_out_where_its_claim_has_no_setting() -> None:
+    """With four labels and NULL at epsilon 1 Theorem 6.3 has no hyper-distribution from 0: no row is made up."""
+    scene = small_scene(Categories(("a", "b", "c", "d")))
+    asked = {m.epsilon for m in mechanisms_for(scene) if m.name == "two-layer" and m.participation == "protected"}
+
+    assert 1.0 not in {round(epsilon, 6) for epsilon in asked}
+    assert 3.0 in {round(epsilon, 6) for epsilon in asked}
+
+
+def test_verdict_and_epsilons_for_people(told: Demo) -> None:
+    """A row within half a hundredth of the constant is equal to it; large and infinite epsilons read well."""
+    row = told.rows[0]
+
+    assert "better" == verdict(replace(row, error=row.constant_error - 0.1))
+    assert "equal" == verdict(replace(row, error=row.constant_error + 0.001))
+    assert "worse" == verdict(replace(row, error=row.constant_error + 0.1))
+    assert ("–", "infinite", "33,084", "0.5") == tuple(map(show_epsilon, (None, float("inf"), 33084.2, 0.5)))
+
+
+def test_pictures_do_not_depend_on_the_hour(told: Demo) -> None:
+    """The same rows give the same drawing, to the byte."""
+    assert claims_picture(told.rows, 1.0) == claims_picture(told.rows, 1.0)
+
+
+def test_hostile_names_do_not_reach_the_page_as_markup() -> None:
+    """A title with markup in it is shown, not obeyed."""
+    scene = small_scene(title="<script>alert(1)</script>")
+    plain = run(Trial(scene=scene, mechanism=None, seed=1))
+    private = run(Trial(scene=scene, mechanism=RandomizedResponse(alphabet=LABELS, epsilon=3.0), seed=1))
+    page = render([scene], beside_unprotected([plain, private]), 1)
+
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+LABELS = Categories(("no", "yes"))
+
+
+def small_scene(labels: Categories = LABELS, title: str = "Small") -> Scene:
+    """A crowd small enough for a test."""
+    crowd = categorical_crowd(workers=30, tasks=40, labels=labels, sparsity=0.4, source=seeded(3))
+    answers: Reports = crowd.answers
+    return Scene(name="small", title=title, story="Made up.", answers=answers, gold=crowd.gold, error="error_rate")
+
+
+class Balanced(HTMLParser):
+    """Collects elements that were opened and never closed, or closed in the wrong order."""
+
+    EMPTY = frozenset(("meta", "br", "path", "use", "rect", "image", "circle", "line"))
+
+    def __init__(self) -> None:
+        """Start with nothing open."""
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        """Remember an element."""
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Forget it when it is closed."""
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
