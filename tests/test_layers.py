@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 FLOORS = {
     "__main__": 6,
     "cli": 6,
+    "demo": 5,
     "workflow": 4,
     "errors": 0,
     "randomness": 0,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.demo.trials import EPSILONS, QUALITY_EPSILON, THROUGH, Result, Row
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -48,6 +48,7 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
         axes.axhline(constant, color="#475569", ls="--", lw=1.2, label=f"best constant ({rows[0].constant})")
         axes.axhline(best.error, color="#16a34a", ls=":", lw=1.6, label=f"unprotected ({best.method})")
         axes.set_ylim(bottom=0)
+        axes.set_xticks(EPSILONS)
         axes.set_xlabel("epsilon per cell, participation protected")
         axes.set_ylabel("share of wrong truths" if rows[0].error_name == "error_rate" else "mean absolute error")
         axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
