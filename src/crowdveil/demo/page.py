@@ -7,9 +7,9 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.demo.pictures import FEWEST_REPORTS, claims_picture, error_picture, worker_picture
+from crowdveil.demo.pictures import claims_picture, error_picture, worker_picture
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.demo.trials import FEWEST_REPORTS, QUALITY_EPSILON, THROUGH, Result, Row
 
 CLAIMED = 1.0
 CLOSE = 0.005

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import EPSILONS, QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.demo.trials import EPSILONS, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -29,8 +29,6 @@ STYLE: Any = {
 }
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
 KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed")
-FEWEST_REPORTS = 50
-"""Workers with fewer answers are left out of the picture of workers: their quality is a guess in any case."""
 INFINITE_BAR = 1.12
 
 
@@ -82,7 +80,7 @@ def worker_picture(scene: Scene, results: Sequence[Result]) -> str:
     """Draw each worker's quality as found through the channel against the one found in the unprotected answers."""
     method = "dawid-skene"
     clean, private = _qualities(scene, results, method)
-    shown = (scene.answers.per_worker >= FEWEST_REPORTS) & np.isfinite(clean) & np.isfinite(private)
+    shown = well_known(scene.answers, clean, private)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4.2, 4.2), layout="constrained")
         axes = figure.add_subplot()
@@ -94,7 +92,7 @@ def worker_picture(scene: Scene, results: Sequence[Result]) -> str:
         axes.set_xlabel("ability, from unprotected answers")
         axes.set_ylabel(f"ability, from reports at epsilon {QUALITY_EPSILON:g}")
         axes.set_title(
-            f"{int(shown.sum())} workers, correlation {_pearson(clean[shown], private[shown]):.2f}", fontsize=10
+            f"{int(shown.sum())} workers, correlation {pearson(clean[shown], private[shown]):.2f}", fontsize=10
         )
         return _svg(figure, f"Worker ability on {scene.title}")
 
@@ -114,10 +112,6 @@ def _qualities(scene: Scene, results: Sequence[Result], method: str) -> tuple[ND
         ):
             private = result.qualities.get(method + THROUGH, private)
     return clean, private
-
-
-def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    return float(np.corrcoef(a, b)[0, 1]) if len(a) > 1 and a.std() > 0 and b.std() > 0 else 0.0
 
 
 def claims_picture(rows: Sequence[Row], epsilon: float) -> str:

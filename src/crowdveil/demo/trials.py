@@ -39,6 +39,7 @@ from crowdveil.simulate import perturb
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
 TABLE_EPSILONS = (1.0, 3.0, 5.0)
 QUALITY_EPSILON = 3.0
+FEWEST_REPORTS = 50
 THROUGH = " + channel"
 """What is added to a method's name where the channel is in its likelihood."""
 ROUGH = 1e-3
@@ -62,6 +63,7 @@ class Row:
         scene: name of the crowd.
         mechanism: its name; "unprotected" where nothing was perturbed.
         asked, claimed, exact, exact_worker: epsilon asked for, claimed by its source, true per cell, true per worker.
+        unit: what `asked`, `claimed` and `exact` speak of: one cell.
         participation: "protected", "public", or "-" where nothing is protected.
         reason: why the exact epsilon is not the claimed one.
         method: the estimator, and whether the channel was in its likelihood.
@@ -70,6 +72,8 @@ class Row:
         unprotected: error of the same method on unprotected answers.
         constant, constant_error: the best public constant, chosen knowing gold, and its error.
         correlation: of inferred truths with gold.
+        workers: correlation of worker qualities with those the same method finds in unprotected answers, over workers
+            with at least FEWEST_REPORTS answers; None where a method tells nothing about workers.
         scored: gold tasks that were scored.
         reports: non-NULL reports received.
         steps, converged: how the fit ended.
@@ -81,6 +85,7 @@ class Row:
     claimed: float | None
     exact: float | None
     exact_worker: float | None
+    unit: str
     participation: str
     reason: str
     method: str
@@ -91,6 +96,7 @@ class Row:
     constant: str
     constant_error: float
     correlation: float
+    workers: float | None
     scored: int
     reports: int
     steps: int
@@ -227,6 +233,7 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
         claimed=None if cell is None else cell.claimed,
         exact=None if cell is None else cell.exact,
         exact_worker=None if worker is None else worker.exact,
+        unit="cell",
         participation="-" if mechanism is None else mechanism.participation,
         reason="" if cell is None else cell.reason,
         method=method,
@@ -237,6 +244,7 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
         constant=scored.constant,
         constant_error=scored.baseline,
         correlation=scored.correlation,
+        workers=None,
         scored=scored.scored,
         reports=reports,
         steps=estimate.steps,
@@ -245,14 +253,31 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
 
 
 def beside_unprotected(results: list[Result]) -> tuple[Result, ...]:
-    """Put beside every error the error of the same method on the unprotected answers of the same crowd."""
-    plain = {(row.scene, row.method): row.error for r in results if r.trial.mechanism is None for row in r.rows}
-    return tuple(
-        replace(
-            result, rows=tuple(replace(row, unprotected=plain[row.scene, _plain(row.method)]) for row in result.rows)
-        )
+    """Put beside every error the error of the same method on the unprotected answers, and compare worker qualities."""
+    plain = {
+        (result.trial.scene.name, row.method): (row.error, result.qualities[row.method])
         for result in results
-    )
+        if result.trial.mechanism is None
+        for row in result.rows
+    }
+    return tuple(replace(result, rows=tuple(_beside(result, row, plain) for row in result.rows)) for result in results)
+
+
+def _beside(result: Result, row: Row, plain: dict[tuple[str, str], tuple[float, NDArray[np.float64]]]) -> Row:
+    error, clean = plain[row.scene, _plain(row.method)]
+    shown = well_known(result.trial.scene.answers, clean, result.qualities[row.method])
+    workers = pearson(clean[shown], result.qualities[row.method][shown]) if shown.any() else None
+    return replace(row, unprotected=error, workers=workers)
+
+
+def well_known(answers: Reports, *qualities: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which workers have answers enough for their quality to be more than a guess, and a quality at all."""
+    return (answers.per_worker >= FEWEST_REPORTS) & np.all([np.isfinite(quality) for quality in qualities], axis=0)
+
+
+def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the correlation, 0 where either side is constant."""
+    return float(np.corrcoef(a, b)[0, 1]) if len(a) > 1 and a.std() > 0 and b.std() > 0 else 0.0
 
 
 def _plain(method: str) -> str:
