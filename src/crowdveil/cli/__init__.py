@@ -11,6 +11,7 @@ import click
 from crowdveil.cli.account import account
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
+from crowdveil.cli.display import printable
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.errors import CrowdveilError
@@ -33,7 +34,7 @@ class Verbs(click.Group):
         except BrokenPipeError:
             raise  # the reader of a pipe has left: click ends quietly
         except (CrowdveilError, OSError) as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
+            raise click.ClickException(printable(" ".join(str(error).split()))) from error
 
 
 @click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -93,13 +93,11 @@ def progress_bar(text: str) -> Iterator[Bar | None]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold; numpy's numbers become Python's."""
+    """Turn a value into what JSON can hold."""
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
     if isinstance(value, float):
         return None if math.isnan(value) else "infinity" if math.isinf(value) else value
-    return str(value)
+    return value

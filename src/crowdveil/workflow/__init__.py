@@ -2,7 +2,7 @@
 
 from crowdveil.output import TRUTHS_FILE, WORKERS_FILE, write_estimate
 from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
-from crowdveil.workflow.collect import (
+from crowdveil.workflow.collection import (
     Collection,
     collect,
     collection_files,

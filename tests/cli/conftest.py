@@ -1,0 +1,73 @@
+"""Small crowds as files, and a way to run a command on them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from crowdveil.cli import main
+from crowdveil.labels import Categories, Scale
+from crowdveil.output import reports_table, write_atomically, write_table
+from crowdveil.randomness import seeded
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
+
+Run = Callable[..., Result]
+LABELS = ("no", "yes", "maybe")
+
+
+def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
+    """Write `<stem>.csv` with the answers and `<stem>-gold.csv` with the truths."""
+    table = reports_table(crowd.answers)
+    write_atomically(folder / f"{stem}.csv", lambda stream: write_table(stream, table))
+    rows = "".join(f"{task},{truth}\n" for task, truth in crowd.gold.items())
+    write_atomically(folder / f"{stem}-gold.csv", "task,truth\n" + rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with a crowd of labels (`labels.csv`) and one of numbers (`numbers.csv`), each with gold."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    ability = categorical_crowd(workers=30, tasks=20, labels=Categories(LABELS), sparsity=0.2, source=seeded(1))
+    write_crowd(tmp_path, ability, "labels")
+    write_crowd(
+        tmp_path, numeric_crowd(workers=30, tasks=20, sparsity=0.2, scale=Scale(-2, 7), source=seeded(2)), "numbers"
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    """Run a command line given as words; an exception that no person should see is raised."""
+
+    def invoke(*words: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert code == result.exit_code, result.output
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def run_json(run: Run) -> Callable[..., dict[str, Any]]:
+    """Run a command with --json and return the one object on stdout."""
+    return lambda *words: json.loads(run(*words, "--json").stdout)
+
+
+@pytest.fixture
+def refusal(run: Run) -> Callable[..., str]:
+    """Run a command that must fail with exit code 1, one line on stderr and nothing on stdout; return that line."""
+
+    def fail(*words: object) -> str:
+        result = run(*words, code=1)
+        assert not result.stdout
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stderr.startswith("Error: ")
+        return result.stderr
+
+    return fail

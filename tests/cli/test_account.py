@@ -1,0 +1,44 @@
+"""`crowdveil account`: claimed and exact epsilon, per cell and per worker, over rounds."""
+
+from collections.abc import Callable
+from typing import Any
+
+from crowdveil.cli.display import number
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+
+
+def test_rows_name_unit_participation_and_rounds(run: Run, run_json: RunJson) -> None:
+    """Four rows for three rounds: cell and worker, once and over all rounds; the table holds every figure."""
+    words = ("account", "--mechanism", "two-layer", "--epsilon", 1, "--labels", "no,yes", "--tasks", 40, "--rounds", 3)
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+    rows = data["accounts"]
+
+    assert [("cell", 1), ("worker", 1), ("cell", 3), ("worker", 3)] == [(row["unit"], row["rounds"]) for row in rows]
+    assert 3 * rows[0]["exact"] == rows[2]["exact"]
+    for row in rows:
+        assert f"exact {number(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
+    assert rows[0]["exact"] > rows[0]["claimed"] == 1.0
+    assert f"because {rows[0]['reason']}" in table
+
+
+def test_an_infinite_loss_is_a_word(run: Run, run_json: RunJson) -> None:
+    """What promises nothing is "none (infinite)" in the table and "infinity" in JSON."""
+    words = ("account", "--mechanism", "matrix-factorization-published", "--epsilon", 1, "--scale", "0:9")
+    more = ("--dimensions", 2, "--tasks", 10)
+
+    assert "exact none (infinite), claimed 1 (per cell" in run(*words, *more).stdout
+    assert ["infinity"] * 2 == [row["exact"] for row in run_json(*words, *more)["accounts"]]
+
+
+def test_cells_of_a_worker_add_up(run_json: RunJson) -> None:
+    """Per worker, randomized response loses epsilon times the number of cells, and public participation is named."""
+    rows = run_json(
+        "account", "--mechanism", "randomized-response", "--epsilon", 0.5, "--labels", 'a,"b,c"',
+        "--participation", "public", "--tasks", 8,
+    )["accounts"]  # fmt: skip
+
+    assert ["cell", "worker"] == [row["unit"] for row in rows]
+    assert {"public"} == {row["participation"] for row in rows}
+    assert 8 * rows[0]["exact"] == rows[1]["exact"]

@@ -1,0 +1,303 @@
+"""`crowdveil infer`: the channel is found and checked, truths and workers are written, table and JSON agree."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.cli.display import number
+from crowdveil.cli.options import METHOD_NAMES
+from tests.cli.conftest import LABELS, Run
+
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+FOR_LABELS = [name for name in METHOD_NAMES if name not in ("weighted-mean", "profile-sum")]
+SENT = ("sent/reports.csv", "--out", "found")
+MECHANISMS = {
+    "randomized-response": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
+    "one-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
+    "two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
+    "laplace": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
+    "matrix-factorization": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
+    "matrix-factorization-published": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8, "--dimensions", 2),
+}
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    """Rows of a CSV file by column name."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def sent(run: Run) -> Path:
+    """Return a folder with reports, certificate and crowd of randomized response at epsilon 3."""
+    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
+    run("perturb", "labels.csv", *words, "--out", "sent")
+    return Path("sent")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_what_perturb_writes_infer_reads(mechanism: str, run_json: RunJson) -> None:
+    """For every mechanism: perturb, infer by the default method; everyone is in the outputs, and there is a score."""
+    answers, *words = MECHANISMS[mechanism]
+    made = run_json("perturb", answers, "--mechanism", mechanism, *words, "--seed", 1, "--out", "sent")
+    gold = str(answers).replace(".csv", "-gold.csv")
+    data = run_json("infer", made["files"][0], "--score", gold)
+
+    assert (20, 30) == (len(rows("sent/truths.csv")), len(rows("sent/workers.csv")))
+    assert (20, 0) == (data["score"]["scored"], data["score"]["unknown"])
+    assert made["reports"] == data["reports"]
+    assert data["simulation"] is True
+    assert (mechanism in ("randomized-response", "one-layer", "matrix-factorization")) == data["channel_used"]
+
+
+@pytest.mark.parametrize("method", FOR_LABELS)
+def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str, sent: Path, run_json: RunJson) -> None:
+    """At epsilon 3 on 30 workers of ability 1/2 to 1, every method errs on at most 3 of 20 tasks (seeds fixed)."""
+    data = run_json("infer", *SENT, "--method", method, "--score", "labels-gold.csv")
+
+    assert (method, method != "weighted-vote") == (data["method"], data["channel_used"])
+    assert data["score"]["error"] <= 0.15
+    assert data["score"]["error"] < data["score"]["baseline"]
+
+
+def test_numbers_are_read_by_the_weighted_mean_and_labels_of_a_scale_by_dawid_skene(run_json: RunJson) -> None:
+    """The default for numbers is weighted-mean, as answers; dawid-skene reads the channel on the same reports."""
+    run_json("perturb", "numbers.csv", *("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 20, "--out", "sent"))
+    mean = run_json("infer", *SENT, "--score", "numbers-gold.csv")
+    labels = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "dawid-skene")
+
+    assert ("weighted-mean", False) == (mean["method"], mean["channel_used"])
+    assert mean["reading"].startswith("as if reports were answers: weighted-mean cannot read a channel")
+    assert ("dawid-skene", True, "mae") == (labels["method"], labels["channel_used"], labels["score"]["error_name"])
+
+
+def test_outputs_have_the_promised_columns(sent: Path, run: Run) -> None:
+    """Truths have task, truth, confidence and a probability per label; workers have worker, ability and reports."""
+    run("infer", *SENT)
+    truths, workers = rows("found/truths.csv"), rows("found/workers.csv")
+
+    assert {"task", "truth", "confidence", "reports", *(f"probability_{name}" for name in LABELS)} <= set(truths[0])
+    assert {"worker", "ability", "reports"} <= set(workers[0])
+    assert {path.name for path in Path("found").iterdir()} == {"truths.csv", "workers.csv"}
+
+
+def test_outputs_stand_beside_the_reports_unless_told_otherwise(sent: Path, run: Run) -> None:
+    """Without --out, truths.csv and workers.csv appear in the folder of the reports, and the table says where."""
+    result = run("infer", "sent/reports.csv")
+
+    assert (sent / "truths.csv").exists()
+    assert str(sent / "workers.csv") in result.stdout
+
+
+def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: RunJson) -> None:
+    """Every count, error, quality and truth of the JSON stands in the table, in the table's rounding."""
+    words = ("infer", *SENT, "--score", "labels-gold.csv")
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+    score = data["score"]
+
+    assert f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
+    assert f"steps {data['steps']:,}, converged" in table
+    assert f"error_rate {score['error']:.4f} (constant {score['constant']}: {score['baseline']:.4f})" in table
+    assert f"correlation {score['correlation']:.3f}, {score['scored']} gold tasks" in table
+    assert data["baseline"]["sentence"] in table
+    assert f"expected error {data['baseline']['expected_error']:.3f}" in table
+    for name in ("lowest", "median", "highest"):
+        assert f"{name} {number(data['quality'][name])}" in table
+    for truth in data["truths"]:
+        expected = (
+            f"{truth['task']}: {truth['truth']} ({truth['reports']} reports, confidence {truth['confidence']:.4f})"
+        )
+        assert expected in table
+
+
+def test_the_certificate_matters_and_can_be_left_out(sent: Path, run_json: RunJson) -> None:
+    """With the certificate found beside the reports the channel is in the fit; with --no-certificate it is not."""
+    through, without = run_json("infer", *SENT), run_json("infer", *SENT, "--no-certificate")
+    (sent / "certificate.json").rename("elsewhere.json")
+    given = run_json("infer", *SENT, "--certificate", "elsewhere.json")
+
+    assert [True, False, True] == [data["channel_used"] for data in (through, without, given)]
+    assert "as if reports were answers: as asked" == without["reading"]
+    assert through["truths"] == given["truths"] != without["truths"]
+    assert "epsilon = 3 per cell, participation protected" in through["reading"]
+
+
+def test_a_certificate_that_was_changed_is_refused_by_its_defect(sent: Path, refusal: Refusal) -> None:
+    """One changed entry breaks the seal; the message names file, defect and way out, and nothing is written."""
+    path = sent / "certificate.json"
+    data = json.loads(path.read_bytes())
+    data["rows"][0][0] += 1
+    path.write_text(json.dumps(data))
+    line = refusal("infer", *SENT)
+
+    assert "Certificate refused (hash)" in line
+    assert str(path) in line
+    assert "--no-certificate" in line
+    assert not Path("found").exists()
+
+
+def test_another_certificate_than_the_crowds_is_refused(sent: Path, run: Run, refusal: Refusal) -> None:
+    """A sound certificate whose seal is not the one in crowd.json is refused, and so is a missing one."""
+    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 1, "--out", "other")
+
+    assert "not the crowd's" in refusal("infer", *SENT, "--certificate", "other/certificate.json")
+    (sent / "certificate.json").unlink()
+    assert "Certificate refused (missing)" in refusal("infer", *SENT)
+    assert not Path("found").exists()
+
+
+def test_labels_must_be_those_of_the_certificate(sent: Path, refusal: Refusal) -> None:
+    """Other --labels than the certificate's, and reports with another label, are refused."""
+    assert "those of the certificate" in refusal("infer", *SENT, "--labels", "no,yes")
+    reports = (sent / "reports.csv").read_text()
+    (sent / "reports.csv").write_text(reports.replace(",yes", ",sometimes"))
+    assert "'sometimes'" in refusal("infer", *SENT)
+
+
+def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> None:
+    """A plain file of labels is read as answers, and the reading says why."""
+    data = run_json("infer", "labels.csv", "--out", "found")
+
+    assert "as if reports were answers: no certificate was found" == data["reading"]
+    assert (None, False, []) == (data["simulation"], data["channel_used"], data["warnings"])
+
+
+def test_a_certificate_without_its_crowd_is_used_with_a_warning(sent: Path, run_json: RunJson) -> None:
+    """Without crowd.json the channel still counts, but silent workers are unknown, and the output says so."""
+    (sent / "crowd.json").unlink()
+    data = run_json("infer", *SENT)
+
+    assert data["channel_used"]
+    assert any("No crowd.json beside the reports" in text for text in data["warnings"])
+
+
+def test_a_simulation_says_so_and_a_real_collection_does_not(sent: Path, run: Run) -> None:
+    """The warning comes first in the table of a simulation, and is absent otherwise."""
+    assert run("infer", *SENT).stdout.startswith("warning")
+    assert "simulation: they carry no privacy" in run("infer", *SENT).stdout
+    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 3, "--out", "real")
+    assert "simulation" not in run("infer", "real/reports.csv").stdout
+
+
+def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJson) -> None:
+    """With too few steps, table and JSON both say that the fit has not converged; a huge tolerance settles it."""
+    table = run("infer", *SENT, "--max-steps", 2).stdout
+    data = run_json("infer", *SENT, "--max-steps", 2)
+
+    assert 2 == table.count("NOT CONVERGED")
+    assert (2, False) == (data["steps"], data["converged"])
+    assert run_json("infer", *SENT, "--tolerance", 1)["converged"]
+
+
+def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> None:
+    """Gold fixes its tasks; gold of unknown tasks is counted; a score on the same tasks is called flattering."""
+    wrong = {row["task"]: "yes" if row["truth"] == "no" else "no" for row in rows("labels-gold.csv")[:3]}
+    Path("gold.csv").write_text(
+        "task,truth\n" + "".join(f"{task},{label}\n" for task, label in wrong.items()) + "z,no\n"
+    )
+    data = run_json("infer", *SENT, "--gold", "gold.csv", "--score", "labels-gold.csv")
+    truths = {row["task"]: row["truth"] for row in rows("found/truths.csv")}
+
+    assert (3, 1) == (data["gold_used"], data["gold_unknown"])
+    assert wrong == {task: truths[task] for task in wrong}
+    assert data["score"]["error"] >= 3 / 20
+    assert any("3 of the scored tasks also guided" in text for text in data["warnings"])
+
+
+def test_score_of_unknown_tasks_is_counted_and_a_useless_one_refused(
+    sent: Path, run_json: RunJson, refusal: Refusal
+) -> None:
+    """Unknown gold tasks are left out of the score and counted; if all are unknown there is no score to give."""
+    Path("few.csv").write_text("task,truth\n1,no\nz,no\n")
+    Path("none.csv").write_text("task,truth\nz,no\n")
+
+    assert (1, 1) == tuple(
+        run_json("infer", *SENT, "--score", "few.csv")["score"][key] for key in ("scored", "unknown")
+    )
+    assert "none of the 1 gold tasks" in refusal("infer", "labels.csv", "--score", "none.csv", "--out", "other")
+    assert not Path("other").exists()
+
+
+def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--score dataset:NAME takes the gold of a public data set."""
+    Path("data/tiny").mkdir(parents=True)
+    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\nb,v,y\n")
+    Path("data/tiny/truth.csv").write_text("task,truth\na,x\n")
+    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    data = run_json("infer", "data/tiny/answers.csv", "--score", "dataset:tiny", "--out", "found")
+
+    assert (1, 0.0) == (data["score"]["scored"], data["score"]["error"])
+
+
+def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
+    """Gold numbers between grid points guide a weighted mean as they are."""
+    run_json("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, "--out", "sent")
+    Path("gold.csv").write_text("task,truth\n1,0.25\n2,3\n")
+    run_json("infer", *SENT, "--gold", "gold.csv")
+    truths = {row["task"]: float(row["truth"]) for row in rows("found/truths.csv")}
+
+    assert (0.25, 3.0) == (truths["1"], truths["2"])
+
+
+def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -> None:
+    """For methods that see grid points as labels, gold numbers must be grid points, however they are written."""
+    run_json("perturb", "numbers.csv", "--mechanism", "one-layer", "--scale", "-2:7", "--epsilon", 8, "--out", "sent")
+    Path("gold.csv").write_text("task,truth\n1,7.0\n")
+    Path("off.csv").write_text("task,truth\n1,0.25\n")
+    run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")
+
+    assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
+    assert "'0.25'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
+
+
+def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refusal: Refusal) -> None:
+    """A prior over the labels changes the fit; one for other labels, or for a method without priors, is refused."""
+    Path("prior.csv").write_text("label,probability\nno,0.98\nyes,0.01\nmaybe,0.01\n")
+    Path("other.csv").write_text("label,probability\nno,0.5\nyes,0.5\n")
+
+    assert run_json("infer", *SENT)["truths"] != run_json("infer", *SENT, "--prior", "prior.csv")["truths"]
+    assert "exactly the labels" in refusal("infer", *SENT, "--prior", "other.csv")
+    assert "no prior" in refusal("infer", *SENT, "--prior", "prior.csv", "--method", "weighted-vote")
+
+
+def test_methods_that_do_not_fit_are_refused(sent: Path, refusal: Refusal) -> None:
+    """Means need order, labels need labels, and sums and single reports have methods of their own."""
+    assert "ordered labels" in refusal("infer", *SENT, "--method", "weighted-mean")
+    assert "single reports" in refusal("infer", *SENT, "--method", "profile-sum")
+    assert "needs labels" in refusal("infer", "numbers.csv", "--method", "dawid-skene", "--out", "found")
+    assert "tolerance" in refusal("infer", *SENT, "--tolerance", "nan")
+    assert "tolerance" in refusal("infer", *SENT, "--tolerance", "-1")
+
+
+def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) -> None:
+    """A column of numbers can be labels if told so, and repeats follow the stated policy."""
+    Path("twice.csv").write_text("task,worker,value\na,u,1\na,u,2\nb,u,2\nb,v,2\n")
+
+    assert "--duplicates" in refusal("infer", "twice.csv", "--out", "found")
+    first = run_json("infer", "twice.csv", "--kind", "categorical", "--duplicates", "first", "--out", "found")
+    every = run_json("infer", "twice.csv", "--duplicates", "all", "--out", "found")
+    assert ("dawid-skene", 3) == (first["method"], first["reports"])
+    assert ("weighted-mean", 4) == (every["method"], every["reports"])
+
+
+def test_ordered_labels_have_means(run_json: RunJson) -> None:
+    """Labels said to be ordered are read by position; the score is then a mean absolute error."""
+    words = ("labels.csv", "--labels", "no,maybe,yes", "--ordered", "--method", "weighted-mean", "--out", "found")
+    data = run_json("infer", *words, "--score", "labels-gold.csv")
+
+    assert ("weighted-mean", "mae") == (data["method"], data["score"]["error_name"])
+
+
+def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> None:
+    """Where the best constant would have scored as well, a warning says so."""
+    Path("noise.csv").write_text("task,worker,label\na,u,x\nb,u,y\n")
+    Path("gold.csv").write_text("task,truth\na,y\nb,y\n")
+    data = run_json("infer", "noise.csv", "--method", "majority-vote", "--score", "gold.csv")
+
+    assert "The constant y for every task would have scored as well or better." in data["warnings"]

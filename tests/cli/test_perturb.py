@@ -1,0 +1,224 @@
+"""`crowdveil perturb`: files that belong together, a true account, and the word simulation where a seed was given."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.channel import Channel
+from crowdveil.cli.display import number
+from tests.cli.conftest import LABELS, Run
+
+RunJson = Callable[..., dict[str, Any]]
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS))
+LAPLACE = ("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Rows of a CSV file by column name."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def written(folder: Path) -> set[str]:
+    """Names of the files in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def test_writes_reports_certificate_and_crowd_that_belong_together(folder: Path, run: Run) -> None:
+    """Three files appear; the crowd names the certificate's seal and lists everyone; the certificate checks."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+    certificate = Path("sent/certificate.json").read_bytes()
+
+    assert {"reports.csv", "certificate.json", "crowd.json"} == written(folder / "sent")
+    assert json.loads(certificate)["sha256"] == crowd["certificate_sha256"]
+    assert LABELS == Channel.from_certificate(certificate).alphabet.names
+    assert (20, 30) == (len(crowd["tasks"]), len(crowd["workers"]))
+    assert {"task", "worker", "label"} == set(rows(Path("sent/reports.csv"))[0])
+    assert LABELS == tuple(crowd["alphabet"]["names"])
+
+
+def test_without_a_seed_nothing_speaks_of_a_simulation(run: Run) -> None:
+    """Secure randomness is the default, and neither table nor crowd calls it a simulation."""
+    result = run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+
+    assert "simulation" not in result.output.lower()
+    assert (False, None) == (crowd["simulation"], crowd["seed"])
+    assert crowd["guarantee"].startswith("epsilon = 2 per cell, participation protected")
+
+
+def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJson) -> None:
+    """With --seed, the table, crowd.json and the JSON each say simulation and that there is no privacy."""
+    table = run("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent").stdout
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+
+    assert table.startswith("SIMULATION")
+    assert "carries no privacy" in table
+    assert (True, 3) == (data["simulation"], data["seed"])
+    assert data["privacy"].startswith("none: ")
+    assert (True, 3) == (crowd["simulation"], crowd["seed"])
+    assert crowd["guarantee"].startswith("none: a simulation carries no privacy")
+
+
+def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
+    """The same seed writes the same bytes, another seed or none writes others."""
+    for name, seed in {"a": ("--seed", 5), "b": ("--seed", 5), "c": ("--seed", 6), "d": (), "e": ()}.items():
+        run("perturb", "labels.csv", *RESPONSE, *seed, "--out", name)
+    a, b, c, d, e = (Path(name, "reports.csv").read_bytes() for name in "abcde")
+
+    assert a == b
+    assert 4 == len({a, c, d, e})
+
+
+@pytest.mark.parametrize("extra", [(), ("--participation", "public")])
+def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra: tuple[str, ...]) -> None:
+    """Every epsilon and every count of the JSON stands in the table."""
+    words = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", 1, "--seed", 1, "--out", "sent", *extra)
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+
+    for row in data["accounts"]:
+        assert f"exact {number(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
+        assert f"participation {row['participation']})" in table
+    assert f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
+    assert f"reports out {data['reports']:,}" in table
+    assert data["reports"] == len(rows(Path("sent/reports.csv")))
+    assert all(path in table for path in data["files"])
+
+
+def test_counts_and_cells_follow_participation(run_json: RunJson) -> None:
+    """Public participation sends as many reports as answers, and a worker's cells are the most that one answered."""
+    answers = rows(Path("labels.csv"))
+    most = max(sum(row["worker"] == name for row in answers) for name in {row["worker"] for row in answers})
+    public = run_json("perturb", "labels.csv", *RESPONSE, "--participation", "public", "--out", "sent")
+    protected = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+
+    assert len(answers) == public["answers"] == public["reports"]
+    assert [most, 20] == [public["accounts"][1]["cells"], protected["accounts"][1]["cells"]]
+    assert ["public", "protected"] == [public["accounts"][0]["participation"], protected["participation"]]
+
+
+def test_laplace_reports_every_cell(run_json: RunJson) -> None:
+    """Laplace with protected participation turns NULL into a number too: a row for every cell, on the grid."""
+    data = run_json(*LAPLACE, "--epsilon", 1, "--null-value", 0, "--out", "sent")
+    values = {float(row["value"]) for row in rows(Path("sent/reports.csv"))}
+
+    assert 20 * 30 == data["reports"]
+    assert values <= set(range(-2, 8))
+    assert 0.0 == data["parameters"]["null_value"]
+
+
+def test_laplace_takes_ordered_labels_and_a_label_for_null(run_json: RunJson) -> None:
+    """Ordered labels are positions, and --null-value may name one of them."""
+    data = run_json(
+        "perturb", "labels.csv", "--mechanism", "laplace", "--labels", "no,maybe,yes", "--ordered",
+        "--epsilon", 1, "--null-value", "maybe", "--out", "sent",
+    )  # fmt: skip
+
+    assert 1.0 == data["parameters"]["null_value"]
+    assert {"no", "maybe", "yes"} == {row["label"] for row in rows(Path("sent/reports.csv"))}
+
+
+def test_many_rows_are_announced_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before more than ten million rows (here: ten) are written, stderr says how many, and so does the table."""
+    monkeypatch.setattr(import_module("crowdveil.cli.perturb"), "MANY_ROWS", 10)
+    result = run(*LAPLACE, "--epsilon", 1, "--out", "sent")
+
+    assert "About 600 rows" in result.stderr
+    assert "About 600 rows" in result.stdout
+
+
+def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crowd(folder: Path, run: Run) -> None:
+    """Two-layer writes no certificate, removes an old one, and crowd.json states parameters and the exact epsilon."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    result = run("perturb", "labels.csv", "--mechanism", "two-layer", "--low", 0.1, "--high", 0.4, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+
+    assert {"reports.csv", "crowd.json"} == written(folder / "sent")
+    assert crowd["certificate_sha256"] is None
+    assert crowd["mechanism"].startswith("two-layer (low=0.1, high=0.4, answers=20")
+    assert "claimed" in crowd["guarantee"]
+    assert "no per-cell channel" in result.stdout
+
+
+def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> None:
+    """The vectors of all workers are written as their sum; nothing about single workers is kept."""
+    data = run_json(
+        "perturb", "numbers.csv", "--mechanism", "matrix-factorization", "--scale", "-2:7", "--epsilon", 1,
+        "--dimensions", 4, "--out", "sent",
+    )  # fmt: skip
+    sums = json.loads(Path("sent/sums.json").read_bytes())
+
+    assert {"sums.json", "crowd.json"} == written(folder / "sent")
+    assert (4, 4) == (len(sums["values"]), len(sums["participation"]))
+    assert 30 == data["reports"]
+
+
+def test_the_published_matrix_factorization_is_for_simulations_only(
+    run_json: RunJson, refusal: Callable[..., str]
+) -> None:
+    """It refuses secure randomness; with a seed, JSON says that its exact epsilon is infinite."""
+    words = (
+        "perturb", "numbers.csv", "--mechanism", "matrix-factorization-published", "--scale", "-2:7", "--epsilon", 1,
+        "--dimensions", 2, "--ridge", 0.1, "--out", "sent",
+    )  # fmt: skip
+
+    assert "without privacy" in refusal(*words)
+    assert not Path("sent").exists()
+    data = run_json(*words, "--seed", 1)
+    assert ("infinity", 1.0) == (data["accounts"][0]["exact"], data["accounts"][0]["claimed"])
+    assert "participation attack" in data["accounts"][0]["reason"]
+    assert math.isinf(float(data["accounts"][0]["exact"]))
+
+
+def test_lists_of_tasks_and_workers_name_the_silent(run_json: RunJson) -> None:
+    """Workers and tasks without an answer are part of the crowd if the lists name them, and may report."""
+    Path("tasks.csv").write_text("task\n" + "".join(f"{k}\n" for k in range(1, 26)))
+    Path("workers.csv").write_text("worker,mail\n" + "".join(f"{k},x@y\n" for k in range(1, 36)))
+    data = run_json(
+        "perturb", "labels.csv", *RESPONSE, "--tasks", "tasks.csv", "--workers", "workers.csv", "--out", "."
+    )
+    crowd = json.loads(Path("crowd.json").read_bytes())
+
+    assert (25, 35) == (data["tasks"], data["workers"])
+    assert [str(k) for k in range(1, 26)] == crowd["tasks"]
+    assert not any("visibly absent" in text for text in data["warnings"])
+    assert {row["worker"] for row in rows(Path("reports.csv"))} > {row["worker"] for row in rows(Path("labels.csv"))}
+
+
+def test_numbers_off_the_scale_are_counted(run_json: RunJson) -> None:
+    """Clipped and rounded answers are warned of with their number."""
+    Path("n.csv").write_text("task,worker,value\na,u,0.4\na,v,3\nb,u,1e18\nb,v,-7\n")
+    data = run_json(
+        "perturb", "n.csv", "--mechanism", "randomized-response", "--scale", "0:9", "--epsilon", 1, "--out", "sent"
+    )
+
+    assert any(text.startswith("2 answers lay outside") for text in data["warnings"])
+    assert any(text.startswith("1 answers were rounded") for text in data["warnings"])
+
+
+def test_parquet_and_a_data_set_by_name_are_answers_too(
+    folder: Path, run_json: RunJson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A .parquet file and dataset:NAME are read; repeats in a data set count once, with a warning."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv("labels.csv"), "labels.parquet")
+    (folder / "data" / "tiny").mkdir(parents=True)
+    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,u,y\nb,v,x\n")
+    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "ordinal", "labels": ["x", "y"]}))
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    parquet = run_json("perturb", "labels.parquet", *RESPONSE, "--out", "sent")
+    named = run_json("perturb", "dataset:tiny", "--mechanism", "one-layer", "--epsilon", 1, "--out", "sent")
+
+    assert len(rows(Path("labels.csv"))) == parquet["answers"]
+    assert (2, ["x", "y"]) == (named["answers"], named["labels"])
+    assert "1 answers repeat a (task, worker) pair; policy: first." in named["warnings"]

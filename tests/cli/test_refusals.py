@@ -1,0 +1,201 @@
+"""Bad input gets one line that names file, row, rule and way out, and nothing is written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+Refusal = Callable[..., str]
+PERTURB = ("--mechanism", "randomized-response", "--epsilon", 1, "--out", "sent")
+
+DAMAGED: dict[str, tuple[bytes, str]] = {
+    "empty file": (b"", "the file is empty"),
+    "header only": (b"task,worker,label\n", "there is no"),
+    "missing column": (b"task,label\na,x\n", "column for the worker"),
+    "empty label": (b"task,worker,label\na,u,x\nb,u,\nb,v,y\n", "row 2"),
+    "NaN label": (b"task,worker,label\na,u,x\nb,u,y\nb,v,NaN\n", "row 3"),
+    "repeated pair": (b"task,worker,label\na,u,x\na,u,y\n", "--duplicates"),
+    "UTF-16": ("task,worker,label\na,u,x\n".encode("utf-16"), "UTF-8"),
+    "Latin-1": ("task,worker,label\na,u,ü\nb,u,y\n".encode("latin-1"), "UTF-8"),
+    "ragged row": (b"task,worker,label\na,u,x\nb,u,x,y\n", "row 2"),
+    "open quote": (b'task,worker,label\na,u,x\nb,"u,y\n', "quote"),
+    "one label": (b"task,worker,label\na,u,x\nb,u,x\n", "2 to 1024"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_answers_are_refused_by_name(name: str, refusal: Refusal) -> None:
+    """Each kind of damage is named with the file, by perturb and by infer, and no output appears."""
+    contents, said = DAMAGED[name]
+    Path("bad.csv").write_bytes(contents)
+
+    for words in (("perturb", "bad.csv", *PERTURB), ("infer", "bad.csv", "--out", "sent")):
+        line = refusal(*words)
+        assert "bad.csv" in line
+        assert said in line
+    assert not Path("sent").exists()
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"\xef\xbb\xbftask,worker,label\na,u,x\nb,u,y\n",
+        b"task,worker,label\r\na,u,x\r\nb,u,y\r\n",
+        b'note,task,worker,label\n"1,2",a,u,"x"\n"say ""hi""",b,u,y',
+    ],
+    ids=["byte-order mark", "CRLF", "quoted commas"],
+)
+def test_odd_but_sound_files_are_read(contents: bytes, run: Run) -> None:
+    """A byte-order mark, CRLF line ends and quoted commas are no damage."""
+    Path("odd.csv").write_bytes(contents)
+
+    assert "2 from 1 workers on 2 tasks" in run("perturb", "odd.csv", *PERTURB).stdout
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e9", "inf", "1e-9"])
+def test_absurd_epsilons_are_refused(epsilon: str, refusal: Refusal) -> None:
+    """Epsilon outside [1e-06, 20] is refused with the rule and a useful range."""
+    words = ("labels.csv", "--mechanism", "randomized-response", "--epsilon", epsilon, "--out", "sent")
+    line = refusal("perturb", *words)
+
+    assert "epsilon must be in [1e-06, 20]" in line
+    assert "0.1 and 8" in line
+    assert not Path("sent").exists()
+
+
+def test_files_that_are_not_there_are_named(refusal: Refusal) -> None:
+    """A missing file of answers, reports, gold, prior or certificate is named."""
+    for option in ("--gold", "--score", "--prior", "--certificate"):
+        assert "none.csv" in refusal("infer", "labels.csv", option, "none.csv", "--out", "found")
+    assert "none.csv" in refusal("perturb", "none.csv", *PERTURB)
+    assert "none.csv" in refusal("infer", "none.csv")
+    assert "none.csv" in refusal("perturb", "labels.csv", "--tasks", "none.csv", *PERTURB)
+    assert not Path("found").exists()
+
+
+def test_labels_outside_the_alphabet_are_named(refusal: Refusal) -> None:
+    """A label that --labels does not know is shown with its row."""
+    Path("labels.txt").write_text("task,worker,label\na,u,no\nb,u,perhaps\n")
+    line = refusal("perturb", "labels.txt", "--labels", "no,yes", *PERTURB)
+
+    assert "labels.txt, row 2" in line
+    assert "'perhaps'" in line
+
+
+def test_numbers_without_a_scale_are_refused(refusal: Refusal) -> None:
+    """A column of numbers asks for --scale, and a mechanism for numbers refuses labels."""
+    Path("free.csv").write_text("task,worker,value\na,u,1.5\nb,u,2\n")
+
+    assert "--scale LOW:HIGH" in refusal("perturb", "free.csv", *PERTURB)
+    line = refusal("perturb", "labels.csv", "--mechanism", "matrix-factorization", "--epsilon", 1, "--out", "sent")
+    assert "numeric answers" in line
+
+
+def test_settings_that_a_mechanism_cannot_have_are_refused(refusal: Refusal) -> None:
+    """Null values off the domain, unknown words, missing dimensions and too many cells get their rule."""
+    laplace = ("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 1, "--out", "sent")
+
+    assert "value of the domain" in refusal(*laplace, "--null-value", "0.5")
+    assert "value of the domain" in refusal(*laplace, "--null-value", "centre")
+    published = ("--mechanism", "matrix-factorization-published", "--scale", "-2:7", "--epsilon", 1, "--out", "sent")
+    assert "dimensions" in refusal("perturb", "numbers.csv", *published)
+    layers = ("--mechanism", "two-layer", "--epsilon", 1, "--answers", 3, "--out", "sent")
+    assert "1..3 cells" in refusal("perturb", "labels.csv", *layers)
+
+
+def test_lists_must_be_complete_and_named(refusal: Refusal) -> None:
+    """A list of tasks that misses one, repeats one or holds an empty name is refused."""
+    for contents, said in (("task\n1\n2\n", "given list"), ("task\n1\n1\n", "repeat"), ("task,x\n1,2\n,3\n", "row 2")):
+        Path("tasks.csv").write_text(contents)
+        assert said in refusal("perturb", "labels.csv", "--tasks", "tasks.csv", *PERTURB)
+
+
+def test_data_sets_are_refused_by_name(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown set, other labels than the set's own, and lists beside a set are refused."""
+    Path("data/tiny").mkdir(parents=True)
+    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\nb,v,y\n")
+    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    Path("tasks.csv").write_text("task\na\nb\n")
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+
+    assert "'none'" in refusal("perturb", "dataset:none", *PERTURB)
+    assert "its own labels" in refusal("perturb", "dataset:tiny", "--labels", "x,z", *PERTURB)
+    assert "file of answers" in refusal("perturb", "dataset:tiny", "--tasks", "tasks.csv", *PERTURB)
+
+
+def test_an_output_never_replaces_an_input(refusal: Refusal, folder: Path) -> None:
+    """Answers called reports.csv and gold called truths.csv survive an --out in their own folder."""
+    Path("labels.csv").rename("reports.csv")
+    Path("labels-gold.csv").rename("truths.csv")
+
+    assert "must not replace an input" in refusal("perturb", "reports.csv", *PERTURB[:-1], ".")
+    assert "must not replace an input" in refusal("infer", "reports.csv", "--score", folder / "truths.csv")
+
+
+def test_a_folder_that_cannot_be_written_is_named(refusal: Refusal) -> None:
+    """An --out that is a file is refused with its name."""
+    assert "'numbers.csv'" in refusal("perturb", "labels.csv", *PERTURB[:-1], "numbers.csv")
+    assert "'numbers.csv'" in refusal("infer", "labels.csv", "--out", "numbers.csv")
+
+
+def test_a_failed_run_leaves_earlier_files_as_they_were(run: Run, refusal: Refusal) -> None:
+    """What stood in the folder before a refused run stands there afterwards, byte for byte."""
+    run("perturb", "labels.csv", *PERTURB)
+    before = {path: path.read_bytes() for path in Path("sent").iterdir()}
+    Path("bad.csv").write_text("task,worker,label\na,u,x\na,u,y\n")
+    refusal("perturb", "bad.csv", *PERTURB)
+
+    assert before == {path: path.read_bytes() for path in Path("sent").iterdir()}
+
+
+def test_names_cannot_steer_the_terminal(refusal: Refusal) -> None:
+    """Escape sequences in a label reach neither table nor error message."""
+    Path("bad.csv").write_text("task,worker,label\na,u,\x1b[2Jx\nb,u,\x1b[2Jx\n")
+
+    assert "\x1b" not in refusal("perturb", "bad.csv", "--labels", "x,y", *PERTURB)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("perturb", "labels.csv", "--mechanism", "nonsense", "--epsilon", "1", "--out", "sent"),
+        ("perturb", "labels.csv", "--mechanism", "laplace", "--out", "sent"),
+        ("perturb", "labels.csv", *PERTURB, "--low", "0.1"),
+        ("perturb", "labels.csv", *PERTURB, "--null-value", "0"),
+        ("perturb", "labels.csv", *PERTURB, "--labels", "a,b", "--scale", "0:9"),
+        ("perturb", "labels.csv", *PERTURB, "--ordered"),
+        ("perturb", "labels.csv", *PERTURB, "--scale", "0-9"),
+        ("perturb", "labels.csv", *PERTURB, "--seed", "-1"),
+        ("perturb", "labels.csv", "--mechanism", "two-layer", "--high", "0.4", "--out", "sent"),
+        (
+            "perturb",
+            "labels.csv",
+            "--mechanism",
+            "two-layer",
+            "--epsilon",
+            "1",
+            "--low",
+            "0",
+            "--high",
+            "1",
+            "--out",
+            "x",
+        ),
+        ("infer", "labels.csv", "--max-steps", "0"),
+        ("infer", "labels.csv", "--certificate", "c.json", "--no-certificate"),
+        ("infer", "sums.json", "--prior", "prior.csv"),
+        ("account", "--mechanism", "randomized-response", "--epsilon", "1", "--tasks", "10"),
+        ("nonsense",),
+    ],
+    ids=lambda words: " ".join(map(str, words[:1] + words[-2:])),
+)
+def test_wrong_usage_ends_with_two(words: tuple[str, ...], run: Run) -> None:
+    """What could never work, whatever the files say, is wrong usage: exit code 2, and nothing is written."""
+    result = run(*words, code=2)
+
+    assert "" == result.stdout
+    assert "Usage: " in result.stderr
+    assert not Path("sent").exists()

@@ -1,0 +1,78 @@
+"""From words to mechanisms and back."""
+
+from typing import Any
+
+import pytest
+
+from crowdveil import workflow
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.mechanisms import MECHANISMS, TwoLayer
+from crowdveil.reports import Reports
+from crowdveil.workflow import MechanismWanted, build_mechanism, describe
+
+LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_registered_mechanism_can_be_asked_for(name: str) -> None:
+    """A name, an epsilon and, where needed, dimensions give an instance of the class registered under that name."""
+    dimensions = 2 if name == "matrix-factorization-published" else None
+    built = build_mechanism(MechanismWanted(name=name, epsilon=1.5, dimensions=dimensions), GRID, tasks=7)
+
+    assert MECHANISMS[name] is type(built)
+    assert 1.5 == pytest.approx(built.epsilon, rel=1e-12)
+    assert describe(built).startswith(f"{name} (")
+
+
+def test_two_layer_takes_epsilon_or_both_ends() -> None:
+    """Epsilon, epsilon with low, or low and high; the number of answers is that of the tasks unless given."""
+    by_epsilon = build_mechanism(MechanismWanted(name="two-layer", epsilon=1.0, low=0.2), LABELS, tasks=12)
+    by_ends = build_mechanism(MechanismWanted(name="two-layer", low=0.2, high=0.5, answers=3), LABELS, tasks=12)
+
+    assert isinstance(by_epsilon, TwoLayer)
+    assert isinstance(by_ends, TwoLayer)
+    assert (0.2, 12) == (by_epsilon.low, by_epsilon.answers)
+    assert (0.2, 0.5, 3) == (by_ends.low, by_ends.high, by_ends.answers)
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "wanted"),
+    [
+        (LABELS, {"name": "nonsense", "epsilon": 1.0}),
+        (LABELS, {"name": "one-layer"}),
+        (LABELS, {"name": "two-layer"}),
+        (LABELS, {"name": "two-layer", "high": 0.5}),
+        (LABELS, {"name": "two-layer", "epsilon": 1.0, "low": 0.1, "high": 0.5}),
+        (LABELS, {"name": "laplace", "epsilon": 1.0}),
+        (LABELS, {"name": "matrix-factorization", "epsilon": 1.0}),
+        (GRID, {"name": "matrix-factorization", "epsilon": 1.0, "participation": "public"}),
+        (GRID, {"name": "matrix-factorization-published", "epsilon": 1.0}),
+        (GRID, {"name": "laplace", "epsilon": 1.0, "null_value": "middle"}),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_had_is_refused(alphabet: Alphabet, wanted: dict[str, Any]) -> None:
+    """Unknown names, missing or contradictory settings, and unfit alphabets raise SettingsError."""
+    with pytest.raises(SettingsError):
+        build_mechanism(MechanismWanted(**wanted), alphabet, tasks=5)
+
+
+def test_one_cell_sends_one_report() -> None:
+    """Answers that repeat a pair are refused for every mechanism, matrix factorization included."""
+    answers = Reports.from_arrays(["a", "a"], ["u", "u"], [1, 2], alphabet=None, numeric=True, duplicates="all")
+    coded = Reports(answers.task, answers.worker, GRID.encode(answers.value), answers.tasks, answers.workers, GRID)
+    for name in ("matrix-factorization", "randomized-response"):
+        mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), GRID, tasks=1)
+        with pytest.raises(ReportsError, match="one cell sends one report"):
+            workflow.collect(coded, mechanism, seed=1)
+
+
+def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mechanism that makes rows is held to the same limit (here: 3 reports)."""
+    monkeypatch.setattr("crowdveil.workflow.collection.MAX_REPORTS", 3)
+    answers = Reports.from_arrays(list("abcd"), list("uvwx"), ["no", "yes", "no", "yes"], alphabet=LABELS)
+    for name in ("two-layer", "randomized-response"):
+        mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), LABELS, tasks=4)
+        with pytest.raises(SettingsError, match="at most 3 reports"):
+            workflow.collect(answers, mechanism, seed=1)

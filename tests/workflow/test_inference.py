@@ -1,0 +1,39 @@
+"""Estimators are built from words, and what cannot be is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from crowdveil import workflow
+from crowdveil.errors import SettingsError
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.labels import Categories
+from crowdveil.workflow import Evidence, Method
+from crowdveil.workflow.inference import build_estimator
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Evidence:
+    """Return two reports of ordered labels, read as answers."""
+    (tmp_path / "reports.csv").write_text("task,worker,label\na,u,lo\nb,v,hi\n")
+    return workflow.read_evidence(tmp_path / "reports.csv", alphabet=Categories(("lo", "hi"), ordered=True))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Evidence) -> None:
+    """A name with steps and a tolerance gives the registered class with these settings, and without them its own."""
+    built = build_estimator(Method(name=name, max_steps=3, tolerance=0.5), evidence)
+
+    assert (ESTIMATORS[name], 3, 0.5) == (type(built), built.max_steps, built.tolerance)
+    assert ESTIMATORS[name]() == build_estimator(Method(name=name), evidence)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [Method(name="nonsense"), Method(max_steps=0), Method(tolerance=-1.0), Method(tolerance=float("inf"))],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(method: Method, evidence: Evidence) -> None:
+    """Unknown methods, no steps, and tolerances that are negative or infinite raise SettingsError."""
+    with pytest.raises(SettingsError):
+        build_estimator(method, evidence)
