@@ -226,11 +226,12 @@ def test_score_of_unknown_tasks_is_counted_and_a_useless_one_refused(
 def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.MonkeyPatch) -> None:
     """--score dataset:NAME takes the gold of a public data set."""
     Path("data/tiny").mkdir(parents=True)
-    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\nb,v,y\n")
+    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,x\nb,v,y\n")
     Path("data/tiny/truth.csv").write_text("task,truth\na,x\n")
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    data = run_json("infer", "data/tiny/answers.csv", "--score", "dataset:tiny", "--out", "found")
+    words = ("--method", "majority-vote", "--score", "dataset:tiny", "--out", "found")
+    data = run_json("infer", "data/tiny/answers.csv", *words)
 
     assert (1, 0.0) == (data["score"]["scored"], data["score"]["error"])
 
