@@ -31,7 +31,7 @@ TABLE = {
     "web_zhou": (2653, 0.7307, 0.8187, 0.8402),
     "duchenne": (159, 0.7233, 0.7233, 0.7170),
 }
-"""Scorable gold tasks, and accuracy of majority vote, Dawid-Skene (learned class prior, smoothing 0.01) and one-coin."""
+"""Scorable gold tasks; accuracy of majority vote, Dawid-Skene (learned class prior, smoothing 0.01) and one-coin."""
 
 SLOW = {("s_rel", "dawid-skene")}
 """Thousands of steps on 98,000 answers: the posterior creeps along a ridge."""
@@ -47,7 +47,7 @@ cases = [
 
 @pytest.mark.parametrize(("name", "method", "figure"), cases)
 def test_accuracy_is_that_of_peers(name: str, method: Estimator[Any, Any], figure: float) -> None:
-    """Tie-split accuracy against gold is within 0.005 of the figure that peers' models reach, and the fit has settled."""
+    """Tie-split accuracy against gold is within 0.005 of what peers' models reach, and the fit has settled."""
     data = load_or_skip(name)
 
     estimate = method.fit(data.answers)

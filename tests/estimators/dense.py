@@ -1,0 +1,136 @@
+"""The model of workers behind a channel as loops over every cell, NULL cells included: slow, and plain to check."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.estimators.confusion_model import CrowdParameters
+from crowdveil.estimators.fitting import GoldBlock, Summary
+from crowdveil.estimators.kernels import incidence
+from crowdveil.labels import NULL, Alphabet, Categories, Scale
+from crowdveil.mechanisms import Laplace, RandomizedResponse
+from crowdveil.reports import Reports
+
+LABELS = Categories(("a", "b", "c"), ordered=True)
+Table = NDArray[np.float64]
+
+
+def lopsided_channel() -> Channel:
+    """Return a channel that treats no two symbols alike: its NULL column depends on the answer, so on the truth."""
+    rows = [[0.5, 0.1, 0.15, 0.25], [0.2, 0.45, 0.25, 0.1], [0.05, 0.25, 0.5, 0.2], [0.1, 0.2, 0.05, 0.65]]
+    return Channel.from_probabilities(LABELS, "protected", (*LABELS.names, NULL), np.array(rows), None, "lopsided")
+
+
+def channels() -> dict[str, Channel]:
+    """Return channels of every kind that estimators read, over three labels."""
+    scale = Scale(1, 3)
+    return {
+        "randomized response, protected": RandomizedResponse(alphabet=LABELS, epsilon=1.5).channel(),
+        "randomized response, public": RandomizedResponse(
+            alphabet=LABELS, epsilon=1.0, participation="public"
+        ).channel(),
+        "laplace, protected": Laplace(alphabet=scale, epsilon=2.0).channel(),
+        "laplace, constant": Laplace(alphabet=scale, epsilon=2.0, null_value=1.0).channel(),
+        "laplace, public": Laplace(alphabet=scale, epsilon=1.0, participation="public").channel(),
+        "lopsided": lopsided_channel(),
+        "identity, protected": Channel.identity(LABELS, "protected"),
+        "identity, public": Channel.identity(LABELS, "public"),
+    }
+
+
+def random_reports(rng: np.random.Generator, alphabet: Alphabet, tasks: int, workers: int, share: float) -> Reports:
+    """Draw reports at random; the last task and the last worker have none."""
+    given = rng.random((tasks, workers)) < share
+    given[-1], given[:, -1] = False, False
+    task, worker = np.nonzero(given)
+    value = rng.integers(0, alphabet.size, len(task))
+    return Reports(task, worker, value, np.arange(tasks), np.arange(workers), alphabet)
+
+
+def one_block(reports: Reports, gold: NDArray[Any] | None = None) -> GoldBlock:
+    """Return all reports as one block; no gold by default."""
+    (block,) = reports.blocks()
+    known = np.full(block.tasks, -1) if gold is None else gold
+    return GoldBlock(block, known, incidence(block, len(reports.workers), reports.labels))
+
+
+def cells(reports: Reports, channel: Channel) -> list[list[int | None]]:
+    """Return the report symbol of each cell, [task][worker]; None where nothing was sent."""
+    blank = channel.null_output
+    table: list[list[int | None]] = [[blank] * len(reports.workers) for _ in reports.tasks]
+    symbol = [channel.outputs.index(name) for name in channel.alphabet.names]
+    for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True):
+        table[task][worker] = symbol[value]
+    return table
+
+
+def answer_probability(parameters: CrowdParameters, worker: int, truth: int, symbol: int) -> float:
+    """P(answer symbol | truth) of one worker; the symbol after the labels is NULL."""
+    share = float(parameters.participation[worker])
+    if symbol == parameters.pool.labels:
+        return 1 - share
+    return share * float(parameters.confusion[worker, truth, symbol])
+
+
+def symbols(channel: Channel) -> Iterable[int]:
+    """Return the codes of the channel's inputs."""
+    return range(len(channel.inputs))
+
+
+def report_probability(parameters: CrowdParameters, worker: int, truth: int, report: int) -> float:
+    """P(report | truth) of one worker: the sum over hidden answers."""
+    channel = parameters.pool.channel
+    return sum(
+        answer_probability(parameters, worker, truth, x) * channel.probabilities[x, report] for x in symbols(channel)
+    )
+
+
+def dense_posterior(reports: Reports, parameters: CrowdParameters) -> tuple[Table, float]:
+    """Return posteriors [task, truth] and the log-likelihood, from products over all cells."""
+    labels = parameters.pool.labels
+    posterior, likelihood = np.zeros((len(reports.tasks), labels)), 0.0
+    for task, row in enumerate(cells(reports, parameters.pool.channel)):
+        for truth in range(labels):
+            product = float(parameters.class_prior[truth])
+            for worker, report in enumerate(row):
+                if report is not None:
+                    product *= report_probability(parameters, worker, truth, report)
+            posterior[task, truth] = product
+        likelihood += float(np.log(posterior[task].sum()))
+        posterior[task] /= posterior[task].sum()
+    return posterior, likelihood
+
+
+def expected_answers(reports: Reports, parameters: CrowdParameters, posterior: Table) -> Table:
+    """Return how often each worker is expected to have given each answer on each truth, [worker, truth, input]."""
+    channel, labels = parameters.pool.channel, parameters.pool.labels
+    expected = np.zeros((len(reports.workers), labels, len(channel.inputs)))
+    for task, row in enumerate(cells(reports, channel)):
+        for worker, report in enumerate(row):
+            if report is None:
+                continue
+            for truth in range(labels):
+                total = report_probability(parameters, worker, truth, report)
+                for x in symbols(channel):
+                    hidden = answer_probability(parameters, worker, truth, x) * channel.probabilities[x, report] / total
+                    expected[worker, truth, x] += posterior[task, truth] * hidden
+    return expected
+
+
+def summary_of(reports: Reports, channel: Channel | None, prior: Table | None = None) -> Summary:
+    """Return the counts of the reports."""
+    counts = np.zeros((len(reports.workers), reports.labels))
+    for worker, value in zip(reports.worker, reports.value, strict=True):
+        counts[worker, value] += 1
+    return Summary(
+        alphabet=reports.alphabet,
+        tasks=len(reports.tasks),
+        workers=len(reports.workers),
+        per_worker=reports.per_worker,
+        label_counts=counts,
+        channel=channel,
+        prior=prior,
+    )
