@@ -254,7 +254,7 @@ def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -
     run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")
 
     assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
-    assert "'0.25'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
+    assert "0.25 of task '1'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
 
 
 def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refusal: Refusal) -> None:

@@ -50,7 +50,7 @@ def read_answers(
     if source.startswith(DATASET):
         if tasks is not None or workers is not None:
             raise SettingsError("lists of tasks and workers go with a file of answers", value=source)
-        return _coded(*_from_dataset(source, alphabet, duplicates or "first"))
+        return _coded(source, *_from_dataset(source, alphabet, duplicates or "first"))
     reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
     numeric = isinstance(alphabet, Scale)
     found = reader(
@@ -61,7 +61,7 @@ def read_answers(
         workers=None if workers is None else read_names(workers, "worker"),
         duplicates=duplicates or "error",
     )
-    return _coded(found, alphabet, ())
+    return _coded(source, found, alphabet, ())
 
 
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _from_dataset(
     return data.answers, alphabet or known, (note,) if repeats else ()
 
 
-def _coded(found: Reports, wanted: Alphabet | None, notes: tuple[str, ...]) -> AnswersRead:
+def _coded(source: str, found: Reports, wanted: Alphabet | None, notes: tuple[str, ...]) -> AnswersRead:
     """Put free numbers on the scale; say where labels come from if nobody gave them."""
     if found.alphabet is not None:
         if wanted is None:
@@ -121,9 +121,9 @@ def _coded(found: Reports, wanted: Alphabet | None, notes: tuple[str, ...]) -> A
             )
         return AnswersRead(found, found.alphabet, notes)
     if not isinstance(wanted, Scale):
-        raise SettingsError(
+        raise ReportsError(
             "numbers need a scale",
-            value=None if wanted is None else wanted.names,
+            source=source,
             way_out="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen without looking at the answers.",
         )
     value, codes = found.value, wanted.encode(found.value)
@@ -134,19 +134,6 @@ def _coded(found: Reports, wanted: Alphabet | None, notes: tuple[str, ...]) -> A
     notes += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
     coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, wanted)
     return AnswersRead(coded, wanted, notes)
-
-
-def gold_in_alphabet(gold: dict[str, Any], alphabet: Alphabet | None) -> dict[str, Any]:
-    """Return gold as fits compare it: numbers as the names of their grid points, everything else as it is."""
-    if not isinstance(alphabet, Scale):
-        return gold
-    return {task: _point_name(float(truth), alphabet) for task, truth in gold.items()}
-
-
-def _point_name(number: float, scale: Scale) -> str:
-    code = int(scale.encode([number])[0])
-    on_grid = abs(float(scale.values[code]) - number) <= GRID_TOLERANCE * scale.step
-    return scale.names[code] if on_grid else f"{number:g}"
 
 
 def kind_of(alphabet: Alphabet | None) -> Kind:

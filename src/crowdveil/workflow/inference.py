@@ -11,11 +11,11 @@ from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.ingest import load_prior
-from crowdveil.labels import Categories, Scale
+from crowdveil.labels import Categories
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.files import gold_in_alphabet, kind_of, read_gold
+from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.sums import read_sums
 
 METHODS = (*ESTIMATORS, ProfileSum.name)
@@ -84,15 +84,12 @@ def infer(
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator = build_estimator(method, evidence)
-    reports, channel = evidence.reports, evidence.channel if estimator.reads_channel else None
-    if estimator.kind == "numeric" and isinstance(reports.alphabet, Scale):
-        # Numbers off the grid are good gold for a mean; and its truths lie off the grid anyway.
-        reports = replace(reports, value=reports.numbers, alphabet=None)
+    reports = evidence.reports
     known = None if gold is None else read_gold(gold, kind_of(reports.alphabet))
     estimate = estimator.fit(
         reports,
-        channel=channel,
-        gold=None if known is None else gold_in_alphabet(known, reports.alphabet),
+        channel=evidence.channel if estimator.reads_channel else None,
+        gold=known,
         prior=None if prior is None else load_prior(prior),
         progress=progress,
     )
