@@ -369,3 +369,13 @@ def test_wide_scales_are_channels_too(points):
 
     assert channel.ratio <= ratio_at_most(2.0)
     assert points + 2 == len(channel.inputs)
+
+
+def test_reports_are_in_the_answers_alphabet_where_the_symbols_are_labels() -> None:
+    """Non-NULL reports are the answers' own alphabet, or categories named by the outputs where these are other symbols."""
+    scale = Scale(0, 2)
+    half = DENOMINATOR // 2
+    blocks = Channel(scale, "protected", ("0", "1..2", "NULL"), ((half, half // 2, half // 2),) * 4)
+
+    assert scale == Channel.identity(scale, "protected").report_alphabet
+    assert Categories(("0", "1..2"), ordered=True) == blocks.report_alphabet

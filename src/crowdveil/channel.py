@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdveil.certificate import read_certificate, seal_certificate
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee, Participation
-from crowdveil.labels import NULL, Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.labels import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
 from crowdveil.randomness import WORD_BITS, Source
 
 DENOMINATOR = 1 << WORD_BITS
@@ -90,6 +90,12 @@ class Channel:
     def denominator(self) -> int:
         """What every row sums to."""
         return sum(self.rows[0])
+
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """What a non-NULL report can be: the answers' own alphabet, or categories named by the outputs."""
+        names = tuple(name for name in self.outputs if name != NULL)
+        return self.alphabet if names == self.alphabet.names else Categories(names, self.alphabet.ordered)
 
     @cached_property
     def ratio(self) -> Fraction | None:

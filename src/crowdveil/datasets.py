@@ -75,7 +75,7 @@ def data_directory() -> Path:
 
 
 def available(directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the data sets in a directory (default: the data directory), sorted; none if it is not there."""
+    """Return the names of the data sets in a directory (by default the data directory), sorted."""
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 

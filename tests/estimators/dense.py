@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
 from crowdveil.estimators.confusion_model import CrowdParameters
-from crowdveil.estimators.fitting import GoldBlock, Summary
+from crowdveil.estimators.dawid_skene import DawidSkene
+from crowdveil.estimators.fitting import GoldBlock, Summary, summarize
 from crowdveil.estimators.kernels import incidence
 from crowdveil.labels import NULL, Alphabet, Categories, Scale
 from crowdveil.mechanisms import Laplace, RandomizedResponse
@@ -24,6 +25,12 @@ def lopsided_channel() -> Channel:
     return Channel.from_probabilities(LABELS, "protected", (*LABELS.names, NULL), np.array(rows), None, "lopsided")
 
 
+def blocks_channel() -> Channel:
+    """Return a channel whose reports are blocks of labels, fewer than the answers can be."""
+    rows = [[0.6, 0.15, 0.25], [0.5, 0.25, 0.25], [0.15, 0.6, 0.25], [0.2, 0.2, 0.6]]
+    return Channel.from_probabilities(LABELS, "protected", ("a or b", "c", NULL), np.array(rows), None, "blocks")
+
+
 def channels() -> dict[str, Channel]:
     """Return channels of every kind that estimators read, over three labels."""
     scale = Scale(1, 3)
@@ -36,9 +43,16 @@ def channels() -> dict[str, Channel]:
         "laplace, constant": Laplace(alphabet=scale, epsilon=2.0, null_value=1.0).channel(),
         "laplace, public": Laplace(alphabet=scale, epsilon=1.0, participation="public").channel(),
         "lopsided": lopsided_channel(),
+        "blocks": blocks_channel(),
         "identity, protected": Channel.identity(LABELS, "protected"),
         "identity, public": Channel.identity(LABELS, "public"),
     }
+
+
+def sent_alphabet(channel: Channel) -> Alphabet:
+    """Return what a non-NULL report can be."""
+    names = tuple(name for name in channel.outputs if name != NULL)
+    return channel.alphabet if names == channel.alphabet.names else Categories(names)
 
 
 def random_reports(rng: np.random.Generator, alphabet: Alphabet, tasks: int, workers: int, share: float) -> Reports:
@@ -61,7 +75,7 @@ def cells(reports: Reports, channel: Channel) -> list[list[int | None]]:
     """Return the report symbol of each cell, [task][worker]; None where nothing was sent."""
     blank = channel.null_output
     table: list[list[int | None]] = [[blank] * len(reports.workers) for _ in reports.tasks]
-    symbol = [channel.outputs.index(name) for name in channel.alphabet.names]
+    symbol = [code for code in range(len(channel.outputs)) if code != blank]
     for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True):
         table[task][worker] = symbol[value]
     return table
@@ -121,16 +135,7 @@ def expected_answers(reports: Reports, parameters: CrowdParameters, posterior: T
 
 
 def summary_of(reports: Reports, channel: Channel | None, prior: Table | None = None) -> Summary:
-    """Return the counts of the reports."""
-    counts = np.zeros((len(reports.workers), reports.labels))
-    for worker, value in zip(reports.worker, reports.value, strict=True):
-        counts[worker, value] += 1
-    return Summary(
-        alphabet=reports.alphabet,
-        tasks=len(reports.tasks),
-        workers=len(reports.workers),
-        per_worker=reports.per_worker,
-        label_counts=counts,
-        channel=channel,
-        prior=prior,
-    )
+    """Return the counts of the reports, with a public prior over the labels if one is given."""
+    names = () if reports.alphabet is None else (reports.alphabet if channel is None else channel.alphabet).names
+    public = None if prior is None else dict(zip(names, prior.tolist(), strict=True))
+    return summarize(DawidSkene(), reports, channel, public)

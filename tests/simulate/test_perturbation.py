@@ -237,8 +237,15 @@ class Odd(Mechanism):
         return np.zeros(1, dtype=np.int64)
 
 
-@pytest.mark.parametrize(("has_channel", "rule"), [(True, "own labels or NULL"), (False, "one symbol per task")])
-def test_foreign_symbols_are_refused(has_channel, rule):
-    """Reports that are not the answers' labels, or not one per task, are refused."""
-    with pytest.raises(SettingsError, match=rule):
-        perturb(exactly(1, 2, 2, YES_NO), Odd(has_channel=has_channel), seeded(1))
+def test_reports_too_few_are_refused():
+    """A mechanism that does not send one symbol per task makes no table of reports."""
+    with pytest.raises(SettingsError, match="one symbol per task"):
+        perturb(exactly(1, 2, 2, YES_NO), Odd(has_channel=False), seeded(1))
+
+
+def test_reports_come_in_the_channels_own_symbols():
+    """A channel that sends other symbols than labels gives reports coded in those symbols."""
+    reports = perturb(exactly(1, 2, 2, YES_NO), Odd(), seeded(1))
+
+    assert ("heads", "tails") == reports.alphabet.names
+    assert 4 == len(reports)

@@ -56,19 +56,19 @@ class CrowdParameters:
         return np.concatenate([answered, null], axis=2)
 
     def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a report adds to its task's score, [worker * labels + label, truth], and the all-NULL score."""
-        workers, labels = self.confusion.shape[:2]
+        """Return what a report adds to its task's score, [worker * symbols + symbol, truth], and the all-NULL score."""
+        labels = self.confusion.shape[1]
         logs = np.log(np.maximum(self.inputs() @ self.pool.channel.probabilities, TINY))
         null = self.pool.channel.null_output
         base = np.zeros(labels)
         if null is not None:
             base = logs[:, :, null].sum(axis=0)
             logs = np.delete(logs, null, axis=2) - logs[:, :, null, None]
-        return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(workers * labels, labels), base
+        return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels), base
 
 
 class CrowdStatistics(NamedTuple):
-    """Sums over tasks: posteriors by reported label, indexed [worker, truth, label], and in all, shape (labels,)."""
+    """Sums over tasks: posteriors by reported symbol, indexed [worker, truth, symbol], and in all, shape (labels,)."""
 
     by_report: NDArray[np.float64]
     by_truth: NDArray[np.float64]
@@ -92,6 +92,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -143,7 +144,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
-        labels = parameters.pool.labels
+        labels, symbols = parameters.pool.labels, parameters.summary.symbols
         if parameters.at_start:
             posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
         else:
@@ -154,7 +155,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             total[known] = scores[known, block.gold[known]]
             likelihood = float(total.sum())
         posterior = one_hot_gold(posterior, block.gold)
-        sums = worker_sums(block.matrix, posterior).reshape(-1, labels, labels).transpose(0, 2, 1)
+        sums = worker_sums(block.matrix, posterior).reshape(-1, symbols, labels).transpose(0, 2, 1)
         return Expected(CrowdStatistics(sums, posterior.sum(axis=0), likelihood), posterior)
 
     def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:

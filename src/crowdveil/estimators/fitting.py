@@ -17,7 +17,7 @@ from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.kernels import incidence
-from crowdveil.labels import NULL, Alphabet, Scale
+from crowdveil.labels import Alphabet, Scale
 from crowdveil.reports import Block, Reports
 
 NO_GOLD = -1
@@ -30,19 +30,21 @@ class Summary:
     """What a fit knows before it looks at single reports.
 
     Attributes:
-        alphabet: the labels, None for free numbers.
+        alphabet: the labels that truths are inferred in, None for free numbers.
+        symbols: how many non-NULL symbols a report can be; not the labels where a channel sends blocks of them.
         tasks, workers: how many there are, those without reports included.
         per_worker: non-NULL reports of each worker, shape (workers,).
-        label_counts: non-NULL reports of each worker by label, indexed [worker, label]; empty for free numbers.
+        symbol_counts: non-NULL reports of each worker by symbol, indexed [worker, symbol]; empty for free numbers.
         channel: what the reports went through; None if reports are to be read as answers.
         prior: public prior over labels, shape (labels,), sums to 1; None if it is to be learned or is not used.
     """
 
     alphabet: Alphabet | None
+    symbols: int
     tasks: int
     workers: int
     per_worker: NDArray[np.int64]
-    label_counts: NDArray[np.float64]
+    symbol_counts: NDArray[np.float64]
     channel: Channel | None
     prior: NDArray[np.float64] | None
 
@@ -86,6 +88,7 @@ class Estimator(ABC, Generic[P, S]):
         kind: what it infers.
         iterative: False where the first expectation is already the result.
         reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
+        reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
@@ -94,6 +97,7 @@ class Estimator(ABC, Generic[P, S]):
     kind: ClassVar[Literal["categorical", "numeric"]]
     iterative: ClassVar[bool] = True
     reads_channel: ClassVar[bool]
+    reads_blocks: ClassVar[bool] = False
     max_steps: int
     tolerance: float
 
@@ -144,7 +148,8 @@ class Estimator(ABC, Generic[P, S]):
             ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
         summary = summarize(self, reports, channel, prior)
-        return run(self, reports, summary, align_gold(reports, gold, numeric=self.kind == "numeric"), progress)
+        known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
+        return run(self, reports, summary, known, progress)
 
 
 def summarize(
@@ -165,14 +170,16 @@ def summarize(
     if reports.alphabet is not None:
         cells = reports.worker.astype(np.int64) * reports.labels + reports.value
         counts = np.bincount(cells, minlength=counts.size).reshape(counts.shape).astype(float)
+    alphabet = reports.alphabet if channel is None else channel.alphabet
     return Summary(
-        alphabet=reports.alphabet,
+        alphabet=alphabet,
+        symbols=reports.labels,
         tasks=len(reports.tasks),
         workers=len(reports.workers),
         per_worker=reports.per_worker,
-        label_counts=counts,
+        symbol_counts=counts,
         channel=channel,
-        prior=None if prior is None else _prior_vector(reports, prior),
+        prior=None if prior is None else _prior_vector(alphabet, prior),
     )
 
 
@@ -183,14 +190,19 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
             value=channel.mechanism,
             way_out="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
         )
-    if reports.alphabet is None or reports.alphabet.names != channel.alphabet.names:
+    sent = channel.report_alphabet
+    if reports.alphabet is None or reports.alphabet.names != sent.names:
         known = () if reports.alphabet is None else reports.alphabet.names
         raise ReportsError(
-            f"the certificate speaks of the labels {channel.alphabet.names}, the reports of {known}",
+            f"the certificate speaks of the reports {sent.names}, these reports of {known}",
             way_out="Give the certificate that was written with these reports.",
         )
-    if tuple(name for name in channel.outputs if name != NULL) != channel.alphabet.names:
-        raise SettingsError("this estimator needs reports in the answers' own labels", value=channel.outputs)
+    if sent.names != channel.alphabet.names and not estimator.reads_blocks:
+        raise SettingsError(
+            f"{estimator.name} needs reports in the answers' own labels",
+            value=channel.outputs,
+            way_out="Use dawid-skene.",
+        )
     if channel.null_output is not None:
         _check_null_reports(reports, channel)
 
@@ -210,8 +222,8 @@ def _check_null_reports(reports: Reports, channel: Channel) -> None:
         )
 
 
-def _prior_vector(reports: Reports, prior: Mapping[str, float]) -> NDArray[np.float64]:
-    names = () if reports.alphabet is None else reports.alphabet.names
+def _prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArray[np.float64]:
+    names = () if alphabet is None else alphabet.names
     if set(prior) != set(names):
         raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
     vector = np.array([float(prior[name]) for name in names])
@@ -220,15 +232,18 @@ def _prior_vector(reports: Reports, prior: Mapping[str, float]) -> NDArray[np.fl
     return vector / vector.sum()
 
 
-def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, *, numeric: bool) -> tuple[NDArray[Any], int]:
+def align_gold(
+    reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool
+) -> tuple[NDArray[Any], int]:
     """Return known truths in task order, and how many gold tasks have no place among the tasks.
 
-    Label codes with NO_GOLD, or, if `numeric`, numbers (a label's position for categories) with nan, where unknown.
+    Codes of `alphabet`, which truths are inferred in, with NO_GOLD where unknown; or, if `numeric`, numbers (a label's
+    position for categories) with nan.
 
     Raises:
         ReportsError: a gold truth is not in the alphabet, or not a number.
     """
-    read = _gold_reader(reports.alphabet, numeric)
+    read = _gold_reader(alphabet, numeric)
     aligned = np.full(len(reports.tasks), np.nan if numeric else NO_GOLD, dtype=float if numeric else int)
     place = {str(name): code for code, name in enumerate(reports.tasks)}
     unknown = 0
@@ -240,7 +255,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, *, numeric: boo
         try:
             aligned[at] = read(truth)
         except (KeyError, TypeError, ValueError) as error:
-            known = "a number" if reports.alphabet is None else f"among {reports.alphabet.names}"
+            known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
     return aligned, unknown
 
@@ -339,5 +354,5 @@ def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDA
 
 
 def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:
-    matrix = incidence(block, summary.workers, summary.labels) if summary.alphabet is not None else None
+    matrix = incidence(block, summary.workers, summary.symbols) if summary.alphabet is not None else None
     return GoldBlock(block, gold[block.first : block.stop], matrix)

@@ -1,6 +1,6 @@
 """The heavy loops of inference over one block; the only file that may be compiled.
 
-A categorical block is a sparse matrix with one row per task, one column per (worker, label) pair and a one per report.
+A categorical block is a sparse matrix with one row per task, one column per (worker, symbol) pair and a one per report.
 Scores of all tasks and label sums of all workers are then two products with it.
 """
 
@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 from crowdveil.reports import Block
 
 
-def incidence(block: Block, workers: int, labels: int) -> Any:
-    """Return the block as a sparse matrix, indexed [task, worker * labels + label]."""
-    columns = block.worker.astype(np.int64) * labels + block.value
-    shape = (block.tasks, workers * labels)
+def incidence(block: Block, workers: int, symbols: int) -> Any:
+    """Return the block as a sparse matrix, indexed [task, worker * symbols + symbol]."""
+    columns = block.worker.astype(np.int64) * symbols + block.value
+    shape = (block.tasks, workers * symbols)
     return csr_array((np.ones(len(columns)), columns, block.pointers), shape=shape)
 
 
@@ -25,7 +25,7 @@ def task_scores(matrix: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Args:
         matrix: from `incidence`.
-        table: indexed [worker * labels + label, truth].
+        table: indexed [worker * symbols + symbol, truth].
 
     Returns:
         Indexed [task, truth].
@@ -34,14 +34,14 @@ def task_scores(matrix: Any, table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def worker_sums(matrix: Any, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the posteriors of the tasks on which each worker reported each label.
+    """Sum the posteriors of the tasks on which each worker reported each symbol.
 
     Args:
         matrix: from `incidence`.
         posterior: indexed [task, truth].
 
     Returns:
-        Indexed [worker * labels + label, truth].
+        Indexed [worker * symbols + symbol, truth].
     """
     return matrix.T @ posterior
 

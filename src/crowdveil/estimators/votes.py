@@ -64,7 +64,7 @@ def pool_reports(summary: Summary) -> Pool:
     """Estimate what the whole crowd answered from the counts of its reports."""
     assert summary.alphabet is not None
     channel = summary.channel or Channel.identity(summary.alphabet, "public")
-    counts = _with_nulls(summary.label_counts.sum(axis=0, keepdims=True), summary.tasks * summary.workers, channel)
+    counts = _with_nulls(summary.symbol_counts.sum(axis=0, keepdims=True), summary.tasks * summary.workers, channel)
     shares = pooled_shares(counts[0], channel.probabilities)
     noise = 0.0 if summary.channel is None else _noise(counts[0], shares, channel)
     return Pool(channel, channel.participation == "protected", shares, noise)
@@ -155,7 +155,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
-    votes = vote_sums(block.block, np.ones(summary.workers), summary.labels)
+    votes = vote_sums(block.block, np.ones(summary.workers), summary.symbols)
     counts = _with_nulls(votes, summary.workers, pool.channel)
     cells = summary.workers if pool.channel.null_output is not None else summary.per_worker.sum() / summary.tasks
     weight = BASE_RATE_WEIGHT * pool.noise * cells

@@ -39,7 +39,7 @@ def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress:
 
     Raises:
         ReportsError: another alphabet, or a worker who answers a task twice.
-        SettingsError: the mechanism does not send one label or NULL per task, or more than `MAX_REPORTS` are expected.
+        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected.
     """
     _check_answers(answers, mechanism)
     channel = mechanism.channel()
@@ -49,7 +49,8 @@ def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress:
         task, worker, label = _from_channel(answers, channel, source, progress)
     else:
         task, worker, label = _from_devices(answers, mechanism, source, progress)
-    return Reports(task, worker, label, answers.tasks, answers.workers, mechanism.alphabet)
+    sent = mechanism.alphabet if channel is None else channel.report_alphabet
+    return Reports(task, worker, label, answers.tasks, answers.workers, sent)
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:
@@ -132,7 +133,8 @@ def _joined(parts: list[_Cells]) -> _Cells:
 
 def _label_of(channel: Channel) -> NDArray[np.int64]:
     """Return the label code of each report symbol, -1 for NULL; one more entry for a public NULL cell."""
-    codes = [-1 if name == NULL else channel.alphabet.names.index(name) for name in channel.outputs]
+    names = channel.report_alphabet.names
+    codes = [-1 if name == NULL else names.index(name) for name in channel.outputs]
     return np.array([*codes, -1])
 
 
@@ -170,8 +172,6 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
 
 
 def _check_channel(answers: Reports, channel: Channel) -> None:
-    if tuple(name for name in channel.outputs if name != NULL) != channel.alphabet.names:
-        raise SettingsError("reports must be the answers' own labels or NULL", value=channel.outputs)
     expected = expected_reports(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
