@@ -372,7 +372,7 @@ def test_wide_scales_are_channels_too(points):
 
 
 def test_reports_are_in_the_answers_alphabet_where_the_symbols_are_labels() -> None:
-    """Non-NULL reports are the answers' own alphabet, or categories named by the outputs where these are other symbols."""
+    """Non-NULL reports are the answers' own alphabet, or categories named by the outputs where these are others."""
     scale = Scale(0, 2)
     half = DENOMINATOR // 2
     blocks = Channel(scale, "protected", ("0", "1..2", "NULL"), ((half, half // 2, half // 2),) * 4)
