@@ -90,8 +90,7 @@ def infer(
     outputs = [(out or reports.parent) / name for name in workflow.ESTIMATE_FILES]
     workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
     if reports.suffix == ".json":
-        if no_certificate or any(option is not None for option in (certificate, alphabet, kind, prior, gold)):
-            raise click.UsageError("Sums are read as they are: only --method, --score, --out and --json go with them.")
+        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold)
         inference = workflow.infer_from_sums(reports, method)
     else:
         evidence = workflow.read_evidence(
@@ -103,12 +102,17 @@ def infer(
             duplicates=duplicates,
         )
         with progress_bar("inferring") as bar:
-            tell = None if bar is None else lambda step, moved: bar(step, None)
-            inference = workflow.infer(evidence, method, gold=gold, prior=prior, progress=tell)
+            step = None if bar is None else lambda number, _: bar(number, None)
+            inference = workflow.infer(evidence, method, gold=gold, prior=prior, progress=step)
     inference = inference if score is None else workflow.scored(inference, score)
     workflow.write_estimate(outputs[0].parent, inference.estimate)
     data = _summary(inference) | {"files": [str(path) for path in outputs]}
     show(data, _rows(data), as_json=as_json)
+
+
+def _refuse_for_sums(*options: object) -> None:
+    if any(option not in (None, False) for option in options):
+        raise click.UsageError("Sums are read as they are: only --method, --score, --out and --json go with them.")
 
 
 def _summary(inference: Inference) -> dict[str, Any]:

@@ -56,14 +56,7 @@ def read_evidence(
         CertificateError: the certificate is damaged, or is not the one that the crowd names.
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
-    found = find_crowd(path)
-    crowd = None if found is None else read_crowd(found)
-    if crowd is not None and crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
-        raise ReportsError(
-            f"the {CROWD_FILE} beside it belongs to sums, not to reports",
-            source=str(path),
-            way_out="Infer from sums.json, or keep each collection in a folder of its own.",
-        )
+    crowd = _crowd_beside(path)
     where = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
@@ -102,6 +95,18 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel:
             "reports, or read them as answers with --no-certificate.",
         )
     return channel
+
+
+def _crowd_beside(path: Path) -> Crowd | None:
+    found = find_crowd(path)
+    crowd = None if found is None else read_crowd(found)
+    if crowd is not None and crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
+        raise ReportsError(
+            f"the {CROWD_FILE} beside it belongs to sums, not to reports",
+            source=str(path),
+            way_out="Infer from sums.json, or keep each collection in a folder of its own.",
+        )
+    return crowd
 
 
 def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Path | None:
