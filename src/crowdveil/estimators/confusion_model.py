@@ -188,8 +188,7 @@ def split_reports(
     statistics: CrowdStatistics, parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
-    pool, summary = parameters.pool, parameters.summary
-    reports = statistics.by_report
+    pool, reports = parameters.pool, statistics.by_report
     if pool.channel.null_output is not None:
         nulls = np.maximum(statistics.by_truth - reports.sum(axis=2), 0.0)
         reports = np.insert(reports, pool.channel.null_output, nulls, axis=2)
@@ -199,5 +198,6 @@ def split_reports(
     participation = parameters.participation
     if pool.protected:
         answered = answers.sum(axis=(1, 2)) + parameters.pseudo_cells * pool.participation
-        participation = np.clip(answered / (summary.tasks + parameters.pseudo_cells), 0.0, 1.0)
+        cells = expected.sum(axis=(1, 2)) + parameters.pseudo_cells
+        participation = np.clip(answered / np.maximum(cells, TINY), 0.0, 1.0)
     return answers, participation

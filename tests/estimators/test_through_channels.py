@@ -1,0 +1,277 @@
+"""Majority vote, Dawid-Skene and one-coin through channels, from reports to estimate: what must hold for whole fits."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedResponse, Reports, Scale
+from crowdveil.channel import Channel
+from crowdveil.estimate import Estimate
+from crowdveil.estimators import Estimator
+from crowdveil.labels import Alphabet
+from crowdveil.mechanisms import Laplace
+from crowdveil.randomness import seeded
+from crowdveil.reports import Block
+from crowdveil.simulate import categorical_crowd, perturb
+from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
+from tests.strategies import small_reports
+
+CHANNELS = channels()
+METHODS: tuple[Estimator[Any, Any], ...] = (MajorityVote(), DawidSkene(), OneCoin())
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+each_fitted = pytest.mark.parametrize("method", METHODS[1:], ids=lambda method: method.name)
+each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+
+
+def channel_of(kind: str, size: int, epsilon: float) -> Channel:
+    """Return a channel over that many grid points."""
+    alphabet = Scale(1, size)
+    match kind:
+        case "protected" | "public":
+            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=kind).channel()  # type: ignore[arg-type]
+        case "laplace":
+            return Laplace(alphabet=alphabet, epsilon=epsilon).channel()
+        case _:
+            return Laplace(alphabet=alphabet, epsilon=epsilon, participation="public").channel()
+
+
+def relabelled(reports: Reports, alphabet: Alphabet) -> Reports:
+    """Return the same reports as codes of another alphabet."""
+    return Reports(reports.task, reports.worker, reports.value, reports.tasks, reports.workers, alphabet)
+
+
+def row(*cells: tuple[int, int, int], tasks: int, workers: int, labels: int = 2) -> Reports:
+    """Return reports from (task, worker, label) codes."""
+    task, worker, value = np.array(cells).reshape(-1, 3).T
+    return Reports(task, worker, value, np.arange(tasks), np.arange(workers), Scale(1, labels))
+
+
+def assert_never_falls(estimate: Estimate) -> None:
+    """Assert that the traced objective rises or stays, but for rounding."""
+    trace = np.array(estimate.log_likelihoods)
+    assert np.isfinite(trace).all()
+    assert (np.diff(trace) >= -1e-9 * np.maximum(1.0, np.abs(trace[1:]))).all()
+
+
+@each_fitted
+@example(
+    reports=row((0, 0, 0), tasks=2, workers=1), kind="laplace", epsilon=0.001, with_prior=False
+)  # a report is lost
+@given(
+    reports=small_reports(),
+    kind=st.sampled_from(["protected", "public", "laplace", "laplace, public"]),
+    epsilon=st.sampled_from([0.001, 0.3, 1.0, 2.5, 6.0, 20.0]),
+    with_prior=st.booleans(),
+)
+def test_the_objective_never_falls(
+    method: Estimator[Any, Any], reports: Reports, kind: str, epsilon: float, with_prior: bool
+) -> None:
+    """Log-likelihood plus log-prior rises at every step, whatever channel, epsilon and prior."""
+    channel = channel_of(kind, reports.labels, epsilon)
+    weights = np.arange(1, reports.labels + 1) / (reports.labels * (reports.labels + 1) / 2)
+    prior = dict(zip(channel.alphabet.names, weights.tolist(), strict=True)) if with_prior else None
+
+    estimate = method.fit(relabelled(reports, channel.alphabet), channel=channel, prior=prior)
+
+    assert_never_falls(estimate)
+    np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1.0, atol=1e-9)
+    assert np.isfinite(estimate.workers.quality).all()
+
+
+@each_method
+@pytest.mark.parametrize("participation", ["public", "protected"])
+@example(reports=row((0, 0, 0), (0, 1, 1), tasks=1, workers=2))  # a tie: Dawid-Skene's saddle point
+@example(reports=row((0, 0, 0), (1, 0, 1), tasks=3, workers=2))  # an empty task and an idle worker
+@example(reports=row((0, 0, 1), tasks=1, workers=1))  # a worker who answered everything
+@given(reports=small_reports())
+def test_epsilon_infinity_is_the_plain_fit(method: Estimator[Any, Any], participation: Any, reports: Reports) -> None:
+    """Through the identity channel twenty steps give what they give without one, to 1e-9."""
+    steps = method if isinstance(method, MajorityVote) else replace(method, max_steps=20, tolerance=0.0)  # type: ignore[type-var]
+    assert reports.alphabet is not None
+
+    plain = steps.fit(reports)
+    through = steps.fit(reports, channel=Channel.identity(reports.alphabet, participation))
+
+    np.testing.assert_allclose(through.posterior, plain.posterior, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(through.workers.quality, plain.workers.quality, rtol=0, atol=1e-9)
+    if through.workers.participation is not None:
+        np.testing.assert_allclose(through.workers.participation, reports.per_worker / len(reports.tasks), atol=1e-9)
+
+
+@each_method
+@given(
+    reports=small_reports(),
+    kind=st.sampled_from(["protected", "public", "laplace", "laplace, public"]),
+    seed=st.integers(0, 10**6),
+)
+def test_report_order_never_matters(method: Estimator[Any, Any], reports: Reports, kind: str, seed: int) -> None:
+    """Behind a channel too, the same reports in any order give the same estimate, bit by bit."""
+    channel = channel_of(kind, reports.labels, 1.0)
+    coded = relabelled(reports, channel.alphabet)
+    order = np.random.default_rng(seed).permutation(len(coded))
+    shuffled = Reports(
+        coded.task[order], coded.worker[order], coded.value[order], coded.tasks, coded.workers, coded.alphabet
+    )
+
+    one, other = method.fit(coded, channel=channel), method.fit(shuffled, channel=channel)
+
+    np.testing.assert_array_equal(one.posterior, other.posterior)
+    np.testing.assert_array_equal(one.workers.quality, other.workers.quality)
+    assert one.log_likelihoods == other.log_likelihoods
+
+
+@each_method
+@each_channel
+def test_one_block_or_many(method: Estimator[Any, Any], channel: Channel) -> None:
+    """Blocks change nothing but rounding: not the start by deconvolution, not the likelihood."""
+    if sent_alphabet(channel) != channel.alphabet and not method.reads_blocks:
+        pytest.skip("this method needs reports in the answers' own labels")
+    dense = random_reports(np.random.default_rng(7), sent_alphabet(channel), tasks=30, workers=12, share=0.8)
+    kept = np.random.default_rng(8).random(len(dense)) < np.linspace(1.0, 0.05, 30)[dense.task]
+    alphabet = dense.alphabet
+    reports = Reports(dense.task[kept], dense.worker[kept], dense.value[kept], dense.tasks, dense.workers, alphabet)
+    whole_blocks = Reports.blocks
+
+    def small_blocks(self: Reports) -> Iterator[Block]:
+        return whole_blocks(self, 10)
+
+    whole = method.fit(reports, channel=channel, gold={3: channel.alphabet.names[1]})
+    with patch.object(Reports, "blocks", small_blocks):
+        assert len(list(reports.blocks())) > 8
+        parts = method.fit(reports, channel=channel, gold={3: channel.alphabet.names[1]})
+
+    np.testing.assert_allclose(parts.posterior, whole.posterior, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(parts.workers.quality, whole.workers.quality, rtol=0, atol=1e-7)
+
+
+@each_method
+@pytest.mark.parametrize("epsilon", [0.001, 0.01])
+def test_no_information_gives_one_constant(method: Estimator[Any, Any], epsilon: float) -> None:
+    """At epsilon 0.001 and 0.01 all tasks have one posterior (to 0.05), hardly better than the constant."""
+    labels = Categories(("G", "P", "R", "X"))
+    crowd = categorical_crowd(workers=200, tasks=400, labels=labels, sparsity=0.9, source=seeded(0))
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=epsilon)
+
+    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel())
+
+    assert np.ptp(estimate.posterior, axis=0).max() < 0.05
+    assert estimate.baseline.estimate_error is not None
+    assert estimate.baseline.estimate_error > estimate.baseline.expected_error - 0.005
+
+
+@each_method
+@pytest.mark.parametrize("participation", ["public", "protected"])
+def test_no_information_gives_the_public_prior(method: Estimator[Any, Any], participation: Any) -> None:
+    """With a public prior every posterior is that prior (to 0.02), and its likeliest label every truth."""
+    labels = Categories(("G", "P", "R", "X"))
+    prior = {"G": 0.3, "P": 0.1, "R": 0.4, "X": 0.2}
+    crowd = categorical_crowd(workers=100, tasks=200, labels=labels, sparsity=0.5, source=seeded(0))
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=0.001, participation=participation)
+
+    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(1)), channel=mechanism.channel(), prior=prior)
+
+    np.testing.assert_allclose(estimate.posterior, np.tile(list(prior.values()), (200, 1)), atol=0.02)
+    assert ("R", 0) == (estimate.baseline.constant, estimate.baseline.moved)
+
+
+@each_method
+@each_channel
+def test_a_crowd_of_one(method: Estimator[Any, Any], channel: Channel) -> None:
+    """One worker, one report: the estimate is proper, and no label beats the one that was reported."""
+    if sent_alphabet(channel) != channel.alphabet:
+        pytest.skip("a block is reported, not a label")
+    reports = Reports(np.array([0]), np.array([0]), np.array([1]), np.arange(1), np.arange(1), sent_alphabet(channel))
+
+    estimate = method.fit(reports, channel=channel)
+
+    assert pytest.approx(1.0) == estimate.posterior.sum()
+    assert estimate.winners[0, 1] or "lopsided" == channel.mechanism
+
+
+@each_method
+@each_channel
+def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
+    """All reports NULL: every task has the same proper posterior, and every participation is a share."""
+    nobody = np.array([], dtype=int)
+    if sent_alphabet(channel) != channel.alphabet and not method.reads_blocks:
+        pytest.skip("this method needs reports in the answers' own labels")
+    reports = Reports(nobody, nobody, nobody, np.arange(5), np.arange(4), sent_alphabet(channel))
+
+    estimate = method.fit(reports, channel=channel)
+
+    np.testing.assert_allclose(estimate.posterior.sum(axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(estimate.posterior, np.tile(estimate.posterior[0], (5, 1)), atol=1e-12)
+    if channel.null_output is not None and estimate.workers.participation is not None:
+        assert (estimate.workers.participation < 0.5).all()
+
+
+@each_method
+def test_many_tasks_without_reports(method: Estimator[Any, Any]) -> None:
+    """With public participation 1,000 tasks nobody reported on share one posterior, and change no other truth."""
+    channel = CHANNELS["randomized response, public"]
+    few = random_reports(np.random.default_rng(9), LABELS, tasks=20, workers=15, share=0.9)
+    many = Reports(few.task, few.worker, few.value, np.arange(1020), few.workers, LABELS)
+
+    estimate = method.fit(many, channel=channel)
+
+    np.testing.assert_allclose(estimate.posterior[20:], np.tile(estimate.posterior[20], (1000, 1)), atol=1e-12)
+    assert (estimate.truth[:19] == method.fit(few, channel=channel).truth[:19]).mean() > 0.8
+
+
+@each_fitted
+@pytest.mark.parametrize("size", [2, 4])
+def test_abilities_are_recovered(method: Estimator[Any, Any], size: int) -> None:
+    """At epsilon 4, public participation, estimated and true abilities of 60 workers correlate above 0.9."""
+    labels = Categories(("a", "b", "c", "d")[:size])
+    crowd = categorical_crowd(workers=60, tasks=500, labels=labels, sparsity=0.5, source=seeded(3))
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=4.0, participation="public")
+
+    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(4)), channel=mechanism.channel())
+
+    assert np.corrcoef(estimate.workers.quality, crowd.quality)[0, 1] > 0.9
+    assert np.abs(estimate.workers.quality - crowd.quality).mean() < 0.05
+
+
+@each_fitted
+@pytest.mark.parametrize("epsilon", [2.0, 4.0])
+def test_participation_is_recovered(method: Estimator[Any, Any], epsilon: float) -> None:
+    """Shares of tasks answered, from none to nearly all, come back from protected reports (correlation above 0.95)."""
+    labels = Categories(("a", "b", "c"))
+    crowd = categorical_crowd(
+        workers=50,
+        tasks=600,
+        labels=labels,
+        answers_per_worker=lambda generator, count: np.linspace(0, 540, count),
+        source=seeded(5),
+    )
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=epsilon)
+
+    estimate = method.fit(perturb(crowd.answers, mechanism, seeded(6)), channel=mechanism.channel())
+
+    share = crowd.answers.per_worker / 600
+    assert estimate.workers.participation is not None
+    assert np.corrcoef(estimate.workers.participation, share)[0, 1] > 0.95
+    assert abs(float(estimate.workers.participation.mean() - share.mean())) < 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_channel_beats_naive_reading(seed: int) -> None:
+    """A sparse crowd of skewed truths: with the channel the error is far below without it, and below the constant's."""
+    labels = Categories(("0", "1", "2", "3"))
+    crowd = categorical_crowd(
+        workers=200, tasks=500, labels=labels, sparsity=0.9, prior=(0.7, 0.1, 0.1, 0.1), source=seeded(seed)
+    )
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=3.0)
+    reports = perturb(crowd.answers, mechanism, seeded(seed + 100))
+
+    naive = float((DawidSkene().fit(reports).truth != crowd.truth).mean())
+    aware = float((DawidSkene().fit(reports, channel=mechanism.channel()).truth != crowd.truth).mean())
+
+    assert aware < naive - 0.1
+    assert aware < 0.25
