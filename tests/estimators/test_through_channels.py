@@ -89,10 +89,14 @@ def test_the_objective_never_falls(
 @example(reports=row((0, 0, 0), (0, 1, 1), tasks=1, workers=2))  # a tie: Dawid-Skene's saddle point
 @example(reports=row((0, 0, 0), (1, 0, 1), tasks=3, workers=2))  # an empty task and an idle worker
 @example(reports=row((0, 0, 1), tasks=1, workers=1))  # a worker who answered everything
+@example(reports=row((0, 0, 0), (0, 1, 0), (0, 2, 1), (0, 3, 1), tasks=1, workers=4, labels=3))  # one-coin's saddle
 @given(reports=small_reports())
 def test_epsilon_infinity_is_the_plain_fit(method: Estimator[Any, Any], participation: Any, reports: Reports) -> None:
-    """Through the identity channel twenty steps give what they give without one, to 1e-9."""
-    steps = method if isinstance(method, MajorityVote) else replace(method, max_steps=20, tolerance=0.0)  # type: ignore[type-var]
+    """Through the identity channel six steps give what they give without one, to 1e-9.
+
+    Not more: exactly tied votes are a saddle point, from which rounding grows about twofold per step in either fit.
+    """
+    steps = method if isinstance(method, MajorityVote) else replace(method, max_steps=6, tolerance=0.0)  # type: ignore[type-var]
     assert reports.alphabet is not None
 
     plain = steps.fit(reports)

@@ -1,0 +1,78 @@
+"""One-coin against its equations written as loops."""
+
+import numpy as np
+import pytest
+
+from crowdveil import OneCoin
+from tests.estimators.dense import LABELS, channels, random_reports, summary_of
+
+SMOOTHING = 0.01
+
+
+@pytest.mark.parametrize("steps", [2, 3, 6])
+def test_steps_are_the_equations(steps: int) -> None:
+    """Ability = (expected right + pseudo-counts) / (reports + pseudo-counts); posterior ~ product over reports."""
+    reports = random_reports(np.random.default_rng(steps), LABELS, tasks=9, workers=5, share=0.7)
+    cells = list(zip(reports.task, reports.worker, reports.value, strict=True))
+    truth = np.full((9, 3), 1 / 3)
+    for i in range(9):
+        own = [value for task, _, value in cells if task == i]
+        truth[i] = [own.count(k) / len(own) for k in range(3)] if own else truth[i]
+    for _ in range(steps - 1):
+        ability = np.zeros(5)
+        for k in range(5):
+            own = [(task, value) for task, worker, value in cells if worker == k]
+            right = sum(truth[task, value] for task, value in own)
+            ability[k] = (right + 3 * SMOOTHING) / (len(own) + 9 * SMOOTHING)
+        likelihood = 0.0
+        for i in range(9):
+            for z in range(3):
+                truth[i, z] = 1 / 3
+                for task, worker, value in cells:
+                    if task == i:
+                        truth[i, z] *= ability[worker] if value == z else (1 - ability[worker]) / 2
+            likelihood += np.log(truth[i].sum())
+            truth[i] /= truth[i].sum()
+
+    estimate = OneCoin(max_steps=steps, tolerance=0.0).fit(reports)
+
+    np.testing.assert_allclose(estimate.posterior, truth, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(estimate.workers.quality, ability, rtol=0, atol=1e-9)
+    pseudo = sum(SMOOTHING * (3 * np.log(p) + 6 * np.log((1 - p) / 2)) for p in ability)
+    assert pytest.approx(likelihood + pseudo) == estimate.log_likelihoods[-1]
+
+
+def test_the_class_prior_is_fixed() -> None:
+    """Without a channel it is uniform; through one it is mixed with the base rate as far as reports are noise."""
+    reports = random_reports(np.random.default_rng(1), LABELS, tasks=30, workers=6, share=0.7)
+    plain = OneCoin().start(summary_of(reports, None))
+    noisy = OneCoin(damping=0.5).start(summary_of(reports, channels()["randomized response, protected"]))
+    weight = 0.5 * noisy.pool.noise
+
+    np.testing.assert_allclose(OneCoin().class_prior(np.array([28.0, 1.0, 1.0]), plain), np.full(3, 1 / 3))
+    np.testing.assert_allclose(
+        OneCoin(damping=0.5).class_prior(np.array([28.0, 1.0, 1.0]), noisy),
+        [(1 - weight) / 3 + weight * share for share in noisy.pool.label_shares],
+    )
+    assert 0 == OneCoin().log_class_prior(noisy)
+
+
+def test_no_damping_can_take_more_than_everything() -> None:
+    """However large the damping, the class prior is at most the base rate."""
+    reports = random_reports(np.random.default_rng(2), LABELS, tasks=30, workers=6, share=0.7)
+    noisy = OneCoin(damping=50.0).start(summary_of(reports, channels()["randomized response, protected"]))
+
+    np.testing.assert_allclose(OneCoin(damping=50.0).class_prior(np.ones(3), noisy), noisy.pool.label_shares)
+
+
+def test_errors_are_spread_evenly() -> None:
+    """Every confusion table has one number on its diagonal and one off it."""
+    reports = random_reports(np.random.default_rng(3), LABELS, tasks=30, workers=6, share=0.7)
+
+    tables = OneCoin().fit(reports).workers.confusion
+    assert tables is not None
+
+    for table in tables:
+        assert pytest.approx(table[0, 0]) == table[1, 1] == pytest.approx(table[2, 2])
+        off = table[~np.eye(3, dtype=bool)]
+        np.testing.assert_allclose(off, np.full(6, (1 - table[0, 0]) / 2))
