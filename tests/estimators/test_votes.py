@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from crowdveil import MajorityVote, RandomizedResponse, Reports
+from crowdveil import Laplace, MajorityVote, RandomizedResponse, Reports, Scale
 from crowdveil.channel import Channel
 from crowdveil.estimators import votes
-from crowdveil.estimators.votes import POOL_WEIGHT, deconvolve, pool_reports, pooled_shares, vote_shares
+from crowdveil.estimators.votes import deconvolve, pool_reports, pooled_shares, pseudo_cells, vote_shares
 from crowdveil.reports import Block
 from tests.estimators.dense import LABELS, Table, channels, one_block, random_reports, sent_alphabet, summary_of
 
@@ -40,9 +40,10 @@ def test_pooled_shares_are_the_direct_maximum(channel: Channel) -> None:
     counts = np.random.default_rng(0).integers(1, 30, len(channel.outputs)).astype(float)
     table = np.maximum(channel.probabilities, 1e-300)
 
-    expected = direct_shares(counts, table, np.full(len(table), POOL_WEIGHT))
+    weight = 1.0 + np.arange(len(table))
+    expected = direct_shares(counts, table, weight)
 
-    np.testing.assert_allclose(pooled_shares(counts, channel.probabilities), expected, atol=1e-5)
+    np.testing.assert_allclose(pooled_shares(counts, channel.probabilities, weight), expected, atol=1e-5)
 
 
 @example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps
@@ -55,12 +56,13 @@ def test_pooled_shares_have_no_slope_left(epsilon: float, counts: list[int]) -> 
     table = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel().probabilities
     sums = np.array(counts, dtype=float)
 
-    shares = pooled_shares(sums, table)
-    slope = table @ (sums / (shares @ table)) + POOL_WEIGHT / shares
+    weight = np.array([1.0, 1.0, 1.0, 50.0])
+    shares = pooled_shares(sums, table, weight)
+    slope = table @ (sums / (shares @ table)) + weight / shares
 
     assert (shares > 0).all()
     assert pytest.approx(1.0) == shares.sum()
-    np.testing.assert_allclose(shares * slope, shares * (sums.sum() + 4 * POOL_WEIGHT), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(shares * slope, shares * (sums.sum() + weight.sum()), rtol=1e-6, atol=1e-6)
 
 
 def test_pooled_shares_find_the_truth() -> None:
@@ -68,7 +70,7 @@ def test_pooled_shares_find_the_truth() -> None:
     table = RandomizedResponse(alphabet=LABELS, epsilon=0.1).channel().probabilities
     truth = np.array([0.1, 0.2, 0.05, 0.65])
 
-    shares = pooled_shares(np.rint(1e8 * truth @ table), table)
+    shares = pooled_shares(np.rint(1e8 * truth @ table), table, np.ones(4))
 
     np.testing.assert_allclose(shares, truth, atol=1e-4)
 
@@ -197,7 +199,9 @@ def test_noise_falls_with_epsilon_to_nothing() -> None:
     for epsilon in (0.1, 1.0, 3.0, 6.0, 12.0, 20.0):
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
         counts = np.rint(1e6 * truth @ channel.probabilities)
-        noise.append(votes._noise(counts, pooled_shares(counts, channel.probabilities), channel))
+        noise.append(
+            votes._noise(counts, pooled_shares(counts, channel.probabilities, np.ones(len(channel.inputs))), channel)
+        )
 
     assert noise == sorted(noise, reverse=True)
     assert noise[0] > 0.9
@@ -214,3 +218,15 @@ def test_the_vote_weighs_reports_by_what_they_say() -> None:
 
     assert ["a", "a", "a"] == list(MajorityVote().fit(reports).truth)
     assert ["a", "b", "c"] == list(MajorityVote().fit(reports, channel=channel).truth)
+
+
+def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
+    """Through a Laplace table whose NULL row is the mean of the others, the pool's participation is not overstated."""
+    channel = Laplace(alphabet=Scale(0, 3), epsilon=3.0).channel()
+    truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
+    counts = np.rint(9e6 * truth @ channel.probabilities)
+
+    shares = pooled_shares(counts, channel.probabilities, pseudo_cells(channel, counts.sum()))
+
+    assert 1 - shares[-1] < 2 * (1 - truth[-1])
+    assert 0 == shares[:-1].argmax()

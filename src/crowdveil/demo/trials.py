@@ -209,8 +209,8 @@ def _infer(reports: Reports, channel: Channel | None, *, numeric: bool) -> dict[
         found[MEAN.name] = MEAN.fit(reports)
     else:
         found |= {method.name: method.fit(reports) for method in VOTES}
-    if reports.alphabet is None or (channel is not None and "NULL" not in channel.outputs and numeric):
-        return found  # A folded Laplace channel with NULL drawn at random cannot tell NULL from an answer.
+    if reports.alphabet is None:
+        return found
     if channel is None:
         models = (MODELS[-1],) if numeric else MODELS[1:]
         return found | {method.name: method.fit(reports) for method in models}

@@ -17,9 +17,8 @@ from crowdveil.estimators.voting import vote_sums
 POOL_STEPS = 100
 TASK_STEPS = 200
 STILL = 1e-12
-POOL_WEIGHT = 1.0
-"""Pseudo-cells of each input symbol in the pool: nothing beside a campaign's cells, all where they hold no information.
-At least 1, which makes the Newton steps safe."""
+SILENCE_WEIGHT = 1e-4
+"""Pseudo-cells of NULL in the pool, per cell of the campaign: nothing where reports tell silence from answers."""
 SETTLED = 1e-9
 """The decrement of the last Newton step; it would square with the next one."""
 SAFE_DECREMENT = 0.25
@@ -65,19 +64,34 @@ def pool_reports(summary: Summary) -> Pool:
     assert summary.alphabet is not None
     channel = summary.channel or Channel.identity(summary.alphabet, "public")
     counts = _with_nulls(summary.symbol_counts.sum(axis=0, keepdims=True), summary.tasks * summary.workers, channel)
-    shares = pooled_shares(counts[0], channel.probabilities)
+    shares = pooled_shares(counts[0], channel.probabilities, pseudo_cells(channel, float(counts.sum())))
     noise = 0.0 if summary.channel is None else _noise(counts[0], shares, channel)
     return Pool(channel, channel.participation == "protected", shares, noise)
 
 
-def pooled_shares(counts: NDArray[np.float64], table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the shares f that maximize sum_y counts[y] log (f Q)[y] + POOL_WEIGHT sum_x log f[x], by Newton's method.
+def pseudo_cells(channel: Channel, cells: float) -> NDArray[np.float64]:
+    """Return the pool's pseudo-cells of each input symbol, shape (inputs,): one per label, more for NULL.
+
+    Some channels cannot tell silence from answers: a Laplace table whose NULL row is the mean of the others gives the
+    same reports for many shares. Then the one with the most silence is believed, or noise would pass for knowledge.
+    """
+    weight = np.ones(len(channel.inputs))
+    if channel.participation == "protected":
+        weight[-1] = max(1.0, SILENCE_WEIGHT * cells)
+    return weight
+
+
+def pooled_shares(
+    counts: NDArray[np.float64], table: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the shares f that maximize sum_y counts[y] log (f Q)[y] + sum_x weight[x] log f[x], by Newton's method.
 
     Expectation-maximization would need about 1 / retention^2 steps, which at small epsilon is millions.
 
     Args:
         counts: whole numbers of reports by symbol, shape (outputs,).
         table: P(report | answer), indexed [input, output].
+        weight: pseudo-cells of each input symbol, shape (inputs,); at least 1 each, which makes the steps safe.
 
     Returns:
         Shape (inputs,); positive, sums to 1.
@@ -86,12 +100,12 @@ def pooled_shares(counts: NDArray[np.float64], table: NDArray[np.float64]) -> ND
     for _ in range(POOL_STEPS):
         # Steps are relative to the shares, so that rare symbols do not spoil the condition of the equations.
         joint = shares[:, None] * table / (shares @ table)
-        slope = joint @ counts + POOL_WEIGHT
-        curvature = (joint * counts) @ joint.T + POOL_WEIGHT * np.eye(len(table))
+        slope = joint @ counts + weight
+        curvature = (joint * counts) @ joint.T + np.diag(weight)
         bordered = np.block([[curvature, shares[:, None]], [shares, np.zeros(1)]])
         step = np.linalg.solve(bordered, np.append(slope, 0.0))[:-1]
         decrement = float(np.sqrt(step @ curvature @ step))
-        size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step)
+        size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step, weight)
         shares = shares * (1 + size * step)
         if decrement < SETTLED:
             break
@@ -99,14 +113,18 @@ def pooled_shares(counts: NDArray[np.float64], table: NDArray[np.float64]) -> ND
 
 
 def _safe_size(
-    counts: NDArray[np.float64], table: NDArray[np.float64], shares: NDArray[np.float64], step: NDArray[np.float64]
+    counts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    step: NDArray[np.float64],
+    weight: NDArray[np.float64],
 ) -> float:
     """Halve the step until it stays inside the simplex and gains at least a hundredth of what it promises."""
     growth = (shares * step) @ table / (shares @ table)
-    promise = float(counts @ growth + POOL_WEIGHT * step.sum())
+    promise = float(counts @ growth + weight @ step)
     size = 1.0
     while (1 + size * step).min() <= 0 or (
-        counts @ np.log1p(size * growth) + POOL_WEIGHT * np.log1p(size * step).sum() < 0.01 * size * promise
+        counts @ np.log1p(size * growth) + weight @ np.log1p(size * step) < 0.01 * size * promise
     ):
         size /= 2
     return size
