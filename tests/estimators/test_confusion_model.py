@@ -220,6 +220,11 @@ def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
         assert pytest.approx(3 * model.smoothing + model.shrinkage * parameters.pool.noise) == weights[-1]
     plain = model.start(summary_of(reports, None))
 
+    protected = model.start(summary_of(reports, CHANNELS["randomized response, protected"]))
+
+    assert pytest.approx(model.shrinkage * protected.pool.noise) == (
+        protected.pseudo_cells * protected.pool.participation
+    )
     assert weights == sorted(weights, reverse=True)
     assert pytest.approx(3 * model.smoothing, abs=1e-4) == weights[-1]
     np.testing.assert_array_equal(plain.anchor, np.full((3, 3), model.smoothing))

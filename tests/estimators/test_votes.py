@@ -140,6 +140,25 @@ def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:
     np.testing.assert_allclose(vote_shares(one_block(reports), public, pool)[-1], prior, atol=1e-12)
 
 
+def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
+    """Behind protected participation each task's shares are drawn to the prior's labels, answered as the pool is."""
+    reports = random_reports(np.random.default_rng(4), LABELS, tasks=40, workers=6, share=0.7)
+    channel, prior = CHANNELS["randomized response, protected"], np.array([0.2, 0.5, 0.3])
+    summary = summary_of(reports, channel, prior)
+    pool = pool_reports(summary)
+    counts = np.zeros((40, 4))
+    np.add.at(counts, (reports.task, reports.value), 1)
+    counts[:, 3] = 6 - counts.sum(axis=1)
+    base = np.append(prior * pool.participation, 1 - pool.participation)
+
+    weight = votes.BASE_RATE_WEIGHT * pool.noise * 6
+    expected = deconvolve(counts, channel.probabilities, base, weight=weight, steps=5000)[:, :3]
+
+    np.testing.assert_allclose(
+        vote_shares(one_block(reports), summary, pool), expected / expected.sum(axis=1, keepdims=True), atol=1e-6
+    )
+
+
 @each_channel
 def test_blocks_are_deconvolved_alike(channel: Channel) -> None:
     """Tasks in blocks of their own have the shares that they have among all others: nothing leaks between tasks."""
