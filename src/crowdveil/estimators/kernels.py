@@ -18,7 +18,7 @@ def incidence(block: Block, workers: int, symbols: int) -> Any:
     # Half the index width, where it is enough, saves memory and up to a quarter of the time of the two products.
     narrow = max(workers * symbols, len(block.worker)) < 2**31
     width = np.int32 if narrow else np.int64
-    columns = block.worker.astype(width) * width(symbols) + block.value
+    columns = block.worker.astype(width) * symbols + block.value
     parts = (np.ones(len(columns)), columns, block.pointers.astype(width))
     return csr_array(parts, shape=(block.tasks, workers * symbols))
 
