@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from crowdveil.guarantee import Guarantee
     from crowdveil.labels import Categories, Scale
     from crowdveil.mechanisms import (
+        Designed,
         Laplace,
         MatrixFactorization,
         MatrixFactorizationPublished,
         OneLayer,
+        QuantizedResponse,
+        Question,
         RandomizedResponse,
         TwoLayer,
     )
@@ -40,6 +43,7 @@ __all__ = [
     "Channel",
     "CrowdveilError",
     "DawidSkene",
+    "Designed",
     "Estimate",
     "Guarantee",
     "Laplace",
@@ -50,6 +54,8 @@ __all__ = [
     "OneLayer",
     "PrivateDawidSkene",
     "ProfileSum",
+    "QuantizedResponse",
+    "Question",
     "RandomizedResponse",
     "Reports",
     "Scale",
@@ -64,6 +70,7 @@ _HOMES = {
     "Channel": "channel",
     "CrowdveilError": "errors",
     "DawidSkene": "estimators",
+    "Designed": "mechanisms",
     "Estimate": "estimate",
     "Guarantee": "guarantee",
     "Laplace": "mechanisms",
@@ -74,6 +81,8 @@ _HOMES = {
     "OneLayer": "mechanisms",
     "PrivateDawidSkene": "estimators",
     "ProfileSum": "estimators.profile_sum",
+    "QuantizedResponse": "mechanisms",
+    "Question": "mechanisms",
     "RandomizedResponse": "mechanisms",
     "Reports": "reports",
     "Scale": "labels",

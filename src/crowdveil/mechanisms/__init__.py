@@ -3,27 +3,42 @@
 A new mechanism is one file and one entry of the tuple below.
 """
 
+from crowdveil.mechanisms.designed import Designed
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.mechanisms.mechanism import ChannelMechanism, Mechanism
 from crowdveil.mechanisms.one_layer import OneLayer
+from crowdveil.mechanisms.quantized_response import QuantizedResponse
+from crowdveil.mechanisms.question import Question
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     m.name: m
-    for m in (Laplace, RandomizedResponse, OneLayer, TwoLayer, MatrixFactorization, MatrixFactorizationPublished)
+    for m in (
+        Laplace,
+        RandomizedResponse,
+        OneLayer,
+        TwoLayer,
+        MatrixFactorization,
+        MatrixFactorizationPublished,
+        QuantizedResponse,
+        Designed,
+    )
 }
 
 __all__ = [
     "MECHANISMS",
     "ChannelMechanism",
+    "Designed",
     "Laplace",
     "MatrixFactorization",
     "MatrixFactorizationPublished",
     "Mechanism",
     "OneLayer",
+    "QuantizedResponse",
+    "Question",
     "RandomizedResponse",
     "TwoLayer",
 ]

@@ -1,0 +1,86 @@
+"""A channel designed elsewhere for one question, carried and checked by the device.
+
+The curator's half makes such channels (`crowdveil.design`); the device holds the integers only and trusts nothing but
+them: its epsilon is read off the table.
+"""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar, Self, final
+
+from crowdveil.channel import DENOMINATOR, WORD_BITS, Channel
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Participation, require_epsilon
+from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.mechanisms.mechanism import ChannelMechanism
+from crowdveil.mechanisms.quantized_response import QuantizedResponse
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+
+Rows = tuple[tuple[int, ...], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Designed(ChannelMechanism):
+    """Send one symbol of a given integer channel.
+
+    Attributes:
+        alphabet: what an answer can be.
+        participation: "protected" or "public".
+        outputs: names of the report symbols, as a rule sets of labels: `0`, `1..9`, `NULL`.
+        rows: integers indexed [input, output], every row summing to 2**48.
+        epsilon: exact privacy loss of one cell in nats, from the integers; it cannot be asked for.
+
+    Raises:
+        CertificateError: the table is not a channel.
+        SettingsError: its denominator is not the device's, or its epsilon is outside what mechanisms accept.
+    """
+
+    name: ClassVar[str] = "designed"
+    alphabet: Alphabet
+    epsilon: float = field(init=False)
+    participation: Participation = "protected"
+    outputs: tuple[str, ...]
+    rows: Rows = field(repr=False)
+
+    def __post_init__(self) -> None:
+        channel = self.channel()
+        if channel.denominator != DENOMINATOR:
+            raise SettingsError(
+                f"a designed channel needs the denominator 2**{WORD_BITS}",
+                value=channel.denominator,
+                way_out="Use rounded().",
+            )
+        object.__setattr__(self, "epsilon", require_epsilon(channel.epsilon))
+
+    @classmethod
+    def examples(cls) -> "tuple[Designed, ...]":
+        """Return small instances for the contract tests."""
+        blocks = QuantizedResponse(alphabet=Scale(0, 4), epsilon=1.0, cuts=(1,))
+        labels = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=0.5, participation="public")
+        return cls.from_channel(blocks.channel()), cls.from_channel(labels.channel())
+
+    @classmethod
+    def from_channel(cls, channel: Channel) -> Self:
+        """Return the mechanism that sends through `channel`."""
+        return cls(
+            alphabet=channel.alphabet, participation=channel.participation, outputs=channel.outputs, rows=channel.rows
+        )
+
+    @classmethod
+    def from_certificate(cls, text: str | bytes) -> Self:
+        """Return the mechanism of a channel's certificate, checking everything it says: what a device does.
+
+        Raises:
+            CertificateError: see `Channel.from_certificate`.
+        """
+        return cls.from_channel(Channel.from_certificate(text))
+
+    def channel(self) -> Channel:
+        """Return the table as a channel, under this mechanism's name."""
+        return _channel(self.alphabet, self.participation, self.outputs, self.rows)
+
+
+@cache
+def _channel(alphabet: Alphabet, participation: Participation, outputs: tuple[str, ...], rows: Rows) -> Channel:
+    return Channel(alphabet, participation, outputs, rows, Designed.name)

@@ -1,0 +1,174 @@
+"""Randomized response over public blocks of labels: say which block, not which label.
+
+With few blocks the block is kept more often than a label would be. Which blocks are worth it follows from what is
+publicly expected of the truths (`for_question`), never from answers.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, pairwise
+from typing import ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Participation, require_epsilon
+from crowdveil.labels import NULL, Alphabet, Categories, Scale
+from crowdveil.mechanisms.block_names import block_names
+from crowdveil.mechanisms.mechanism import ChannelMechanism
+from crowdveil.mechanisms.question import Question
+
+Blocks = tuple[tuple[int, ...], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantizedResponse(ChannelMechanism):
+    """Report the answer's block with probability e^epsilon / (S - 1 + e^epsilon), any other of the S symbols alike.
+
+    The S symbols are the blocks and, where participation is protected, NULL as its own symbol. The integer table is
+    that of randomized response over S symbols, with the row of a block repeated for each of its labels.
+
+    Attributes:
+        alphabet: what an answer can be.
+        epsilon: privacy loss of one cell, in nats.
+        participation: "protected" or "public".
+        cuts: first codes of the blocks after the first, ascending, for an ordered alphabet: (1,) over a scale 0..9
+            makes the blocks 0 and 1..9. Public.
+        blocks: in place of `cuts`: the codes of each block, for labels in no order. Public.
+
+    Raises:
+        SettingsError: both or neither of `cuts` and `blocks`, cuts that are not ascending codes or belong to an
+            alphabet without order, blocks that are not a partition of the codes into two or more sets.
+    """
+
+    name: ClassVar[str] = "quantized-response"
+    alphabet: Alphabet
+    epsilon: float
+    participation: Participation = "protected"
+    cuts: tuple[int, ...] = ()
+    blocks: Blocks = ()
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if bool(self.cuts) == bool(self.blocks):
+            raise SettingsError("give either cuts or blocks", value=(self.cuts, self.blocks))
+        if self.cuts:
+            _require_cuts(self.cuts, self.alphabet)
+        else:
+            _require_partition(self.blocks, self.alphabet.size)
+
+    @classmethod
+    def examples(cls) -> "tuple[QuantizedResponse, ...]":
+        """Return small instances for the contract tests."""
+        return (
+            cls(alphabet=Scale(0, 9), epsilon=1.0, cuts=(1, 4)),
+            cls(alphabet=Categories(("G", "P", "R", "X")), epsilon=2.0, blocks=((0, 3), (1,), (2,))),
+            cls(alphabet=Scale(0, 9), epsilon=0.5, participation="public", cuts=(1,)),
+        )
+
+    @classmethod
+    def for_question(cls, question: Question, epsilon: float) -> Self:
+        """Return the best blocks for a public prior, participation rate and worker model.
+
+        Ordered alphabets: the best of all ways to cut, exactly. Others: the labels are lined up from the one expected
+        most often to the rarest, and the best of all ways to cut this line is taken.
+        """
+        require_epsilon(epsilon)
+        alphabet, line = question.alphabet, np.arange(question.alphabet.size)
+        if not alphabet.ordered:
+            line = np.argsort(-(question.prior @ question.answers), kind="stable")
+        cuts = _best_cuts(question, math.exp(epsilon), line)
+        if alphabet.ordered:
+            return cls(alphabet=alphabet, epsilon=epsilon, participation=question.participation, cuts=cuts)
+        blocks = tuple(tuple(sorted(line[a:b].tolist())) for a, b in pairwise((0, *cuts, alphabet.size)))
+        return cls(alphabet=alphabet, epsilon=epsilon, participation=question.participation, blocks=blocks)
+
+    @property
+    def partition(self) -> Blocks:
+        """The codes of every block, whichever way they were given."""
+        if self.blocks:
+            return self.blocks
+        return tuple(tuple(range(a, b)) for a, b in pairwise((0, *self.cuts, self.alphabet.size)))
+
+    def channel(self) -> Channel:
+        """Return the exact table; outputs are the blocks' names, then NULL where protected."""
+        return _channel(self.alphabet, self.epsilon, self.participation, self.partition)
+
+
+@cache
+def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, blocks: Blocks) -> Channel:
+    null = participation == "protected"
+    others = len(blocks) - 1 + null
+    flip = -(-DENOMINATOR // (others + ratio_at_most(epsilon)))
+    keep = DENOMINATOR - others * flip
+    home = {code: number for number, block in enumerate(blocks) for code in block} | {alphabet.size: len(blocks)}
+    rows = tuple(
+        tuple(keep if home[code] == symbol else flip for symbol in range(others + 1))
+        for code in range(alphabet.size + null)
+    )
+    outputs = block_names(alphabet, blocks) + ((NULL,) if null else ())
+    return Channel(alphabet, participation, outputs, rows, QuantizedResponse.name)
+
+
+def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
+    if not alphabet.ordered:
+        raise SettingsError(
+            "cuts need numbers or ordered labels",
+            value=alphabet.names,
+            way_out="Give blocks, or say that the labels are ordered.",
+        )
+    if list(cuts) != sorted(set(cuts)) or not (cuts[0] >= 1 and cuts[-1] < alphabet.size):
+        raise SettingsError(f"cuts must be ascending codes in 1..{alphabet.size - 1}", value=cuts)
+
+
+def _require_partition(blocks: Blocks, size: int) -> None:
+    if sorted(chain.from_iterable(blocks)) != list(range(size)) or len(blocks) < 2 or not all(blocks):
+        raise SettingsError(f"blocks must hold every code of 0..{size - 1} once, in two or more sets", value=blocks)
+    if any(list(block) != sorted(block) for block in blocks):
+        raise SettingsError("the codes of a block must ascend", value=blocks)
+
+
+def _best_cuts(question: Question, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
+    """Cut the line `order` where the objective of randomized response over the blocks and NULL is largest.
+
+    The objective is the sum of one gain per block, over the common denominator S - 1 + ratio: for each number of blocks
+    the best sum is found by dynamic programming over the line.
+    """
+    size, null = len(order), question.participation == "protected"
+    gain = _block_gains(question, ratio, order)
+    none = float(question.gains(_raised(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
+    best, back = gain[0].copy(), []  # best[b]: of the line's first b labels, in one block so far
+    winner, score = 0, -math.inf
+    for blocks in range(2, size + 1):
+        sums = best[:, None] + gain
+        back.append(sums.argmax(axis=0))
+        best = sums.max(axis=0)
+        value = (best[size] + none) / (blocks - 1 + null + ratio)
+        if value > score * (1 + 1e-12):  # of equals, the fewest blocks
+            winner, score = blocks, value
+    ends = [size]
+    for previous in reversed(back[: winner - 1]):
+        ends.append(int(previous[ends[-1]]))
+    return tuple(reversed(ends[1:]))
+
+
+def _block_gains(question: Question, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the gain of a block [first, end) of the line under an unnormalised column; -inf where it is empty."""
+    size, inputs = len(order), question.inputs.shape[1]
+    gain = np.full((size + 1, size + 1), -math.inf)
+    for first in range(size):
+        columns = np.ones((inputs, size - first))
+        columns[order[first:]] += (ratio - 1) * np.triu(np.ones((size - first, size - first)))
+        gain[first, first + 1 :] = question.gains(columns)
+    return gain
+
+
+def _raised(inputs: int, where: slice, ratio: float) -> NDArray[np.float64]:
+    """Return one column that is `ratio` at some inputs and 1 at the others."""
+    column = np.ones((inputs, 1))
+    column[where] = ratio
+    return column
