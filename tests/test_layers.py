@@ -36,6 +36,7 @@ FLOORS = {
     "metrics": 2,
     "accounting": 3,
     "datasets": 3,
+    "design": 3,
     "output": 3,
     "simulate": 3,
     "theory": 3,

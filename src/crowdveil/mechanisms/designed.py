@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Self, final
 
-from crowdveil.channel import DENOMINATOR, WORD_BITS, Channel
+from crowdveil.channel import DENOMINATOR, Channel
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation, require_epsilon
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms.mechanism import ChannelMechanism
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.randomness import WORD_BITS
 
 Rows = tuple[tuple[int, ...], ...]
 

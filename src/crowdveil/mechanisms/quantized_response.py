@@ -80,7 +80,7 @@ class QuantizedResponse(ChannelMechanism):
         require_epsilon(epsilon)
         alphabet, line = question.alphabet, np.arange(question.alphabet.size)
         if not alphabet.ordered:
-            line = np.argsort(-(question.prior @ question.answers), kind="stable")
+            line = np.argsort(-question.expected_answers, kind="stable")
         cuts = _best_cuts(question, math.exp(epsilon), line)
         if alphabet.ordered:
             return cls(alphabet=alphabet, epsilon=epsilon, participation=question.participation, cuts=cuts)
@@ -158,7 +158,7 @@ def _best_cuts(question: Question, ratio: float, order: NDArray[np.integer]) -> 
 
 def _block_gains(question: Question, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the gain of a block [first, end) of the line under an unnormalised column; -inf where it is empty."""
-    size, inputs = len(order), question.inputs.shape[1]
+    size, inputs = len(order), question.size
     gain = np.full((size + 1, size + 1), -math.inf)
     for first in range(size):
         columns = np.ones((inputs, size - first))
