@@ -6,7 +6,7 @@ input. Mutual information and the probability of a right guess are such gains.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -28,8 +28,17 @@ MOST_COLUMNS = 4096
 MOST_ENDS = 24
 """Labels at which the tried intervals begin and end, at most, spread by how often answers are expected."""
 
+MOST_AXES = 8
+"""Directions along which inputs are lined up."""
+
 UNUSED = 1e-11
 """Weight below which a column of the optimum is a rounding error."""
+
+MOST_CLIMBED, MOST_ROUNDS = 64, 30
+"""Inputs up to which sets outside the family are looked for, and how often."""
+
+WORTHWHILE = 1e-7
+"""Least improvement of a new set, as a share of the largest gain of a column."""
 
 NOTHING = 1e-26
 """Largest gain of a column, in nats, that may be rounding alone: the question cannot be asked."""
@@ -45,9 +54,9 @@ def design(question: Question, epsilon: float, *, null_apart: bool = False) -> C
     """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
 
     Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
-    an ordered alphabet (of another: of its labels from frequent to rare), their complements, each with and without
-    NULL, and the columns of the comparators. Where a channel of randomized or quantized response is as good, that is
-    returned, under the name "designed".
+    an ordered alphabet with and without NULL, cuts along the directions in which truths differ most, all their
+    complements, the columns of the comparators, and up to 64 inputs better sets that climbing from the used ones finds.
+    Where randomized response, quantized response or NULL as a coin is as good, that is returned as "designed".
 
     Args:
         question: what is publicly known.
@@ -66,7 +75,7 @@ def design(question: Question, epsilon: float, *, null_apart: bool = False) -> C
     if null_apart and question.participation == "protected":
         sets, simple = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], simple[:2]
     best = max(simple, key=lambda channel: question.score(channel.probabilities))
-    found = _optimum(question, epsilon, sets)
+    found = _optimum(question, epsilon, sets, null_apart=null_apart)
     if found is not None:
         least = question.score(best.probabilities) * (1 + NOTICEABLE)
         best = found if question.score(found.probabilities) > least else best
@@ -153,26 +162,83 @@ def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participatio
     )
 
 
-def _optimum(question: Question, epsilon: float, sets: Sets) -> Channel | None:
-    """Solve the linear program over the columns of `sets`; None where no column says anything.
+def _optimum(question: Question, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
+    """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
 
-    Columns are scaled to a largest entry of 1 and gains to a largest gain of 1: the solver's tolerances are absolute.
-    Different sets are different likelihood ratios, so no two columns of the optimum could be merged.
+    None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
+    could be merged.
     """
-    columns = np.where(sets, 1.0, math.exp(-epsilon))
-    gains = question.gains(columns)
-    if gains.max() <= NOTHING:
+    program = _solve(question, epsilon, sets)
+    for _ in range(MOST_ROUNDS if question.size <= MOST_CLIMBED else 0):
+        if program is None:
+            break
+        better = _better_sets(question, epsilon, program, null_apart=null_apart)
+        if not better.shape[1]:
+            break
+        program = _solve(question, epsilon, np.hstack((program.sets, better)))
+    if program is None:
         return None
-    solution = linprog(-gains / gains.max(), A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
-    if not solution.success:
-        raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
-    weights = {tuple(np.flatnonzero(sets[:, k]).tolist()): k for k in np.flatnonzero(solution.x > UNUSED)}
-    used = [weights[block] for block in sorted(weights)]
-    table = columns[:, used] * solution.x[used]
+    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.sets.T]
+    order = sorted(range(len(blocks)), key=blocks.__getitem__)
+    table = (_columns(program.sets, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
-    names = block_names(question.alphabet, sorted(weights))
+    names = block_names(question.alphabet, sorted(blocks))
     claim = ratio_at_most(epsilon)
     return Channel.from_probabilities(question.alphabet, question.participation, names, table, claim)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Solved:
+    """The used `sets` (inputs, sets) of an optimum, their `weights`, and the `prices` of the inputs' equations.
+
+    A set whose gain, over `unit`, exceeds its column's price would improve the optimum.
+    """
+
+    sets: Sets
+    weights: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    unit: float
+
+
+def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
+    """Return staircase columns scaled to a largest entry of 1, shape (inputs, sets)."""
+    return np.where(sets, 1.0, math.exp(-epsilon))
+
+
+def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
+    """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
+    columns = _columns(sets, epsilon)
+    gains = question.gains(columns)
+    unit = float(gains.max())
+    if unit <= NOTHING:
+        return None
+    solution = linprog(-gains / unit, A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
+    if not solution.success:
+        raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
+    used = solution.x > UNUSED
+    return _Solved(sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
+
+
+def _better_sets(question: Question, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+    """Climb from the used sets, one input in or out at a time, to sets that are worth more than their price."""
+
+    def worth(sets: Sets) -> NDArray[np.float64]:
+        columns = _columns(sets, epsilon)
+        return question.gains(columns) / program.unit - program.prices @ columns
+
+    apart = null_apart and question.participation == "protected"
+    current = program.sets[:, ~program.sets[-1]] if apart else program.sets
+    flips = np.eye(question.size, dtype=bool)[:, : question.size - apart]
+    value = worth(current)
+    while True:
+        near = current[:, :, None] ^ flips[:, None, :]
+        values = worth(near.reshape(question.size, -1)).reshape(near.shape[1:])
+        best = values.argmax(axis=1)
+        climbed = values.max(axis=1) > value + WORTHWHILE
+        if not climbed.any():
+            return np.unique(current[:, value > WORTHWHILE], axis=1)
+        value = np.where(climbed, values.max(axis=1), value)
+        current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
 
 def _simple_channels(question: Question, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
@@ -199,23 +265,39 @@ def _family(question: Question, blocks: Blocks) -> Sets:
         merged = np.zeros((inputs, len(blocks)), dtype=bool)
         for number, block in enumerate(blocks):
             merged[list(block), number] = True
-        intervals = _intervals(question)
-        tried += [merged, intervals, ~intervals]
+        tried += [merged, _along_axes(question)]
+        if question.alphabet.ordered:
+            intervals = _intervals(question)
+            tried += [intervals, ~intervals]
     sets = np.unique(np.hstack(tried), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
+def _along_axes(question: Question) -> Sets:
+    """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
+
+    For small epsilon information is a quadratic form of the column, and its main axes are these directions.
+    """
+    spread = [
+        np.sqrt(share * question.prior)[:, None] * (inputs - question.prior @ inputs)
+        for share, inputs in zip(question.shares, question.inputs, strict=True)
+    ]
+    axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MOST_AXES]
+    places = axes.argsort(axis=1).argsort(axis=1).T
+    cuts = np.unique(np.linspace(1, question.size - 1, MOST_ENDS).astype(int))
+    lower = (places[:, :, None] < cuts).reshape(question.size, -1)
+    return np.hstack((lower, ~lower))
+
+
 def _intervals(question: Question) -> Sets:
-    """Return intervals of the labels, in their order or from frequent to rare, with and without NULL."""
+    """Return intervals of ordered labels, with and without NULL."""
     labels, inputs = question.alphabet.size, question.size
-    often = question.expected_answers
-    line = np.arange(labels) if question.alphabet.ordered else np.argsort(-often, kind="stable")
-    reached = np.cumsum(often[line])
+    reached = np.cumsum(question.expected_answers)
     ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MOST_ENDS)[1:-1]) + 1)
     ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
     sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)
     for number, (first, end) in enumerate(combinations(ends, 2)):
-        sets[line[first:end], number] = True
+        sets[first:end, number] = True
     if inputs == labels:
         return sets
     null = sets.copy()
