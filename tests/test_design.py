@@ -141,22 +141,19 @@ def test_a_wide_alphabet_has_a_restricted_family(size, ordered, epsilon):
     assert [] == [name for name, table in comparators(question, epsilon).items() if question.score(table) > best]
 
 
-def test_a_restricted_family_is_nearly_the_best():
-    """Ten labels without structure: single inputs, cuts along main axes and climbing, against all sets.
+def test_climbing_from_a_small_family_finds_the_optimum():
+    """Ten labels without structure, twelve questions: single inputs, cuts along main axes and climbing do as all sets.
 
-    Twelve questions: the mean share of the optimum is above 0.95, the least above 0.75.
+    Climbing promises no optimum; that it is found in each of these fixed cases is what the limits were chosen for.
     """
-    shares = []
     for seed, epsilon in product(range(4), (0.3, 1.0, 3.0)):
         question = random_question(seed, letters(10), spread=1.0)
         family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(question)))
         restricted = design_file._optimum(question, epsilon, family)
-        best = question.score(design(question, epsilon).probabilities)
-        shares.append(question.score(restricted.probabilities) / best)
 
-    assert max(shares) <= 1 + 1e-9
-    assert np.mean(shares) > 0.95
-    assert min(shares) > 0.75
+        best = question.score(design(question, epsilon).probabilities)
+        assert family.shape[1] < 2**11 / 5
+        assert best == pytest.approx(question.score(restricted.probabilities), rel=1e-6)
 
 
 def test_climbing_improves_a_poor_family():

@@ -34,8 +34,8 @@ MOST_AXES = 8
 UNUSED = 1e-11
 """Weight below which a column of the optimum is a rounding error."""
 
-MOST_CLIMBED, MOST_ROUNDS = 64, 30
-"""Inputs up to which sets outside the family are looked for, and how often."""
+MOST_CLIMBED, MOST_STARTS, MOST_ROUNDS = 32, 64, 30
+"""Inputs up to which sets outside the family are looked for; from how many sets of it, and how often."""
 
 WORTHWHILE = 1e-7
 """Least improvement of a new set, as a share of the largest gain of a column."""
@@ -55,7 +55,7 @@ def design(question: Question, epsilon: float, *, null_apart: bool = False) -> C
 
     Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
     an ordered alphabet with and without NULL, cuts along the directions in which truths differ most, all their
-    complements, the columns of the comparators, and up to 64 inputs better sets that climbing from the used ones finds.
+    complements, the columns of the comparators, and up to 32 inputs better sets that climbing from these finds.
     Where randomized response, quantized response or NULL as a coin is as good, that is returned as "designed".
 
     Args:
@@ -175,12 +175,12 @@ def _optimum(question: Question, epsilon: float, sets: Sets, *, null_apart: bool
         better = _better_sets(question, epsilon, program, null_apart=null_apart)
         if not better.shape[1]:
             break
-        program = _solve(question, epsilon, np.hstack((program.sets, better)))
+        program = _solve(question, epsilon, np.hstack((program.tried, better)))
     if program is None:
         return None
-    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.sets.T]
+    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.used.T]
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
-    table = (_columns(program.sets, epsilon) * program.weights)[:, order]
+    table = (_columns(program.used, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
     names = block_names(question.alphabet, sorted(blocks))
     claim = ratio_at_most(epsilon)
@@ -189,12 +189,13 @@ def _optimum(question: Question, epsilon: float, sets: Sets, *, null_apart: bool
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Solved:
-    """The used `sets` (inputs, sets) of an optimum, their `weights`, and the `prices` of the inputs' equations.
+    """The `tried` sets, those `used` in the optimum with their `weights`, and the `prices` of the inputs' equations.
 
     A set whose gain, over `unit`, exceeds its column's price would improve the optimum.
     """
 
-    sets: Sets
+    tried: Sets
+    used: Sets
     weights: NDArray[np.float64]
     prices: NDArray[np.float64]
     unit: float
@@ -216,18 +217,19 @@ def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
     if not solution.success:
         raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
     used = solution.x > UNUSED
-    return _Solved(sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
+    return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
 
 
 def _better_sets(question: Question, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
-    """Climb from the used sets, one input in or out at a time, to sets that are worth more than their price."""
+    """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
 
     def worth(sets: Sets) -> NDArray[np.float64]:
         columns = _columns(sets, epsilon)
         return question.gains(columns) / program.unit - program.prices @ columns
 
     apart = null_apart and question.participation == "protected"
-    current = program.sets[:, ~program.sets[-1]] if apart else program.sets
+    current = program.tried[:, ~program.tried[-1]] if apart else program.tried
+    current = current[:, np.argsort(-worth(current), kind="stable")[:MOST_STARTS]]
     flips = np.eye(question.size, dtype=bool)[:, : question.size - apart]
     value = worth(current)
     while True:
