@@ -19,7 +19,7 @@ Objective = Literal["information", "correct"]
 """`information`: mutual information of truth and report, in nats per cell. `correct`: probability that the best guess
 from one report is right, 1 - the Bayes error."""
 
-SLACK = 1e-9
+SLACK = 1e-6
 """What probabilities read from text may miss one by."""
 
 COLUMNS_AT_ONCE = 1024
