@@ -19,11 +19,23 @@ SENT = ("sent/reports.csv", "--out", "found")
 MECHANISMS = {
     "randomized-response": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
     "one-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
+    "quantized-response": (
+        "labels.csv",
+        "--labels",
+        ",".join(LABELS),
+        "--ordered",
+        "--epsilon",
+        5,
+        "--cuts",
+        "yes,maybe",
+    ),
+    "designed": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5, "--participation-rate", 0.8),
     "two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
     "laplace": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
     "matrix-factorization": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
     "matrix-factorization-published": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8, "--dimensions", 2),
 }
+READ_THROUGH = {"randomized-response", "one-layer", "quantized-response", "designed", "matrix-factorization"}
 
 
 def rows(path: str) -> list[dict[str, str]]:
@@ -52,7 +64,7 @@ def test_what_perturb_writes_infer_reads(mechanism: str, run_json: RunJson) -> N
     assert (20, 0) == (data["score"]["scored"], data["score"]["unknown"])
     assert made["reports"] == data["reports"]
     assert data["simulation"] is True
-    assert (mechanism in ("randomized-response", "one-layer", "matrix-factorization")) == data["channel_used"]
+    assert (mechanism in READ_THROUGH) == data["channel_used"]
 
 
 @pytest.mark.parametrize("method", FOR_LABELS)

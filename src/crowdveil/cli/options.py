@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import pathlib
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +22,8 @@ MECHANISM_NAMES = (
     "two-layer",
     "matrix-factorization",
     "matrix-factorization-published",
+    "quantized-response",
+    "designed",
 )
 METHOD_NAMES = (
     "majority-vote",
@@ -40,8 +43,12 @@ OWNERS = {
     "answers": ("two-layer",),
     "dimensions": ("matrix-factorization", "matrix-factorization-published"),
     "ridge": ("matrix-factorization-published",),
+    "cuts": ("quantized-response",),
 }
 """Mechanisms that an option means something to."""
+
+CHOSEN_FOR = ("quantized-response", "designed")
+"""Mechanisms that are chosen for what is publicly expected."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -71,8 +78,19 @@ def _alphabet(*, labels: str | None, scale: str | None, ordered: bool) -> Alphab
     if ordered and labels is None:
         raise click.UsageError("--ordered says how to read --labels: give both.")
     if labels is not None:
-        return Categories(tuple(next(csv.reader([labels], skipinitialspace=True), [])), ordered)
+        return Categories(_words(labels), ordered)
     return None if scale is None else Scale(*_bounds(scale))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(next(csv.reader([text], skipinitialspace=True), []))
+
+
+def _numbers(text: str, option: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a list of numbers.", param_hint=f"'{option}'") from None
 
 
 def _bounds(text: str) -> list[float]:
@@ -96,8 +114,19 @@ def _wanted(
     most_answers: int | None,
     dimensions: int | None,
     ridge: float | None,
+    cuts: str | None,
+    prior: pathlib.Path | None,
+    participation_rate: float | None,
+    ability: float | None,
+    sigmas: str | None,
 ) -> MechanismWanted:
-    from crowdveil.workflow import MechanismWanted
+    from crowdveil.workflow import Expectation, MechanismWanted
+
+    expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
+    given = [name for name, value in expected.items() if value is not None]
+    if given and (mechanism not in CHOSEN_FOR or cuts is not None):
+        flag = "--" + given[0].replace("_", "-")
+        raise click.UsageError(f"{flag} is an option of {' and '.join(CHOSEN_FOR)}, and of these without --cuts.")
 
     wanted = MechanismWanted(
         name=mechanism,
@@ -109,6 +138,13 @@ def _wanted(
         answers=most_answers,
         dimensions=dimensions,
         ridge=ridge,
+        cuts=() if cuts is None else _words(cuts),
+        expected=Expectation(
+            prior=prior,
+            participation_rate=1.0 if participation_rate is None else participation_rate,
+            ability=ability,
+            sigmas=() if sigmas is None else _numbers(sigmas, "--sigmas"),
+        ),
     )
     _check_usage(wanted)
     return wanted
@@ -117,7 +153,7 @@ def _wanted(
 def _check_usage(wanted: MechanismWanted) -> None:
     """Refuse options that mean nothing to the mechanism, and an epsilon that is missing or said twice."""
     for option, owners in OWNERS.items():
-        if getattr(wanted, option) is not None and wanted.name not in owners:
+        if getattr(wanted, option) not in (None, ()) and wanted.name not in owners:
             flag = "--" + option.replace("_", "-")
             raise click.UsageError(f"{flag} is an option of {' and '.join(owners)}, not of {wanted.name}.")
     if wanted.high is not None and (wanted.low is None or wanted.epsilon is not None):
@@ -175,6 +211,25 @@ mechanism_options = as_one(
     ),
     click.option(
         "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
+    ),
+    click.option(
+        "--cuts", metavar="A,B", help="quantized-response: first label of each block after the first; else chosen."
+    ),
+    click.option(
+        "--prior",
+        type=click.Path(path_type=pathlib.Path),
+        metavar="FILE",
+        help="quantized-response, designed: public label,probability of truths. [default: all alike]",
+    ),
+    click.option(
+        "--participation-rate",
+        type=float,
+        metavar="S",
+        help="quantized-response, designed: share of cells expected to be answered. [default: 1]",
+    ),
+    click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
+    click.option(
+        "--sigmas", metavar="S,T", help="The same, on a scale: workers' standard deviations, in equal shares."
     ),
 )
 

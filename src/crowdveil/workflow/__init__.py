@@ -10,6 +10,7 @@ from crowdveil.workflow.collection import (
     write_collection,
 )
 from crowdveil.workflow.evidence import Evidence, read_evidence
+from crowdveil.workflow.expectation import Expectation
 from crowdveil.workflow.files import read_answers, refuse_overwriting
 from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
 
@@ -20,6 +21,7 @@ __all__ = [
     "METHODS",
     "Collection",
     "Evidence",
+    "Expectation",
     "Inference",
     "MechanismWanted",
     "Method",

@@ -1,23 +1,27 @@
 """From the words of a request to a mechanism, and from a mechanism back to words."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from crowdveil.design import design
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation
 from crowdveil.labels import Alphabet, Scale
 from crowdveil.mechanisms import (
+    Designed,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
+    QuantizedResponse,
     RandomizedResponse,
     TwoLayer,
 )
 from crowdveil.mechanisms.laplace import NullValue
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
 from crowdveil.mechanisms.two_layer import MAX_ANSWERS
+from crowdveil.workflow.expectation import Expectation
 
 STATED_ELSEWHERE = {"alphabet", "participation"}
 
@@ -35,6 +39,8 @@ class MechanismWanted:
         answers: two-layer: the most cells one worker sends.
         dimensions: matrix factorization: length of the sums.
         ridge: matrix-factorization-published: weight of the squared profile in its loss.
+        cuts: quantized-response: first label of each block after the first; chosen for `expected` by default.
+        expected: quantized-response, designed: what is publicly expected.
     """
 
     name: str
@@ -46,6 +52,8 @@ class MechanismWanted:
     answers: int | None = None
     dimensions: int | None = None
     ridge: float | None = None
+    cuts: tuple[str, ...] = ()
+    expected: Expectation = field(default_factory=Expectation)
 
 
 def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) -> Mechanism:
@@ -64,6 +72,10 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
             return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
         case OneLayer.name:
             return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
+        case QuantizedResponse.name:
+            return _quantized(wanted, alphabet, epsilon)
+        case Designed.name:
+            return Designed.from_channel(design(wanted.expected.question(alphabet, participation), epsilon))
         case Laplace.name:
             null_value = _null_value(wanted.null_value, alphabet)
             return Laplace(alphabet=alphabet, epsilon=epsilon, participation=participation, null_value=null_value)
@@ -82,9 +94,9 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
 
 
 def parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Return a mechanism's own settings by name; alphabet and participation are stated elsewhere."""
+    """Return a mechanism's own settings by name; alphabet, participation and tables are stated elsewhere."""
     settings: Any = mechanism
-    names = [field.name for field in fields(settings) if field.name not in STATED_ELSEWHERE]
+    names = [own.name for own in fields(settings) if own.repr and own.name not in STATED_ELSEWHERE]
     return {name: getattr(mechanism, name) for name in names}
 
 
@@ -114,6 +126,16 @@ def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLa
         participation=wanted.participation,
         answers=answers,
     )
+
+
+def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> QuantizedResponse:
+    if not wanted.cuts:
+        return QuantizedResponse.for_question(wanted.expected.question(alphabet, wanted.participation), epsilon)
+    unknown = [name for name in wanted.cuts if name not in alphabet.names]
+    if unknown:
+        raise SettingsError("a cut is the first label of a block", value=unknown[0], way_out="Name one of the labels.")
+    cuts = tuple(alphabet.names.index(name) for name in wanted.cuts)
+    return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=wanted.participation, cuts=cuts)
 
 
 def _scale(wanted: MechanismWanted, alphabet: Alphabet) -> Scale:

@@ -1,0 +1,53 @@
+"""Options that say what is publicly expected, by which quantized-response and designed are chosen."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+SKEWED = ("--prior", "prior.csv", "--participation-rate", 0.1, "--sigmas", "1,5")
+NUMBERS = ("numbers.csv", "--scale", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "sent")
+
+
+@pytest.fixture(autouse=True)
+def prior(folder: Path) -> None:
+    """Write the public prior: seven truths in ten are -2."""
+    (folder / "prior.csv").write_text("label,probability\n-2,0.7\n-1,0.2\n0,0.1\n", "utf-8")
+
+
+@pytest.mark.parametrize("mechanism", ["quantized-response", "designed"])
+def test_the_channel_is_chosen_for_the_prior(mechanism: str, run_json: RunJson) -> None:
+    """At epsilon 1 both ask whether the answer is -2; the certificate holds the channel."""
+    made = run_json("perturb", *NUMBERS, "--mechanism", mechanism, *SKEWED)
+    certificate = json.loads(Path("sent/certificate.json").read_text("utf-8"))
+
+    assert ["-2", "-1..7", "NULL"] == certificate["outputs"]
+    assert mechanism == made["mechanism"] == certificate["mechanism"]
+    assert max(row["exact"] for row in made["accounts"] if row["unit"] == "cell") <= 1.0
+
+
+def test_cuts_are_taken_as_they_are(run_json: RunJson) -> None:
+    """The words of --cuts are labels: the first of each block after the first."""
+    made = run_json("perturb", *NUMBERS, "--mechanism", "quantized-response", "--cuts", "-1,3")
+
+    assert [1, 5] == made["parameters"]["cuts"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mechanism", "one-layer", "--cuts", "3"), "--cuts is an option of quantized-response"),
+        (("--mechanism", "one-layer", "--prior", "prior.csv"), "--prior is an option of"),
+        (("--mechanism", "designed", "--cuts", "3"), "--cuts is an option of quantized-response"),
+        (("--mechanism", "quantized-response", "--cuts", "3", "--participation-rate", 0.1), "without --cuts"),
+        (("--mechanism", "designed", "--sigmas", "one"), "not a list of numbers"),
+    ],
+)
+def test_options_without_a_meaning_are_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
+    """An expectation belongs to the two mechanisms that are chosen by it, and not beside cuts."""
+    assert said in run("perturb", *NUMBERS, *words, code=2).stderr

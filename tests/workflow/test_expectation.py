@@ -1,0 +1,72 @@
+"""What is publicly expected, from words to a question."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.design import normal_answers, one_coin_answers
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms import Designed, QuantizedResponse
+from crowdveil.workflow import Expectation, MechanismWanted, build_mechanism, parameters
+
+RATINGS, GRID = Categories(("low", "middle", "high"), ordered=True), Scale(0, 9)
+
+
+def write_prior(folder: Path, rows: str) -> Path:
+    """Write a file with a prior."""
+    path = folder / "prior.csv"
+    path.write_text("label,probability\n" + rows, "utf-8")
+    return path
+
+
+def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
+    """Rows may stand in any order; a label that is left out is never the truth; rate and ability are passed on."""
+    prior = write_prior(tmp_path, "high,0.25\nlow,0.75\n")
+    question = Expectation(prior=prior, participation_rate=0.2, ability=0.9).question(RATINGS, "protected")
+
+    assert [0.75, 0.0, 0.25] == question.prior.tolist()
+    assert (0.2, "protected") == (question.participation_rate, question.participation)
+    np.testing.assert_allclose(one_coin_answers(3, 0.9)[None], question.answers)
+
+
+def test_nothing_said_is_every_label_alike() -> None:
+    """By default labels are equally likely, everyone answers and is right with 0.75; sigmas describe a scale."""
+    labels = Expectation().question(RATINGS, "public")
+    numbers = Expectation(sigmas=(1.0, 5.0)).question(GRID, "public")
+
+    assert [1 / 3] * 3 == pytest.approx(labels.prior)
+    assert (1.0, 0.75) == (labels.participation_rate, pytest.approx(labels.answers[0, 0, 0]))
+    np.testing.assert_allclose(normal_answers(GRID, (1.0, 5.0)), numbers.answers)
+
+
+def test_what_fits_no_alphabet_is_refused(tmp_path: Path) -> None:
+    """Sigmas for labels, sigmas with an ability, a prior about something else."""
+    with pytest.raises(SettingsError, match="sigmas"):
+        Expectation(sigmas=(1.0,)).question(RATINGS, "public")
+    with pytest.raises(SettingsError, match="sigmas"):
+        Expectation(sigmas=(1.0,), ability=0.5).question(GRID, "public")
+    with pytest.raises(ReportsError, match="huge"):
+        Expectation(prior=write_prior(tmp_path, "huge,0.5\nlow,0.5\n")).question(RATINGS, "public")
+
+
+def test_cuts_are_named_by_labels() -> None:
+    """A cut is the first label of a block; without cuts they are chosen; a word that is no label is refused."""
+    given = build_mechanism(MechanismWanted(name="quantized-response", epsilon=1.0, cuts=("middle",)), RATINGS, tasks=1)
+
+    assert isinstance(given, QuantizedResponse)
+    assert (1,) == given.cuts
+    with pytest.raises(SettingsError, match="first label of a block"):
+        build_mechanism(MechanismWanted(name="quantized-response", epsilon=1.0, cuts=("x",)), RATINGS, tasks=1)
+
+
+def test_the_design_follows_what_is_expected(tmp_path: Path) -> None:
+    """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
+    prior = write_prior(tmp_path, "0,0.7\n1,0.2\n2,0.1\n")
+    expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))
+    built = build_mechanism(MechanismWanted(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
+
+    assert isinstance(built, Designed)
+    assert ("0", "1..9", "NULL") == built.outputs
+    assert {"epsilon", "outputs"} == parameters(built).keys()
