@@ -22,11 +22,11 @@ def write_prior(folder: Path, rows: str) -> Path:
 
 
 def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
-    """Rows may stand in any order; a label that is left out is never the truth; rate and ability are passed on."""
-    prior = write_prior(tmp_path, "high,0.25\nlow,0.75\n")
+    """Rows may stand in any order; rate and ability are passed on."""
+    prior = write_prior(tmp_path, "high,0.25\nlow,0.5\nmiddle,0.25\n")
     question = Expectation(prior=prior, participation_rate=0.2, ability=0.9).question(RATINGS, "protected")
 
-    assert [0.75, 0.0, 0.25] == question.prior.tolist()
+    assert [0.5, 0.25, 0.25] == question.prior.tolist()
     assert (0.2, "protected") == (question.participation_rate, question.participation)
     np.testing.assert_allclose(one_coin_answers(3, 0.9)[None], question.answers)
 
@@ -42,13 +42,15 @@ def test_nothing_said_is_every_label_alike() -> None:
 
 
 def test_what_fits_no_alphabet_is_refused(tmp_path: Path) -> None:
-    """Sigmas for labels, sigmas with an ability, a prior about something else."""
+    """Sigmas for labels, sigmas with an ability, a prior about something else or of some labels only."""
     with pytest.raises(SettingsError, match="sigmas"):
         Expectation(sigmas=(1.0,)).question(RATINGS, "public")
     with pytest.raises(SettingsError, match="sigmas"):
         Expectation(sigmas=(1.0,), ability=0.5).question(GRID, "public")
     with pytest.raises(ReportsError, match="huge"):
-        Expectation(prior=write_prior(tmp_path, "huge,0.5\nlow,0.5\n")).question(RATINGS, "public")
+        Expectation(prior=write_prior(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).question(RATINGS, "public")
+    with pytest.raises(ReportsError, match="high"):
+        Expectation(prior=write_prior(tmp_path, "low,0.5\nmiddle,0.5\n")).question(RATINGS, "public")
 
 
 def test_cuts_are_named_by_labels() -> None:
@@ -63,7 +65,7 @@ def test_cuts_are_named_by_labels() -> None:
 
 def test_the_design_follows_what_is_expected(tmp_path: Path) -> None:
     """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
-    prior = write_prior(tmp_path, "0,0.7\n1,0.2\n2,0.1\n")
+    prior = write_prior(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
     expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))
     built = build_mechanism(MechanismWanted(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.accounting import account
 from crowdveil.channel import Channel
 from crowdveil.demo.scenes import Scene
+from crowdveil.design import design, normal_answers
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import (
@@ -23,11 +24,14 @@ from crowdveil.estimators import (
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms import (
+    Designed,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
+    QuantizedResponse,
+    Question,
     RandomizedResponse,
     TwoLayer,
 )
@@ -156,11 +160,24 @@ def _published_two_layer(alphabet: Alphabet, epsilon: float, participation: Any,
 
 
 def _numeric_mechanisms(scale: Scale, epsilon: float, tasks: int) -> list[Mechanism]:
+    question = _expected(scale)
     return [
         Laplace(alphabet=scale, epsilon=epsilon),
         MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
         MatrixFactorization(alphabet=scale, epsilon=epsilon),
+        QuantizedResponse.for_question(question, epsilon),
+        Designed.from_channel(design(question, epsilon, null_apart=True)),
     ]
+
+
+def _expected(scale: Scale) -> Question:
+    """Return a public guess of what numbers are like: each half as often as the one below it, a tenth answered.
+
+    Half the workers have a standard deviation of one step, half of five. Nothing is taken from the answers.
+    """
+    prior = 0.5 ** np.arange(1.0, scale.size + 1)
+    answers = normal_answers(scale, (scale.step, 5 * scale.step))
+    return Question(alphabet=scale, prior=prior / prior.sum(), answers=answers, participation_rate=0.1)
 
 
 def run(trial: Trial) -> Result:
@@ -205,6 +222,8 @@ def _profile_sum(answers: Reports, mechanism: MatrixFactorization, seed: int) ->
 def _infer(reports: Reports, channel: Channel | None, *, numeric: bool) -> dict[str, Estimate]:
     """Fit every method that suits the scene; with a channel also those that put it into the likelihood."""
     found: dict[str, Estimate] = {}
+    if channel is not None and channel.report_alphabet != channel.alphabet:
+        return {MODELS[-1].name + THROUGH: MODELS[-1].fit(reports, channel=channel)}  # Blocks are nobody's answers.
     if numeric:
         found[MEAN.name] = MEAN.fit(reports)
     else:

@@ -75,7 +75,9 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
         case QuantizedResponse.name:
             return _quantized(wanted, alphabet, epsilon)
         case Designed.name:
-            return Designed.from_channel(design(wanted.expected.question(alphabet, participation), epsilon))
+            question = wanted.expected.question(alphabet, participation)
+            # Inference learns who answers how much, so NULL must not share a report with labels.
+            return Designed.from_channel(design(question, epsilon, null_apart=True))
         case Laplace.name:
             null_value = _null_value(wanted.null_value, alphabet)
             return Laplace(alphabet=alphabet, epsilon=epsilon, participation=participation, null_value=null_value)

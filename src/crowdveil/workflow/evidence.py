@@ -123,9 +123,9 @@ def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Pa
 
 
 def _known_alphabet(channel: Channel | None, crowd: Crowd | None, given: Alphabet | None) -> Alphabet | None:
-    """Return the alphabet that certificate or crowd state; what is given beside it must agree."""
+    """Return the alphabet of reports that certificate or crowd state; what is given beside it must agree."""
     stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
-    known = stated if channel is None else channel.alphabet
+    known = stated if channel is None else channel.report_alphabet
     for other, way_out in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
         if known is not None and other is not None and other.names != known.names:
             raise SettingsError(

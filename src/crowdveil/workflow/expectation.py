@@ -37,7 +37,7 @@ class Expectation:
 
         Raises:
             SettingsError: a number out of range, ability and sigmas both, or sigmas for labels.
-            ReportsError: the prior's file is damaged, or names a label that is none.
+            ReportsError: the prior's file is damaged, or does not name just the labels.
         """
         return Question(
             alphabet=alphabet,
@@ -56,11 +56,13 @@ class Expectation:
 
 
 def _prior(path: Path | None, alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the file's probabilities in the alphabet's order, 0 for a label that it leaves out."""
+    """Return the file's probabilities in the alphabet's order; it names every label, as inference needs it."""
     if path is None:
         return np.full(alphabet.size, 1 / alphabet.size)
     given = load_prior(path)
-    unknown = sorted(given.keys() - set(alphabet.names))
-    if unknown:
-        raise ReportsError("a prior is about the labels", source=str(path), examples=", ".join(unknown[:3]))
-    return np.array([given.get(name, 0.0) for name in alphabet.names])
+    wrong = sorted(given.keys() ^ set(alphabet.names))
+    if wrong:
+        raise ReportsError(
+            "a prior has one row for each of the labels", source=str(path), examples=", ".join(wrong[:3])
+        )
+    return np.array([given[name] for name in alphabet.names])
