@@ -8,14 +8,13 @@ from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation
 from crowdveil.labels import Alphabet, Scale
 from crowdveil.mechanisms import (
+    MECHANISMS,
     Designed,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
-    OneLayer,
     QuantizedResponse,
-    RandomizedResponse,
     TwoLayer,
 )
 from crowdveil.mechanisms.laplace import NullValue
@@ -68,10 +67,6 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
         raise SettingsError(f"{wanted.name} needs an epsilon", value=None)
     epsilon, participation = wanted.epsilon, wanted.participation
     match wanted.name:
-        case RandomizedResponse.name:
-            return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)
-        case OneLayer.name:
-            return OneLayer(alphabet=alphabet, epsilon=epsilon, participation=participation)
         case QuantizedResponse.name:
             return _quantized(wanted, alphabet, epsilon)
         case Designed.name:
@@ -92,7 +87,10 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
                 dimensions=_dimensions(wanted),
                 ridge=wanted.ridge or 0.0,
             )
-    raise SettingsError("a mechanism must be one that is known", value=wanted.name)
+    if wanted.name not in MECHANISMS:
+        raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=wanted.name)
+    without_options: Any = MECHANISMS[wanted.name]
+    return without_options(alphabet=alphabet, epsilon=epsilon, participation=participation)
 
 
 def parameters(mechanism: Mechanism) -> dict[str, Any]:
