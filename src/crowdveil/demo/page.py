@@ -53,7 +53,7 @@ def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
         "errors": Markup(error_picture(scene, results)),
         "workers": Markup(worker_picture(scene, results)) if labels else None,
         "groups": everything,
-        "short": [group for group in everything if group[0].asked in (None, QUALITY_EPSILON)],
+        "short": [group for group in everything if _in_short(group[0].asked)],
         "error_name": "wrong" if labels else "MAE",
         "constant": rows[0].constant,
         "constant_error": rows[0].constant_error,
@@ -85,6 +85,11 @@ def chance(row: Row) -> str:
         return ""
     wide = 2 * math.sqrt(row.constant_error * (1 - row.constant_error) / max(row.scored, 1))
     return f" With {row.scored:,} gold tasks, differences below about {wide:.2f} may be chance."
+
+
+def _in_short(asked: float | None) -> bool:
+    """Return whether a group belongs into the short table; a designed channel's epsilon is rounded to its integers."""
+    return asked is None or math.isclose(asked, QUALITY_EPSILON, rel_tol=1e-6)
 
 
 def _against(row: Row) -> str:

@@ -43,7 +43,7 @@ from crowdveil.simulate import perturb
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
 TABLE_EPSILONS = (1.0, 3.0, 5.0)
 QUALITY_EPSILON = 3.0
-FEWEST_REPORTS = 50
+FEWEST_REPORTS = 20
 THROUGH = " + channel"
 """What is added to a method's name where the channel is in its likelihood."""
 ROUGH = 1e-3
