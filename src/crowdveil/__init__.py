@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crowdveil.estimate import Estimate
     from crowdveil.estimators import (
         DawidSkene,
+        Gaussian,
         MajorityVote,
         OneCoin,
         PrivateDawidSkene,
@@ -45,6 +46,7 @@ __all__ = [
     "DawidSkene",
     "Designed",
     "Estimate",
+    "Gaussian",
     "Guarantee",
     "Laplace",
     "MajorityVote",
@@ -72,6 +74,7 @@ _HOMES = {
     "DawidSkene": "estimators",
     "Designed": "mechanisms",
     "Estimate": "estimate",
+    "Gaussian": "estimators",
     "Guarantee": "guarantee",
     "Laplace": "mechanisms",
     "MajorityVote": "estimators",

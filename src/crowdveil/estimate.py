@@ -21,6 +21,8 @@ class WorkerTable:
     Attributes:
         quality: shape (workers,).
         quality_name: "ability" (probability of answering correctly) or "weight" (scalar trust).
+        sigma: deviation of the worker's errors in units of the answers, shape (workers,), where the model has one.
+        sigma_low, sigma_high: the 5 % and 95 % quantiles of what is known about sigma.
         confusion: P(answer | truth), indexed [worker, truth, label], where the model has one.
         participation: estimated share of tasks answered, where NULL was protected.
     """
@@ -29,6 +31,9 @@ class WorkerTable:
     quality_name: str
     confusion: NDArray[np.float64] | None = None
     participation: NDArray[np.float64] | None = None
+    sigma: NDArray[np.float64] | None = None
+    sigma_low: NDArray[np.float64] | None = None
+    sigma_high: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +69,15 @@ class Estimate:
         alphabet: the labels; None for free numbers.
         tasks: task names in code order.
         posterior: categorical: indexed [task, label], rows sum to 1; numeric: the truth of each task, shape (tasks,),
-            NaN where a task has no report.
+            NaN where nothing is known about a task.
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: the crowd, in worker order.
-        log_likelihoods: after each step; never falls. Empty where the method has no likelihood.
+        log_likelihoods: after each step (or a lower bound of it); never falls. Empty where the method has no likelihood.
         steps, converged: how the loop ended.
         channel_used: whether the channel was in the likelihood.
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
+        low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
+            a posterior; else None.
     """
 
     method: str
@@ -87,6 +94,8 @@ class Estimate:
     channel_used: bool
     gold_used: int
     gold_unknown: int
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
 
     @property
     def categorical(self) -> bool:
@@ -125,8 +134,10 @@ class Estimate:
         )
 
     def tasks_columns(self) -> dict[str, NDArray[Any]]:
-        """Return columns task, truth; for labels confidence, `probability_<label>` each and tied; and reports."""
+        """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
+        and tied; and reports."""
         columns = {"task": self.tasks, "truth": self.truth}
+        columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
         if self.alphabet is not None and self.confidence is not None:
             columns["confidence"] = self.confidence
             columns |= {f"probability_{name}": self.posterior[:, k] for k, name in enumerate(self.alphabet.names)}
@@ -134,10 +145,13 @@ class Estimate:
         return columns | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, NDArray[Any]]:
-        """Return columns worker, ability or weight, participation where estimated, and reports."""
+        """Return columns worker, ability or weight, sigma with its interval and participation where estimated, and
+        reports."""
         columns = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
-        if self.workers.participation is not None:
-            columns["participation"] = self.workers.participation
+        for name in ("sigma", "sigma_low", "sigma_high", "participation"):
+            column: NDArray[np.float64] | None = getattr(self.workers, name)
+            if column is not None:
+                columns[name] = column
         return columns | {"reports": self.reports_per_worker}
 
     def tasks_frame(self) -> pa.Table:

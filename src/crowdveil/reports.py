@@ -61,6 +61,13 @@ class Block:
         """Local task code of each report, shape (reports,)."""
         return np.repeat(np.arange(self.tasks), np.diff(self.pointers))
 
+    def part(self, tasks: slice) -> "Block":
+        """Return some of the block's tasks, a contiguous range of local codes, as a block."""
+        first, stop, _ = tasks.indices(self.tasks)
+        held = slice(int(self.pointers[first]), int(self.pointers[stop]))
+        pointers = self.pointers[first : stop + 1] - self.pointers[first]
+        return Block(self.first + first, self.first + stop, pointers, self.worker[held], self.value[held])
+
 
 @dataclass(frozen=True, eq=False)
 class Reports:

@@ -14,7 +14,7 @@ from tests.cli.conftest import LABELS, Run
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
-FOR_LABELS = [name for name in METHOD_NAMES if name not in ("weighted-mean", "profile-sum")]
+FOR_LABELS = [name for name in METHOD_NAMES if name not in ("weighted-mean", "gaussian", "profile-sum")]
 SENT = ("sent/reports.csv", "--out", "found")
 MECHANISMS = {
     "randomized-response": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),

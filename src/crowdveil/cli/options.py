@@ -32,6 +32,7 @@ METHOD_NAMES = (
     "one-coin",
     "private-dawid-skene",
     "weighted-mean",
+    "gaussian",
     "profile-sum",
 )
 """Both as registered; written out so that help needs no numerical library. A test holds them to the registries."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.fitting import Estimator
+from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.estimators.majority_vote import MajorityVote
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene
@@ -14,13 +15,14 @@ from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.estimators.weighted_vote import WeightedVote
 
 ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {
-    e.name: e for e in (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean)
+    e.name: e for e in (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean, Gaussian)
 }
 
 __all__ = [
     "ESTIMATORS",
     "DawidSkene",
     "Estimator",
+    "Gaussian",
     "MajorityVote",
     "OneCoin",
     "PrivateDawidSkene",

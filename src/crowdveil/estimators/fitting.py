@@ -74,10 +74,14 @@ S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class Expected(NamedTuple, Generic[S]):
-    """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task])."""
+    """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task]).
+
+    `interval`, indexed [task, end], holds the 5 % and 95 % quantiles of numbers where the estimator has them.
+    """
 
     statistics: S
     posterior: NDArray[np.float64]
+    interval: NDArray[np.float64] | None = None
 
 
 class Estimator(ABC, Generic[P, S]):
@@ -89,6 +93,7 @@ class Estimator(ABC, Generic[P, S]):
         iterative: False where the first expectation is already the result.
         reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
         reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
+        needs_alphabet: whether free numbers, on no scale, are refused; true of every categorical estimator.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
@@ -98,6 +103,7 @@ class Estimator(ABC, Generic[P, S]):
     iterative: ClassVar[bool] = True
     reads_channel: ClassVar[bool]
     reads_blocks: ClassVar[bool] = False
+    needs_alphabet: ClassVar[bool] = False
     max_steps: int
     tolerance: float
 
@@ -119,7 +125,7 @@ class Estimator(ABC, Generic[P, S]):
 
     @abstractmethod
     def log_likelihood(self, statistics: S) -> float | None:
-        """Return the marginal log-likelihood of the reports, None where there is none."""
+        """Return the marginal log-likelihood of the reports (or a bound that is climbed), None where there is none."""
 
     def log_prior(self, parameters: P) -> float:
         """Return the log-density of whatever priors `maximize` uses; with it, the traced objective never falls."""
@@ -163,6 +169,11 @@ def summarize(
     if estimator.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels."
+        )
+    if estimator.needs_alphabet and reports.alphabet is None:
+        raise ReportsError(
+            f"{estimator.name} needs numbers on a scale, these are on none",
+            way_out="Read them with alphabet=Scale(low, high, step).",
         )
     if channel is not None:
         _check_channel(estimator, reports, channel)
@@ -278,10 +289,11 @@ def run(
     summary: Summary,
     gold: tuple[NDArray[Any], int],
     progress: Progress | None = None,
+    first: P | None = None,
 ) -> Estimate:
-    """Iterate to the end over the blocks of the reports, and put together what comes out."""
+    """Iterate to the end over the blocks of the reports, from `first` or the start, and put together what comes out."""
     blocks = [_gold_block(block, gold[0], summary) for block in reports.blocks()]
-    end = _iterate(estimator, blocks, estimator.start(summary), progress)
+    end = _iterate(estimator, blocks, estimator.start(summary) if first is None else first, progress)
     return Estimate(
         method=estimator.name,
         alphabet=summary.alphabet,
@@ -297,6 +309,8 @@ def run(
         channel_used=summary.channel is not None,
         gold_used=_known(gold[0]),
         gold_unknown=gold[1],
+        low=None if end.interval is None else end.interval[:, 0],
+        high=None if end.interval is None else end.interval[:, 1],
     )
 
 
@@ -304,6 +318,7 @@ class _End(NamedTuple, Generic[P, S]):
     """Where the loop ended: the last posterior with the parameters it follows from, and the trace of all steps."""
 
     posterior: NDArray[np.float64]
+    interval: NDArray[np.float64] | None
     statistics: S
     parameters: P
     trace: tuple[float, ...]
@@ -330,8 +345,14 @@ def _iterate(
             progress(step, moved)
         converged = moved <= estimator.tolerance or not estimator.iterative
         if converged or step == estimator.max_steps:
-            return _End(posterior, statistics, parameters, tuple(trace), step, converged)
+            return _End(posterior, _intervals(expected), statistics, parameters, tuple(trace), step, converged)
         before, parameters = posterior, estimator.maximize(statistics, parameters)
+
+
+def _intervals(expected: list[Expected[Any]]) -> NDArray[np.float64] | None:
+    """Put the blocks' intervals together, where there are any."""
+    parts = [part.interval for part in expected if part.interval is not None]
+    return np.concatenate(parts) if parts else None
 
 
 def _known(gold: NDArray[Any]) -> int:

@@ -1,0 +1,366 @@
+"""Numbers through a channel: workers with normal errors of unknown size, truths on a grid, all by matrix products.
+
+A worker of class c = (sigma, s) reports y on a task of truth mu with probability
+R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error rounded
+onto the grid of answers. Mean field: q_i(c) and gamma_j(mu) are updated in turn, each given the other.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import Estimate, WorkerTable
+from crowdveil.estimators import number_grid as grid
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, align_gold, run, summarize
+from crowdveil.estimators.kernels import softmax, symbol_rows
+from crowdveil.estimators.votes import pool_reports
+from crowdveil.labels import Alphabet
+from crowdveil.reports import Reports
+
+TINY = 1e-300
+TASKS_AT_ONCE = 4096
+SIGMA_RATIO = 2.0**0.5
+SMALLEST_SIGMA = 2.0**-1.5
+"""In steps of the answers: below it nearly all answers round to the truth."""
+PARTICIPATIONS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
+"""Classes of participation, in units of the crowd's."""
+NEVER_ALL = 1 - 1e-6
+"""No class answers every cell for certain, or one NULL report would exclude it."""
+M_STEPS = 5
+LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Kinds of workers: all pairs of a sigma and a participation, sigma-major.
+
+    Attributes:
+        sigmas, participations: ascending.
+        tables: log R_c[mu, y] for the non-NULL reports y, less the NULL report's where there is one; indexed
+            [symbol, class, truth].
+        null: log R_c[mu, NULL], indexed [class, truth]; zeros where blank cells are no reports.
+    """
+
+    sigmas: NDArray[np.float64]
+    participations: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    null: NDArray[np.float64]
+
+    def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return responsibilities [worker, class] as [worker, sigma, participation]."""
+        return q.reshape(-1, len(self.sigmas), len(self.participations))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianParameters:
+    """What is known of workers and of truths at large.
+
+    Attributes:
+        summary: the crowd's counts.
+        points: the grid of truths.
+        classes: the kinds of workers.
+        q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
+        sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
+        family: log-probabilities of the priors to choose from, indexed [prior, truth]; a public prior is the only one.
+        chosen: row of `family` in use.
+        known: whether truths follow from the prior even where nobody reported.
+    """
+
+    summary: Summary
+    points: NDArray[np.float64]
+    classes: Classes
+    q: NDArray[np.float64]
+    sigma_shares: NDArray[np.float64]
+    participation_shares: NDArray[np.float64]
+    family: NDArray[np.float64]
+    chosen: int
+    known: bool
+
+    @property
+    def log_mixture(self) -> NDArray[np.float64]:
+        """Logarithm of the mixture over classes, shape (classes,)."""
+        product = self.sigma_shares[:, None] * self.participation_shares
+        return np.log(np.maximum(product, TINY)).ravel()
+
+
+class GaussianStatistics(NamedTuple):
+    """Sums over tasks.
+
+    `worker_scores`, indexed [worker, class]: expected log-probability of the non-NULL reports. `by_truth`, shape
+    (points,): posteriors in all. `evidence`, shape (priors,): log-normalisers of all tasks under every prior; `bound`:
+    the same under the chosen one.
+    """
+
+    worker_scores: NDArray[np.float64]
+    by_truth: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+    bound: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
+    """Infer numbers on a scale (or positions of ordered labels) from the channel's own likelihood.
+
+    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. What the trace shows
+    is the mean-field bound of the log-likelihood, which never falls.
+
+    Attributes:
+        prior_mean, prior_deviation: a public normal prior of the truths before clipping, in units of the answers; None
+            for a learned prior, or one given by label to `fit`.
+        sigmas: public classes of the workers' deviations, in units of the answers; None for a grid over the scale.
+        participations: public classes of the share of tasks a worker answers; None for a grid around the crowd's.
+        smoothing: pseudo-workers in every class of the learned mixtures.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the answers.
+
+    Raises:
+        SettingsError: a setting out of range.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
+    reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
+    needs_alphabet: ClassVar[bool] = True
+    prior_mean: float | None = None
+    prior_deviation: float | None = None
+    sigmas: tuple[float, ...] | None = None
+    participations: tuple[float, ...] | None = None
+    smoothing: float = 0.01
+    max_steps: int = 300
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if (self.prior_mean is None) != (self.prior_deviation is None):
+            raise SettingsError("a normal prior needs both mean and deviation", value=self.prior_mean)
+        if self.prior_mean is not None and self.prior_deviation is not None:
+            if not (np.isfinite(self.prior_mean) and 0 < self.prior_deviation < np.inf):
+                raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
+        if not 0 < self.smoothing < np.inf:
+            raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
+        if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
+            raise SettingsError("sigmas must be positive and finite", value=self.sigmas)
+        if self.participations is not None and not (
+            self.participations and all(0 < s <= 1 for s in self.participations)
+        ):
+            raise SettingsError("participations must be in (0, 1]", value=self.participations)
+
+    def start(self, summary: Summary) -> GaussianParameters:
+        """Return the mixture's own responsibilities for everyone, and the widest prior.
+
+        Raises:
+            SettingsError: a prior by label beside a normal one.
+        """
+        alphabet = _alphabet(summary)
+        pool = pool_reports(summary)
+        sigmas = np.array(self.sigmas) if self.sigmas is not None else _sigma_grid(alphabet)
+        rates = np.ones(1)
+        if pool.protected:
+            around = np.minimum(pool.participation * np.array(PARTICIPATIONS), NEVER_ALL)
+            rates = np.unique(around) if self.participations is None else np.array(sorted(self.participations))
+        points, family = self._priors(summary)
+        classes = _classes(points, alphabet, pool.channel, np.sort(sigmas), np.minimum(rates, NEVER_ALL))
+        shares = np.full(len(sigmas), 1 / len(sigmas)), _near(classes.participations, pool.participation)
+        mixture = (shares[0][:, None] * shares[1]).ravel()
+        return GaussianParameters(
+            summary=summary,
+            points=points,
+            classes=classes,
+            q=np.tile(mixture, (summary.workers, 1)),
+            sigma_shares=shares[0],
+            participation_shares=shares[1],
+            family=family,
+            chosen=len(family) - 1,
+            known=self._public(summary),
+        )
+
+    def expect(self, block: GoldBlock, parameters: GaussianParameters) -> Expected[GaussianStatistics]:
+        """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
+        parts = [
+            _expect_tasks(block, parameters, slice(first, min(first + TASKS_AT_ONCE, block.block.tasks)))
+            for first in range(0, block.block.tasks, TASKS_AT_ONCE)
+        ]
+        statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
+        found = np.concatenate([part[1] for part in parts])
+        values = _alphabet(parameters.summary).values
+        found = np.clip(found, values[0], values[-1])
+        if not parameters.known:
+            found[np.diff(block.block.pointers) == 0] = np.nan
+        fixed = ~np.isnan(block.gold)
+        found[fixed] = block.gold[fixed, None]
+        return Expected(statistics, found[:, 1], found[:, [0, 2]])
+
+    def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
+        """Choose the prior under which the reports are likeliest; once it stands, re-estimate workers and mixture.
+
+        Not both at once: either raises the bound, given what the posterior was computed from.
+        """
+        best = int(statistics.evidence.argmax())
+        if statistics.evidence[best] > statistics.evidence[parameters.chosen]:
+            return replace(parameters, chosen=best)
+        scores = statistics.worker_scores + parameters.classes.null @ statistics.by_truth
+        for _ in range(M_STEPS):
+            q = softmax(scores + parameters.log_mixture)[0]
+            split = parameters.classes.split(q)
+            parameters = replace(
+                parameters,
+                q=q,
+                sigma_shares=self._shares(split.sum(axis=(0, 2))),
+                participation_shares=self._shares(split.sum(axis=(0, 1))),
+            )
+        return parameters
+
+    def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
+        """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
+        classes = parameters.classes
+        split = classes.split(parameters.q)
+        by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
+        sigma = np.exp(grid.quantiles(by_sigma, np.log(classes.sigmas), LEVELS))
+        channel = parameters.summary.channel
+        protected = channel is not None and channel.participation == "protected"
+        return WorkerTable(
+            quality=by_sigma @ (1 / classes.sigmas),
+            quality_name="weight",
+            participation=by_rate @ classes.participations if protected else None,
+            sigma_low=sigma[:, 0],
+            sigma=sigma[:, 1],
+            sigma_high=sigma[:, 2],
+        )
+
+    def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
+        """Return the tasks' part of the mean-field bound of the log-likelihood; the workers' is in `log_prior`."""
+        return statistics.bound
+
+    def log_prior(self, parameters: GaussianParameters) -> float:
+        """Return the workers' part of the bound, less the divergence of q from the mixture, and the mixture's prior."""
+        q = parameters.q
+        divergence = float((q * (np.log(np.maximum(q, TINY)) - parameters.log_mixture)).sum())
+        shares = np.concatenate((parameters.sigma_shares, parameters.participation_shares))
+        return self.smoothing * float(np.log(shares).sum()) - divergence
+
+    def fit_known(
+        self,
+        reports: Reports,
+        *,
+        sigma: ArrayLike,
+        participation: ArrayLike = 1.0,
+        channel: Channel | None = None,
+        prior: dict[str, float] | None = None,
+    ) -> Estimate:
+        """Return the exact posterior where every worker is known: the least error that any inference could have.
+
+        Args:
+            reports, channel, prior: as in `fit`.
+            sigma: deviation of each worker's errors, shape (workers,) or one number.
+            participation: share of tasks that each worker answers, shape (workers,) or one number; 1 where public.
+
+        Raises:
+            SettingsError: no public prior.
+        """
+        summary = summarize(self, reports, channel, prior)
+        if not self._public(summary):
+            raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
+        protected = channel is not None and channel.participation == "protected"
+        shares = np.broadcast_to(participation if protected else 1.0, summary.workers)
+        sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
+        rates, of_rate = np.unique(shares, return_inverse=True)
+        known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
+        certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
+        nobody = align_gold(reports, None, summary.alphabet, numeric=True)
+        return run(known, reports, summary, nobody, first=replace(known.start(summary), q=certain))
+
+    def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        smoothed = counts + self.smoothing
+        return np.asarray(smoothed / smoothed.sum())
+
+    def _public(self, summary: Summary) -> bool:
+        return self.prior_mean is not None or summary.prior is not None
+
+    def _priors(self, summary: Summary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the grid of truths and the log-priors to choose from, [prior, truth]."""
+        alphabet = _alphabet(summary)
+        if self.prior_mean is None or self.prior_deviation is None:
+            points = grid.truth_points(alphabet, None)
+            if summary.prior is None:
+                return points, np.log(grid.normal_family(points, alphabet))
+            return points, grid.label_prior(points, alphabet, summary.prior)[None]
+        if summary.prior is not None:
+            raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
+        reach = grid.PRIOR_REACH * self.prior_deviation
+        points = grid.truth_points(alphabet, (self.prior_mean - reach, self.prior_mean + reach))
+        return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
+
+
+def _alphabet(summary: Summary) -> Alphabet:
+    assert summary.alphabet is not None
+    return summary.alphabet
+
+
+def _sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return deviations from a third of a step to the range, in factors of the square root of 2."""
+    step = grid.step_of(alphabet)
+    widest = max(float(np.ptp(alphabet.values)), 2 * step)
+    count = int(np.ceil(np.log(widest / (SMALLEST_SIGMA * step)) / np.log(SIGMA_RATIO)))
+    return SMALLEST_SIGMA * step * SIGMA_RATIO ** np.arange(count)
+
+
+def _near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
+    """Return shares that fall off around the crowd's own participation: most workers are first thought to be like it."""
+    weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
+    return np.asarray(weight / weight.sum())
+
+
+def _classes(
+    points: NDArray[np.float64],
+    alphabet: Alphabet,
+    channel: Channel,
+    sigmas: NDArray[np.float64],
+    rates: NDArray[np.float64],
+) -> Classes:
+    """Return the log-probabilities of reports for every pair of a sigma and a participation."""
+    table = channel.probabilities
+    answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet)) @ table[: alphabet.size]
+    mixed = answered[:, None] * rates[:, None, None]
+    if channel.participation == "protected":
+        mixed = mixed + (1 - rates)[:, None, None] * table[-1]
+    logs = np.log(np.maximum(mixed, TINY)).reshape(-1, *answered.shape[1:])
+    null = np.zeros(logs.shape[:2])
+    if channel.null_output is not None:
+        null = logs[:, :, channel.null_output]
+        logs = np.delete(logs, channel.null_output, axis=2) - null[:, :, None]
+    return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
+
+
+def _expect_tasks(
+    block: GoldBlock, parameters: GaussianParameters, tasks: slice
+) -> tuple[GaussianStatistics, NDArray[np.float64]]:
+    """Return statistics and quantiles of some tasks of a block: two products with the reports by symbol."""
+    part, gold = block.block.part(tasks), block.gold[tasks]
+    symbols, classes, points = parameters.classes.tables.shape
+    flat = parameters.classes.tables.reshape(symbols * classes, points)
+    matrix = symbol_rows(part, parameters.summary.workers, symbols)
+    scores = (matrix @ parameters.q).reshape(part.tasks, symbols * classes) @ flat
+    scores = scores + parameters.q.sum(axis=0) @ parameters.classes.null
+    posterior, total = softmax(scores + parameters.family[parameters.chosen])
+    fixed = np.flatnonzero(~np.isnan(gold))
+    masses = grid.point_masses(parameters.points, gold[fixed])
+    posterior[fixed] = masses
+    known = (masses * scores[fixed]).sum(axis=1)
+    total[fixed] = known + masses @ parameters.family[parameters.chosen]
+    evidence = _evidence(np.delete(scores, fixed, axis=0), parameters.family)
+    evidence = evidence + known.sum() + masses.sum(axis=0) @ parameters.family.T
+    by_report = (posterior @ flat.T).reshape(part.tasks * symbols, classes)
+    sums = matrix.T @ by_report
+    statistics = GaussianStatistics(sums, posterior.sum(axis=0), evidence, float(total.sum()))
+    return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
+
+
+def _evidence(scores: NDArray[np.float64], family: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sum over tasks of log sum over truths of prior times likelihood, for every prior; shape (priors,)."""
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray((np.log(np.exp(scores - top) @ np.exp(family).T) + top).sum(axis=0))
