@@ -17,9 +17,10 @@ from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators import number_grid as grid
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, align_gold, run, summarize
 from crowdveil.estimators.kernels import softmax, symbol_rows
-from crowdveil.estimators.votes import pool_reports
+from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
+from crowdveil.estimators.votes import Pool, pool_reports
 from crowdveil.labels import Alphabet
-from crowdveil.reports import Reports
+from crowdveil.reports import Block, Reports
 
 TINY = 1e-300
 TASKS_AT_ONCE = 4096
@@ -65,8 +66,8 @@ class GaussianParameters:
         classes: the kinds of workers.
         q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
-        family: log-probabilities of the priors to choose from, indexed [prior, truth]; a public prior is the only one.
-        chosen: row of `family` in use.
+        crowds: the priors to choose from, each with a crowd of its own; a public prior is the only one.
+        chosen: the prior in use; None before the first step, which chooses.
         known: whether truths follow from the prior even where nobody reported.
     """
 
@@ -76,8 +77,8 @@ class GaussianParameters:
     q: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
-    family: NDArray[np.float64]
-    chosen: int
+    crowds: NamelessCrowds
+    chosen: int | None
     known: bool
 
     @property
@@ -86,13 +87,17 @@ class GaussianParameters:
         product = self.sigma_shares[:, None] * self.participation_shares
         return np.log(np.maximum(product, TINY)).ravel()
 
+    def unread(self) -> "GaussianParameters":
+        """Return the parameters of a crowd of which no single worker is known: all have the mixture's classes."""
+        return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
+
 
 class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
     `worker_scores`, indexed [worker, class]: expected log-probability of the non-NULL reports. `by_truth`, shape
-    (points,): posteriors in all. `evidence`, shape (priors,): log-normalisers of all tasks under every prior; `bound`:
-    the same under the chosen one.
+    (points,): posteriors in all. `evidence`, shape (priors,): log-likelihood of the tasks' counts under every prior, while
+    one is to be chosen; `bound`: the tasks' part of the mean-field bound, nan before that.
     """
 
     worker_scores: NDArray[np.float64]
@@ -138,9 +143,9 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     def __post_init__(self) -> None:
         if (self.prior_mean is None) != (self.prior_deviation is None):
             raise SettingsError("a normal prior needs both mean and deviation", value=self.prior_mean)
-        if self.prior_mean is not None and self.prior_deviation is not None:
-            if not (np.isfinite(self.prior_mean) and 0 < self.prior_deviation < np.inf):
-                raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
+        mean, deviation = self.prior_mean or 0.0, 1.0 if self.prior_deviation is None else self.prior_deviation
+        if not (np.isfinite(mean) and 0 < deviation < np.inf):
+            raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
         if not 0 < self.smoothing < np.inf:
             raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
         if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
@@ -158,26 +163,24 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """
         alphabet = _alphabet(summary)
         pool = pool_reports(summary)
-        sigmas = np.array(self.sigmas) if self.sigmas is not None else _sigma_grid(alphabet)
-        rates = np.ones(1)
-        if pool.protected:
-            around = np.minimum(pool.participation * np.array(PARTICIPATIONS), NEVER_ALL)
-            rates = np.unique(around) if self.participations is None else np.array(sorted(self.participations))
+        sigmas = np.sort(_sigma_grid(alphabet) if self.sigmas is None else np.array(self.sigmas))
+        rates = _rates(pool, self.participations)
         points, family = self._priors(summary)
-        classes = _classes(points, alphabet, pool.channel, np.sort(sigmas), np.minimum(rates, NEVER_ALL))
-        shares = np.full(len(sigmas), 1 / len(sigmas)), _near(classes.participations, pool.participation)
-        mixture = (shares[0][:, None] * shares[1]).ravel()
-        return GaussianParameters(
+        classes = _classes(points, alphabet, pool.channel, sigmas, rates)
+        typical = _classes(points, alphabet, pool.channel, sigmas, np.minimum([pool.participation], NEVER_ALL))
+        crowds = nameless_crowds(family, typical.tables, typical.null, _pooled_counts(summary, pool))
+        parameters = GaussianParameters(
             summary=summary,
             points=points,
             classes=classes,
-            q=np.tile(mixture, (summary.workers, 1)),
-            sigma_shares=shares[0],
-            participation_shares=shares[1],
-            family=family,
-            chosen=len(family) - 1,
+            q=np.empty((summary.workers, 0)),
+            sigma_shares=crowds.sigma_shares[-1],
+            participation_shares=_near(rates, pool.participation),
+            crowds=crowds,
+            chosen=None if len(family) > 1 else 0,
             known=self._public(summary),
         )
+        return parameters.unread()
 
     def expect(self, block: GoldBlock, parameters: GaussianParameters) -> Expected[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
@@ -186,9 +189,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             for first in range(0, block.block.tasks, TASKS_AT_ONCE)
         ]
         statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
-        found = np.concatenate([part[1] for part in parts])
         values = _alphabet(parameters.summary).values
-        found = np.clip(found, values[0], values[-1])
+        found = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
         if not parameters.known:
             found[np.diff(block.block.pointers) == 0] = np.nan
         fixed = ~np.isnan(block.gold)
@@ -196,13 +198,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         return Expected(statistics, found[:, 1], found[:, [0, 2]])
 
     def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
-        """Choose the prior under which the reports are likeliest; once it stands, re-estimate workers and mixture.
-
-        Not both at once: either raises the bound, given what the posterior was computed from.
-        """
-        best = int(statistics.evidence.argmax())
-        if statistics.evidence[best] > statistics.evidence[parameters.chosen]:
-            return replace(parameters, chosen=best)
+        """Choose the likeliest prior at first; from then on re-estimate workers and the mixture over their classes."""
+        if parameters.chosen is None:
+            best = int(statistics.evidence.argmax())
+            return replace(parameters, chosen=best, sigma_shares=parameters.crowds.sigma_shares[best]).unread()
         scores = statistics.worker_scores + parameters.classes.null @ statistics.by_truth
         for _ in range(M_STEPS):
             q = softmax(scores + parameters.log_mixture)[0]
@@ -233,8 +232,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return the tasks' part of the mean-field bound of the log-likelihood; the workers' is in `log_prior`."""
-        return statistics.bound
+        """Return the tasks' part of the bound (the workers' is in `log_prior`); None for the step that chooses a prior."""
+        return None if np.isnan(statistics.bound) else statistics.bound
 
     def log_prior(self, parameters: GaussianParameters) -> float:
         """Return the workers' part of the bound, less the divergence of q from the mixture, and the mixture's prior."""
@@ -310,7 +309,7 @@ def _sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
 
 
 def _near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
-    """Return shares that fall off around the crowd's own participation: most workers are first thought to be like it."""
+    """Return shares that fall off around the crowd's participation: at first, workers are thought to be alike."""
     weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
     return np.asarray(weight / weight.sum())
 
@@ -336,31 +335,62 @@ def _classes(
     return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
 
 
+def _rates(pool: Pool, given: tuple[float, ...] | None) -> NDArray[np.float64]:
+    """Return the classes of participation, ascending; only 1 where it is public."""
+    if not pool.protected:
+        return np.ones(1)
+    rates = pool.participation * np.array(PARTICIPATIONS) if given is None else np.array(given)
+    return np.unique(np.minimum(rates, NEVER_ALL))
+
+
+def _pooled_counts(summary: Summary, pool: Pool) -> NDArray[np.float64]:
+    """Return all non-NULL reports by symbol, then, where NULL is reported, the NULL reports."""
+    counts = summary.symbol_counts.sum(axis=0)
+    silent = summary.tasks * summary.workers - counts.sum()
+    return np.append(counts, silent if pool.channel.null_output is not None else 0.0)
+
+
 def _expect_tasks(
     block: GoldBlock, parameters: GaussianParameters, tasks: slice
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
-    """Return statistics and quantiles of some tasks of a block: two products with the reports by symbol."""
+    """Return statistics and quantiles of some tasks of a block."""
     part, gold = block.block.part(tasks), block.gold[tasks]
+    expect = _choose_prior if parameters.chosen is None else _mean_field
+    statistics, posterior = expect(part, gold, parameters)
+    return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
+
+
+def _choose_prior(
+    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
+) -> tuple[GaussianStatistics, NDArray[np.float64]]:
+    """Return the evidence for every prior from counts of reports, workers unread, and posteriors under the widest."""
+    crowds = parameters.crowds
+    symbols = len(crowds.tables)
+    cells = np.bincount(part.task * symbols + part.value, minlength=part.tasks * symbols)
+    counts = cells.reshape(part.tasks, symbols).astype(float)
+    fixed = ~np.isnan(gold)
+    masses = grid.point_masses(parameters.points, gold[fixed])
+    evidence = crowds.evidence(counts[~fixed], parameters.summary.workers)
+    evidence = evidence + masses.sum(axis=0) @ crowds.family.T
+    posterior, _ = softmax(crowds.scores(counts, parameters.summary.workers, -1) + crowds.family[-1])
+    posterior[fixed] = masses
+    unread = np.zeros_like(parameters.q)
+    return GaussianStatistics(unread, posterior.sum(axis=0), evidence, np.nan), posterior
+
+
+def _mean_field(
+    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
+) -> tuple[GaussianStatistics, NDArray[np.float64]]:
+    """Return posteriors given the workers' classes, and sums: two products with the reports by symbol."""
+    prior = parameters.crowds.family[parameters.chosen or 0]
     symbols, classes, points = parameters.classes.tables.shape
     flat = parameters.classes.tables.reshape(symbols * classes, points)
     matrix = symbol_rows(part, parameters.summary.workers, symbols)
     scores = (matrix @ parameters.q).reshape(part.tasks, symbols * classes) @ flat
-    scores = scores + parameters.q.sum(axis=0) @ parameters.classes.null
-    posterior, total = softmax(scores + parameters.family[parameters.chosen])
+    scores = scores + parameters.q.sum(axis=0) @ parameters.classes.null + prior
+    posterior, total = softmax(scores)
     fixed = np.flatnonzero(~np.isnan(gold))
-    masses = grid.point_masses(parameters.points, gold[fixed])
-    posterior[fixed] = masses
-    known = (masses * scores[fixed]).sum(axis=1)
-    total[fixed] = known + masses @ parameters.family[parameters.chosen]
-    evidence = _evidence(np.delete(scores, fixed, axis=0), parameters.family)
-    evidence = evidence + known.sum() + masses.sum(axis=0) @ parameters.family.T
-    by_report = (posterior @ flat.T).reshape(part.tasks * symbols, classes)
-    sums = matrix.T @ by_report
-    statistics = GaussianStatistics(sums, posterior.sum(axis=0), evidence, float(total.sum()))
-    return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
-
-
-def _evidence(scores: NDArray[np.float64], family: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return sum over tasks of log sum over truths of prior times likelihood, for every prior; shape (priors,)."""
-    top = scores.max(axis=1, keepdims=True)
-    return np.asarray((np.log(np.exp(scores - top) @ np.exp(family).T) + top).sum(axis=0))
+    posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
+    total[fixed] = (posterior[fixed] * scores[fixed]).sum(axis=1)
+    sums = matrix.T @ (posterior @ flat.T).reshape(part.tasks * symbols, classes)
+    return GaussianStatistics(sums, posterior.sum(axis=0), np.zeros(1), float(total.sum())), posterior
