@@ -16,7 +16,7 @@ MARGIN_STEPS, MARGIN_SHARE = 3.0, 0.25
 """How far truths may lie beyond the scale: steps, or a share of the range where that is more."""
 PRIOR_REACH = 4.0
 """Deviations of a public normal prior that the grid of truths covers."""
-STRAY = 0.05
+STRAY = 0.01
 """Share of tasks that a learned prior leaves to chance: truths spread evenly over the grid."""
 
 
