@@ -93,7 +93,7 @@ class Estimator(ABC, Generic[P, S]):
         iterative: False where the first expectation is already the result.
         reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
         reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
-        needs_alphabet: whether free numbers, on no scale, are refused; true of every categorical estimator.
+        needs_alphabet: whether free numbers, on no scale, are refused.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """

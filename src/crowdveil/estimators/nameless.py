@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.votes import pooled_shares
+
 TINY = 1e-300
-POOL_STEPS = 200
-POOL_WEIGHT = 10.0
-"""Pseudo-reports by which the shares of the sigmas are drawn to equality."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class NamelessCrowds:
 def nameless_crowds(
     family: NDArray[np.float64], tables: NDArray[np.float64], null: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> NamelessCrowds:
-    """Find the mixture of sigmas for every prior, by expectation-maximization on pooled counts.
+    """Find the mixture of sigmas for every prior, from pooled counts (`pooled_shares`).
 
     Args:
         family: log-probabilities, indexed [prior, truth].
@@ -58,11 +57,6 @@ def nameless_crowds(
     """
     each = np.exp(np.concatenate((tables + null, null[None])))
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), each, optimize=True)
-    shares = np.full(by_prior.shape[:2], 1 / by_prior.shape[1])
-    for _ in range(POOL_STEPS):
-        expected = np.einsum("hs,hsy->hy", shares, by_prior)
-        shares = shares * np.einsum("hsy,hy->hs", by_prior, counts / np.maximum(expected, TINY))
-        shares = shares + POOL_WEIGHT / shares.shape[1]
-        shares = shares / shares.sum(axis=1, keepdims=True)
+    shares = np.array([pooled_shares(counts, reports) for reports in by_prior])
     mixed = np.log(np.maximum(np.einsum("hs,yst->yht", shares, each, optimize=True), TINY))
     return NamelessCrowds(family, shares, mixed[:-1] - mixed[-1], mixed[-1])
