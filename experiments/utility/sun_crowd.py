@@ -8,6 +8,7 @@ import argparse
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class Blocks(ChannelMechanism):
 @cache
 def _blocks(blocks: Blocks) -> Channel:
     edges = (0, *blocks.cuts, blocks.alphabet.size)
-    spans = list(zip(edges[:-1], edges[1:], strict=True))
+    spans = list(pairwise(edges))
     values = blocks.alphabet.names
     names = tuple(values[a] if b - a == 1 else f"{values[a]}..{values[b - 1]}" for a, b in spans)
     inner = RandomizedResponse(alphabet=Categories(names, ordered=True), epsilon=blocks.epsilon).channel()
@@ -87,11 +88,13 @@ def measure(sparsity: float, mechanism: Mechanism, seed: int) -> Cell:
     spread = float(fitted.truth.std())
     covered = [float(np.mean((e.low <= truth) & (truth <= e.high))) for e in (fitted, oracle) if e.low is not None]
     return Cell(
-        *errors,
-        float(np.abs(unknown - truth).mean()),
-        float(np.abs(oracle.truth - truth).mean()),
-        float(np.corrcoef(fitted.truth, truth)[0, 1]) if spread > 0 else 0.0,
-        *covered,
+        constant=errors[0],
+        error=errors[1],
+        learned=float(np.abs(unknown - truth).mean()),
+        oracle=float(np.abs(oracle.truth - truth).mean()),
+        correlation=float(np.corrcoef(fitted.truth, truth)[0, 1]) if spread > 0 else 0.0,
+        coverage=covered[0],
+        oracle_coverage=covered[1],
     )
 
 
@@ -106,7 +109,9 @@ def main() -> None:
 
 def table(pool: ProcessPoolExecutor, quick: bool) -> None:
     """Print one line per sparsity, epsilon and channel."""
-    print("sparsity epsilon channel exact constant error target learned oracle ratio correlation coverage best-coverage")
+    print(
+        "sparsity epsilon channel exact constant error target learned oracle ratio correlation coverage best-coverage"
+    )
     for sparsity in SPARSITIES:
         for epsilon, target in zip(EPSILONS, TARGETS[sparsity], strict=True):
             if quick and epsilon not in (1.0, 3.0):

@@ -72,7 +72,7 @@ class Estimate:
             NaN where nothing is known about a task.
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: the crowd, in worker order.
-        log_likelihoods: after each step (or a lower bound of it); never falls. Empty where the method has no likelihood.
+        log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
         steps, converged: how the loop ended.
         channel_used: whether the channel was in the likelihood.
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.

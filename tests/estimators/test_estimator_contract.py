@@ -60,7 +60,9 @@ def through_null(reports: Reports, channel: Channel, seed: int) -> Reports:
 def any_reports(cls: AnyClass) -> st.SearchStrategy[Reports]:
     """Draw small reports of a kind that the estimator reads; numeric estimators read labels too."""
     labels = strategies.small_reports()
-    return labels if cls.kind == "categorical" or cls.needs_alphabet else st.one_of(labels, strategies.small_numeric_reports())
+    if cls.kind == "categorical" or cls.needs_alphabet:
+        return labels
+    return st.one_of(labels, strategies.small_numeric_reports())
 
 
 def numbers_or_labels(cls: AnyClass, rows: list[tuple[object, object, int]], **lists: Any) -> Reports:

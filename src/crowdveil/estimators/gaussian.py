@@ -1,8 +1,8 @@
 """Numbers through a channel: workers with normal errors of unknown size, truths on a grid, all by matrix products.
 
 A worker of class c = (sigma, s) reports y on a task of truth mu with probability
-R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error rounded
-onto the grid of answers. Mean field: q_i(c) and gamma_j(mu) are updated in turn, each given the other.
+R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error
+rounded onto the grid of answers. Mean field: q_i(c) and gamma_j(mu) are updated in turn, each given the other.
 """
 
 from dataclasses import dataclass, replace
@@ -19,41 +19,21 @@ from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.kernels import softmax, symbol_rows
 from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
 from crowdveil.estimators.votes import Pool, pool_reports
+from crowdveil.estimators.worker_classes import (
+    NEVER_ALL,
+    TINY,
+    Classes,
+    near,
+    participation_grid,
+    sigma_grid,
+    worker_classes,
+)
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
-TINY = 1e-300
 TASKS_AT_ONCE = 4096
-SIGMA_RATIO = 2.0**0.5
-SMALLEST_SIGMA = 2.0**-1.5
-"""In steps of the answers: below it nearly all answers round to the truth."""
-PARTICIPATIONS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
-"""Classes of participation, in units of the crowd's."""
-NEVER_ALL = 1 - 1e-6
-"""No class answers every cell for certain, or one NULL report would exclude it."""
 M_STEPS = 5
 LEVELS = (0.05, 0.5, 0.95)
-
-
-@dataclass(frozen=True, eq=False)
-class Classes:
-    """Kinds of workers: all pairs of a sigma and a participation, sigma-major.
-
-    Attributes:
-        sigmas, participations: ascending.
-        tables: log R_c[mu, y] for the non-NULL reports y, less the NULL report's where there is one; indexed
-            [symbol, class, truth].
-        null: log R_c[mu, NULL], indexed [class, truth]; zeros where blank cells are no reports.
-    """
-
-    sigmas: NDArray[np.float64]
-    participations: NDArray[np.float64]
-    tables: NDArray[np.float64]
-    null: NDArray[np.float64]
-
-    def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return responsibilities [worker, class] as [worker, sigma, participation]."""
-        return q.reshape(-1, len(self.sigmas), len(self.participations))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +76,8 @@ class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
     `worker_scores`, indexed [worker, class]: expected log-probability of the non-NULL reports. `by_truth`, shape
-    (points,): posteriors in all. `evidence`, shape (priors,): log-likelihood of the tasks' counts under every prior, while
-    one is to be chosen; `bound`: the tasks' part of the mean-field bound, nan before that.
+    (points,): posteriors in all. `evidence`, shape (priors,): log-likelihood of the tasks' counts under every prior,
+    while one is to be chosen; `bound`: the tasks' part of the mean-field bound, nan before that.
     """
 
     worker_scores: NDArray[np.float64]
@@ -111,8 +91,8 @@ class GaussianStatistics(NamedTuple):
 class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     """Infer numbers on a scale (or positions of ordered labels) from the channel's own likelihood.
 
-    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. What the trace shows
-    is the mean-field bound of the log-likelihood, which never falls.
+    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. What the trace
+    shows is the mean-field bound of the log-likelihood, which never falls.
 
     Attributes:
         prior_mean, prior_deviation: a public normal prior of the truths before clipping, in units of the answers; None
@@ -163,11 +143,11 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """
         alphabet = _alphabet(summary)
         pool = pool_reports(summary)
-        sigmas = np.sort(_sigma_grid(alphabet) if self.sigmas is None else np.array(self.sigmas))
-        rates = _rates(pool, self.participations)
+        sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
+        rates = participation_grid(pool, self.participations)
         points, family = self._priors(summary)
-        classes = _classes(points, alphabet, pool.channel, sigmas, rates)
-        typical = _classes(points, alphabet, pool.channel, sigmas, np.minimum([pool.participation], NEVER_ALL))
+        classes = worker_classes(points, alphabet, pool.channel, sigmas, rates)
+        typical = worker_classes(points, alphabet, pool.channel, sigmas, np.minimum([pool.participation], NEVER_ALL))
         crowds = nameless_crowds(family, typical.tables, typical.null, _pooled_counts(summary, pool))
         parameters = GaussianParameters(
             summary=summary,
@@ -175,7 +155,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             classes=classes,
             q=np.empty((summary.workers, 0)),
             sigma_shares=crowds.sigma_shares[-1],
-            participation_shares=_near(rates, pool.participation),
+            participation_shares=near(rates, pool.participation),
             crowds=crowds,
             chosen=None if len(family) > 1 else 0,
             known=self._public(summary),
@@ -232,7 +212,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return the tasks' part of the bound (the workers' is in `log_prior`); None for the step that chooses a prior."""
+        """Return the tasks' part of the bound (the workers' is in `log_prior`); None while a prior is chosen."""
         return None if np.isnan(statistics.bound) else statistics.bound
 
     def log_prior(self, parameters: GaussianParameters) -> float:
@@ -265,7 +245,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if not self._public(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
         protected = channel is not None and channel.participation == "protected"
-        shares = np.broadcast_to(participation if protected else 1.0, summary.workers)
+        shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), NEVER_ALL)
         sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
         rates, of_rate = np.unique(shares, return_inverse=True)
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
@@ -298,49 +278,6 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 def _alphabet(summary: Summary) -> Alphabet:
     assert summary.alphabet is not None
     return summary.alphabet
-
-
-def _sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return deviations from a third of a step to the range, in factors of the square root of 2."""
-    step = grid.step_of(alphabet)
-    widest = max(float(np.ptp(alphabet.values)), 2 * step)
-    count = int(np.ceil(np.log(widest / (SMALLEST_SIGMA * step)) / np.log(SIGMA_RATIO)))
-    return SMALLEST_SIGMA * step * SIGMA_RATIO ** np.arange(count)
-
-
-def _near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
-    """Return shares that fall off around the crowd's participation: at first, workers are thought to be alike."""
-    weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
-    return np.asarray(weight / weight.sum())
-
-
-def _classes(
-    points: NDArray[np.float64],
-    alphabet: Alphabet,
-    channel: Channel,
-    sigmas: NDArray[np.float64],
-    rates: NDArray[np.float64],
-) -> Classes:
-    """Return the log-probabilities of reports for every pair of a sigma and a participation."""
-    table = channel.probabilities
-    answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet)) @ table[: alphabet.size]
-    mixed = answered[:, None] * rates[:, None, None]
-    if channel.participation == "protected":
-        mixed = mixed + (1 - rates)[:, None, None] * table[-1]
-    logs = np.log(np.maximum(mixed, TINY)).reshape(-1, *answered.shape[1:])
-    null = np.zeros(logs.shape[:2])
-    if channel.null_output is not None:
-        null = logs[:, :, channel.null_output]
-        logs = np.delete(logs, channel.null_output, axis=2) - null[:, :, None]
-    return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
-
-
-def _rates(pool: Pool, given: tuple[float, ...] | None) -> NDArray[np.float64]:
-    """Return the classes of participation, ascending; only 1 where it is public."""
-    if not pool.protected:
-        return np.ones(1)
-    rates = pool.participation * np.array(PARTICIPATIONS) if given is None else np.array(given)
-    return np.unique(np.minimum(rates, NEVER_ALL))
 
 
 def _pooled_counts(summary: Summary, pool: Pool) -> NDArray[np.float64]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from crowdveil.estimators.votes import pooled_shares
 
 TINY = 1e-300
+WEIGHT = 100.0
+"""Pseudo-reports of each sigma in the pooled mixture: pooled counts alone hardly tell errors from spread-out truths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,6 @@ def nameless_crowds(
     """
     each = np.exp(np.concatenate((tables + null, null[None])))
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), each, optimize=True)
-    shares = np.array([pooled_shares(counts, reports) for reports in by_prior])
+    shares = np.array([pooled_shares(counts, reports, np.full(len(reports), WEIGHT)) for reports in by_prior])
     mixed = np.log(np.maximum(np.einsum("hs,yst->yht", shares, each, optimize=True), TINY))
     return NamelessCrowds(family, shares, mixed[:-1] - mixed[-1], mixed[-1])

@@ -1,0 +1,84 @@
+"""Kinds of workers for numbers: how far their errors reach and how many tasks they answer, seen through the channel."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.estimators import number_grid as grid
+from crowdveil.estimators.votes import Pool
+from crowdveil.labels import Alphabet
+
+TINY = 1e-300
+SIGMA_RATIO = 2.0**0.5
+SMALLEST_SIGMA = 2.0**-1.5
+"""In steps of the answers: below it nearly all answers round to the truth."""
+PARTICIPATIONS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
+"""Classes of participation, in units of the crowd's."""
+NEVER_ALL = 1 - 1e-6
+"""No class answers every cell for certain, or one NULL report would exclude it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Kinds of workers: all pairs of a sigma and a participation, sigma-major.
+
+    Attributes:
+        sigmas, participations: ascending.
+        tables: log R_c[mu, y] for the non-NULL reports y, less the NULL report's where there is one; indexed
+            [symbol, class, truth].
+        null: log R_c[mu, NULL], indexed [class, truth]; zeros where blank cells are no reports.
+    """
+
+    sigmas: NDArray[np.float64]
+    participations: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    null: NDArray[np.float64]
+
+    def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return responsibilities [worker, class] as [worker, sigma, participation]."""
+        return q.reshape(-1, len(self.sigmas), len(self.participations))
+
+
+def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return deviations from a third of a step to the range, in factors of the square root of 2."""
+    step = grid.step_of(alphabet)
+    widest = max(float(np.ptp(alphabet.values)), 2 * step)
+    count = int(np.ceil(np.log(widest / (SMALLEST_SIGMA * step)) / np.log(SIGMA_RATIO)))
+    return np.multiply(SMALLEST_SIGMA * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
+
+
+def near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
+    """Return shares that fall off around the crowd's participation: at first, workers are thought to be alike."""
+    weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
+    return np.asarray(weight / weight.sum())
+
+
+def worker_classes(
+    points: NDArray[np.float64],
+    alphabet: Alphabet,
+    channel: Channel,
+    sigmas: NDArray[np.float64],
+    rates: NDArray[np.float64],
+) -> Classes:
+    """Return the log-probabilities of reports for every pair of a sigma and a participation."""
+    table = channel.probabilities
+    answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet)) @ table[: alphabet.size]
+    mixed = answered[:, None] * rates[:, None, None]
+    if channel.participation == "protected":
+        mixed = mixed + (1 - rates)[:, None, None] * table[-1]
+    logs = np.log(np.maximum(mixed, TINY)).reshape(-1, *answered.shape[1:])
+    null = np.zeros(logs.shape[:2])
+    if channel.null_output is not None:
+        null = logs[:, :, channel.null_output]
+        logs = np.delete(logs, channel.null_output, axis=2) - null[:, :, None]
+    return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
+
+
+def participation_grid(pool: Pool, given: tuple[float, ...] | None) -> NDArray[np.float64]:
+    """Return the classes of participation, ascending; only 1 where it is public."""
+    if not pool.protected:
+        return np.ones(1)
+    rates = pool.participation * np.array(PARTICIPATIONS) if given is None else np.array(given)
+    return np.unique(np.minimum(rates, NEVER_ALL))
