@@ -26,9 +26,6 @@ AnyEstimator = Estimator[Any, Any]
 AnyClass = type[AnyEstimator]
 CLASSES = list(ESTIMATORS.values())
 LABELS = Categories(("G", "P", "R"), ordered=True)
-WIDE = Scale(-10, 11)
-"""For numeric estimators that need a scale; 0 and 1 are its middle, and its ends are far from 0, 1 and 2."""
-
 every = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
 every_categorical = pytest.mark.parametrize(
     "cls", [c for c in CLASSES if c.kind == "categorical"], ids=lambda c: c.name
@@ -60,24 +57,18 @@ def through_null(reports: Reports, channel: Channel, seed: int) -> Reports:
 def any_reports(cls: AnyClass) -> st.SearchStrategy[Reports]:
     """Draw small reports of a kind that the estimator reads; numeric estimators read labels too."""
     labels = strategies.small_reports()
-    if cls.kind == "categorical" or cls.needs_alphabet:
-        return labels
-    return st.one_of(labels, strategies.small_numeric_reports())
+    free = cls.kind == "numeric" and not cls.needs_alphabet
+    return st.one_of(labels, strategies.small_numeric_reports()) if free else labels
 
 
 def numbers_or_labels(cls: AnyClass, rows: list[tuple[object, object, int]], **lists: Any) -> Reports:
     """Make reports from (task, worker, label code) rows: labels for categorical estimators, else the codes."""
     task, worker, code = zip(*rows, strict=True)
-    if cls.needs_alphabet:
-        return Reports.from_arrays(task, worker, code, alphabet=WIDE, **lists)
     if cls.kind == "numeric":
-        return Reports.from_arrays(task, worker, code, numeric=True, **lists)
+        # The codes are the middle of the scale, far from its ends.
+        shape: dict[str, Any] = {"alphabet": Scale(-10, 11)} if cls.needs_alphabet else {"numeric": True}
+        return Reports.from_arrays(task, worker, code, **shape, **lists)
     return Reports.from_arrays(task, worker, [LABELS.names[k] for k in code], alphabet=LABELS, **lists)
-
-
-def slack(cls: AnyClass) -> float:
-    """How far a number may lie from what all reports say: a posterior median on a grid lies close, not on it."""
-    return 0.1 if cls.needs_alphabet else 0.0
 
 
 def check_truths(cls: AnyClass, reports: Reports, estimate: Estimate) -> None:
@@ -267,14 +258,16 @@ def test_one_report_is_believed(cls: AnyClass) -> None:
     estimate = cls().fit(reports)
 
     check_truths(cls, reports, estimate)
-    assert list(estimate.truth) == (["P"] if cls.kind == "categorical" else [pytest.approx(1.0, abs=slack(cls))])
+    assert list(estimate.truth) == (
+        ["P"] if cls.kind == "categorical" else [pytest.approx(1.0, abs=0.1 * cls.needs_alphabet)]
+    )
 
 
 @every
 def test_no_report_at_all_teaches_nothing(cls: AnyClass) -> None:
     """A crowd that is listed but silent (all of its reports are NULL) is no error: labels all alike, numbers nan."""
-    free = cls.kind == "numeric" and not cls.needs_alphabet
-    shape: dict[str, Any] = {"numeric": True} if free else {"alphabet": LABELS}
+    shape: dict[str, Any] = {"numeric": True}
+    shape = {"alphabet": LABELS} if cls.kind == "categorical" or cls.needs_alphabet else shape
     reports = Reports.from_arrays([], [], [], tasks=["s", "t"], workers=["a", "b"], **shape)
 
     expected = [np.nan] * 2 if cls.kind == "numeric" else [[1 / 3] * 3] * 2
@@ -298,7 +291,7 @@ def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
 
     truth = cls().fit(reports).truth
 
-    assert list(truth) == ["R" if cls.kind == "categorical" else pytest.approx(2.0, abs=slack(cls))] * 5
+    assert list(truth) == ["R" if cls.kind == "categorical" else pytest.approx(2.0, abs=0.1 * cls.needs_alphabet)] * 5
 
 
 @every
@@ -404,12 +397,3 @@ def test_estimators_without_a_channel_refuse_one(cls: AnyClass) -> None:
     """An estimator that reads reports as answers says so when it is given a channel."""
     with pytest.raises(SettingsError, match="channel"):
         cls().fit(crowd(), channel=Channel.identity(LABELS, "public"))
-
-
-@pytest.mark.parametrize(
-    "cls", [c for c in CLASSES if c.kind == "categorical" or c.needs_alphabet], ids=lambda c: c.name
-)
-def test_numbers_are_refused_by_estimators_of_labels(cls: AnyClass) -> None:
-    """Free numbers have no labels, and no scale, to infer on."""
-    with pytest.raises(ReportsError, match="labels" if cls.kind == "categorical" else "scale"):
-        cls().fit(Reports.from_arrays([1, 2], [1, 1], [0.5, 1.5], numeric=True))

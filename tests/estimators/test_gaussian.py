@@ -263,7 +263,7 @@ def test_intervals_cover_the_truth(name: str, prior: str) -> None:
     estimator = Gaussian(prior_mean=4.0, prior_deviation=2.0) if prior == "public" else Gaussian()
     inside = []
     for seed in range(4):
-        crowd = sun_crowd(seed, sparsity=0.8)
+        crowd = sun_crowd(seed)
         reports, channel = sent(crowd, MECHANISMS[name], seed)
         found = estimator.fit(reports, channel=channel)
         assert found.low is not None
