@@ -45,11 +45,12 @@ def test_writes_reports_certificate_and_crowd_that_belong_together(folder: Path,
 
 
 def test_without_a_seed_nothing_speaks_of_a_simulation(run: Run) -> None:
-    """Secure randomness is the default, and neither table nor crowd calls it a simulation."""
+    """Secure randomness is the default, and neither table, crowd nor certificate calls it a simulation."""
     result = run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
 
     assert "simulation" not in result.output.lower()
+    assert "randomized-response" == json.loads(Path("sent/certificate.json").read_bytes())["mechanism"]
     assert (False, None) == (crowd["simulation"], crowd["seed"])
     assert crowd["guarantee"].startswith("epsilon = 2 per cell, participation protected")
 
@@ -66,6 +67,18 @@ def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJ
     assert data["privacy"].startswith("none: ")
     assert (True, 3) == (crowd["simulation"], crowd["seed"])
     assert crowd["guarantee"].startswith("none: a simulation carries no privacy")
+
+
+def test_a_simulations_certificate_says_so_by_itself(run: Run) -> None:
+    """Parted from crowd.json, the certificate of a simulation still says what it is, and infer shows it."""
+    run("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent")
+    Path("sent/crowd.json").unlink()
+    channel = Channel.from_certificate(Path("sent/certificate.json").read_bytes())
+
+    shown = " ".join(run("infer", "sent/reports.csv").stdout.split())
+
+    assert "randomized-response, SIMULATION from seed 3: no privacy" == channel.mechanism
+    assert "SIMULATION from seed 3: no privacy" in shown
 
 
 def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +54,14 @@ class Collection:
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """The channel's certificate; None where cells are not perturbed one by one."""
+        """The channel's certificate, which says if it belongs to a simulation; None where cells are not independent."""
         channel = self.mechanism.channel()
-        return None if channel is None else channel.certificate()
+        if channel is None:
+            return None
+        if self.seed is not None:
+            # Under the seal: a certificate that is parted from crowd.json must not pass for that of a real collection.
+            channel = replace(channel, mechanism=f"{channel.mechanism}, SIMULATION from seed {self.seed}: no privacy")
+        return channel.certificate()
 
     @property
     def crowd(self) -> Crowd:
