@@ -6,17 +6,13 @@ and half with sigma 5; participation protected. Run `python experiments/utility/
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import cache, partial
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from crowdveil import Channel, Gaussian, RandomizedResponse, Scale
-from crowdveil.guarantee import Participation
-from crowdveil.labels import NULL, Alphabet, Categories
-from crowdveil.mechanisms.mechanism import ChannelMechanism, Mechanism
+from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
+from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb
 
@@ -28,37 +24,6 @@ TARGETS = {
     0.9: (0.32, 0.27, 0.155, 0.095, 0.062),
     0.99: (0.36, 0.36, 0.35, 0.32, 0.24),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Blocks(ChannelMechanism):
-    """Randomized response over the blocks between public cuts, and NULL; stands in for a quantized response."""
-
-    name: ClassVar[str] = "blocks"
-    alphabet: Alphabet
-    epsilon: float
-    participation: Participation = "protected"
-    cuts: tuple[int, ...] = (1,)
-
-    @classmethod
-    def examples(cls) -> "tuple[Blocks, ...]":
-        """Return one instance."""
-        return (cls(alphabet=SCALE, epsilon=1.0),)
-
-    def channel(self) -> Channel:
-        """Return the rows of randomized response over blocks, one row per label."""
-        return _blocks(self)
-
-
-@cache
-def _blocks(blocks: Blocks) -> Channel:
-    edges = (0, *blocks.cuts, blocks.alphabet.size)
-    spans = list(pairwise(edges))
-    values = blocks.alphabet.names
-    names = tuple(values[a] if b - a == 1 else f"{values[a]}..{values[b - 1]}" for a, b in spans)
-    inner = RandomizedResponse(alphabet=Categories(names, ordered=True), epsilon=blocks.epsilon).channel()
-    rows = tuple(inner.rows[k] for k, (a, b) in enumerate(spans) for _ in range(b - a))
-    return Channel(blocks.alphabet, "protected", (*names, NULL), (*rows, inner.rows[-1]), Blocks.name)
 
 
 class Cell(NamedTuple):
@@ -118,7 +83,9 @@ def table(pool: ProcessPoolExecutor, quick: bool) -> None:
                 continue
             cuts = {"blocks{1}": (1,), "blocks{1,2}": (1, 2)}
             mechanisms: dict[str, Mechanism] = {"k-RR": RandomizedResponse(alphabet=SCALE, epsilon=epsilon)}
-            mechanisms |= {name: Blocks(alphabet=SCALE, epsilon=epsilon, cuts=cut) for name, cut in cuts.items()}
+            mechanisms |= {
+                name: QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=cut) for name, cut in cuts.items()
+            }
             for name, mechanism in mechanisms.items():
                 one = partial(measure, sparsity, mechanism)
                 mean = Cell(*np.mean(list(pool.map(one, range(1 if quick else 5))), axis=0))
