@@ -34,6 +34,7 @@ FLOORS = {
     "mechanisms": 2,
     "estimators": 2,
     "metrics": 2,
+    "synthesis": 2,
     "accounting": 3,
     "datasets": 3,
     "design": 3,

@@ -1,0 +1,235 @@
+"""Claims: numeric answers as a trusted curator holds them, task by task, within bounds, nothing lost silently.
+
+A claim is one worker's number for one task (Huai et al. call the task an object). Whatever was left out or moved to a
+bound is counted; a record of what happened to the input travels with the data.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.coding import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.labels import Scale
+from crowdveil.reports import Names, Reports
+
+Outside = Literal["error", "clip", "drop"]
+"""What happens to a claim outside the bounds: refused, moved to the nearer bound, or left out (both counted)."""
+Missing = Literal["error", "drop"]
+Bounds = tuple[ArrayLike, ArrayLike]
+"""Lowest and highest possible claim: two numbers for all tasks, or two arrays in the order of the tasks."""
+
+LARGEST = 1e100
+"""Claims beyond it have no usable square; with bounds they can be clipped or left out."""
+ROWS_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Claims:
+    """Finite numbers, sorted by task and worker, read-only.
+
+    Attributes:
+        pointers: shape (tasks + 1,); the claims on task t are `value[pointers[t]:pointers[t + 1]]`.
+        worker: codes into `workers`, int32, shape (claims,).
+        value: the numbers, shape (claims,), in the units of the task.
+        tasks, workers: names in code order; they include those without claims.
+        low, high: bounds of every task, shape (tasks,); NaN for a task without claims where they are derived.
+        public_bounds: True if the bounds were given, hence known without looking at the claims; derived ones are the
+            smallest and largest claim, and publishing anything that depends on them tells of these claims.
+        clipped: claims that were moved to a bound.
+        dropped: claims outside the bounds that were left out.
+        missing: rows without a number that were left out.
+    """
+
+    pointers: NDArray[np.int64]
+    worker: NDArray[np.int32]
+    value: NDArray[np.float64]
+    tasks: NDArray[Any]
+    workers: NDArray[Any]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    public_bounds: bool
+    clipped: int = 0
+    dropped: int = 0
+    missing: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("pointers", "worker", "value", "low", "high"):
+            column = np.array(getattr(self, name))
+            column.flags.writeable = False
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        """Number of claims."""
+        return len(self.value)
+
+    @cached_property
+    def per_task(self) -> NDArray[np.int64]:
+        """Claims on each task, shape (tasks,)."""
+        return np.diff(self.pointers)
+
+    @cached_property
+    def per_worker(self) -> NDArray[np.int64]:
+        """Claims of each worker, shape (workers,)."""
+        return np.bincount(self.worker, minlength=len(self.workers))
+
+    @cached_property
+    def task(self) -> NDArray[np.int64]:
+        """Task code of each claim, shape (claims,)."""
+        return np.repeat(np.arange(len(self.tasks)), self.per_task)
+
+    @cached_property
+    def largest_repeat(self) -> int:
+        """Most claims that one worker has on one task; 1 unless repeated pairs were kept, 0 without claims."""
+        if not len(self):
+            return 0
+        changes = np.flatnonzero((np.diff(self.task) != 0) | (np.diff(self.worker) != 0)) + 1
+        return int(np.diff(np.concatenate(([0], changes, [len(self)]))).max())
+
+    def of(self, task: int) -> NDArray[np.float64]:
+        """Return the claims on one task, by its code."""
+        return self.value[self.pointers[task] : self.pointers[task + 1]]
+
+    @classmethod
+    def from_reports(cls, reports: Reports, *, bounds: Bounds | None = None, outside: Outside = "error") -> Self:
+        """Take answers that were read as `Reports`, numbers on a scale or free ones.
+
+        Args:
+            reports: unperturbed answers; labels without a scale are refused.
+            bounds: what a claim can be; by default the ends of the scale, else derived from each task's claims.
+            outside: policy for claims outside given bounds.
+
+        Raises:
+            ReportsError: a claim is outside given bounds under "error", not a number, or beyond `LARGEST`.
+            SettingsError: bounds that are not finite, not in order or not one pair per task; labels without numbers.
+        """
+        if reports.alphabet is not None and not isinstance(reports.alphabet, Scale):
+            raise SettingsError("claims must be numbers", value=reports.alphabet.names[:ROWS_SHOWN])
+        if bounds is None and isinstance(reports.alphabet, Scale):
+            bounds = (reports.alphabet.low, reports.alphabet.high)
+        return cls._within(reports, bounds, outside, missing=0)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        task: ArrayLike,
+        worker: ArrayLike,
+        value: ArrayLike,
+        *,
+        bounds: Bounds | None = None,
+        outside: Outside = "error",
+        missing: Missing = "error",
+        duplicates: Duplicates = "error",
+        tasks: Names | None = None,
+        workers: Names | None = None,
+    ) -> Self:
+        """Take three columns of equal length; rows may lack a number or hold an infinite one.
+
+        Args:
+            task, worker: ids, integers or text, shape (rows,).
+            value: numbers, or text that writes them, shape (rows,); NaN, None, "" and other text are missing numbers.
+            bounds: what a claim can be; by default derived from each task's claims.
+            outside: policy for claims outside given bounds; an infinity lies outside all bounds.
+            missing: policy for rows without a number: refuse, or leave out and count.
+            duplicates: policy for repeated (task, worker) pairs.
+            tasks, workers: all names; by default those that occur, in rows with or without a number.
+
+        Raises:
+            ReportsError: as `from_reports` and `Reports.from_arrays`; a number is missing under "error".
+            SettingsError: as `from_reports`.
+        """
+        numbers = _numbers(value)
+        given = ~np.isnan(numbers)
+        if missing == "error":
+            _refuse(~given, numbers, "every claim must be a number", "Say missing='drop' to leave such rows out.")
+        pair = []
+        for column, listed, what in ((task, tasks, "task"), (worker, workers, "worker")):
+            coded = code_array(column, "data")
+            if len(coded) != len(numbers):
+                raise ReportsError("task, worker and value must have equal lengths")
+            pair.append(Coded(*code_ids(coded, listed, what, "data")))
+        rows = np.flatnonzero(given)
+        rows = rows[resolve_duplicates(pair[0].keep(rows), pair[1].keep(rows), duplicates, "data")]
+        sorted_rows = Reports(pair[0].codes[rows], pair[1].codes[rows], numbers[rows], pair[0].names, pair[1].names)
+        return cls._within(sorted_rows, bounds, outside, missing=int((~given).sum()))
+
+    @classmethod
+    def _within(cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int) -> Self:
+        """Apply the policies to sorted rows, infinities allowed."""
+        if outside not in ("error", "clip", "drop"):
+            raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
+        task, worker, value, tasks = reports.task, reports.worker, reports.numbers, reports.tasks
+        low, high = _checked_bounds(bounds, len(tasks))
+        beyond = ~((value >= low[task]) & (value <= high[task]))
+        if bounds is None:
+            _refuse(
+                beyond,
+                value,
+                f"claims must be numbers within {LARGEST:g}",
+                "Give bounds, and clip or drop beyond them.",
+            )
+        elif outside == "error":
+            _refuse(beyond, value, "claims must lie within the bounds", "Say outside='clip' or 'drop', or widen them.")
+        kept = ~beyond if outside == "drop" else np.ones(len(value), dtype=bool)
+        task, worker, value = task[kept], worker[kept], np.clip(value, low[task], high[task])[kept]
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(task, minlength=len(tasks)))))
+        if bounds is None:
+            low, high = (_extreme(value, pointers, extreme) for extreme in (np.minimum, np.maximum))
+        counts = {policy: int(beyond.sum()) * (outside == policy) for policy in ("clip", "drop")}
+        return cls(
+            pointers=pointers,
+            worker=worker,
+            value=value,
+            tasks=tasks,
+            workers=reports.workers,
+            low=low,
+            high=high,
+            public_bounds=bounds is not None,
+            clipped=counts["clip"],
+            dropped=counts["drop"],
+            missing=missing,
+        )
+
+
+def _numbers(value: ArrayLike) -> NDArray[np.float64]:
+    """Return each row's number, NaN where there is none."""
+    column = code_array(value, "data")
+    return np.append(parse_numbers(column.names), np.nan)[column.codes]  # the code of an empty cell is -1
+
+
+def _checked_bounds(bounds: Bounds | None, tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = (-LARGEST, LARGEST) if bounds is None else bounds
+    ends = [np.asarray(end, dtype=float) for end in (low, high)]
+    if any(end.shape not in ((), (tasks,)) for end in ends):
+        raise SettingsError(f"bounds must be two numbers or two arrays of {tasks}", value=[end.shape for end in ends])
+    full = [np.broadcast_to(end, (tasks,)) for end in ends]
+    wrong = ~((full[0] < full[1]) & (np.abs(full[0]) <= LARGEST) & (np.abs(full[1]) <= LARGEST))
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise SettingsError(
+            f"bounds must be low < high within {LARGEST:g}", value=(float(full[0][first]), float(full[1][first]))
+        )
+    return full[0], full[1]
+
+
+def _refuse(bad: NDArray[np.bool_], value: NDArray[np.float64], rule: str, way_out: str) -> None:
+    if bad.any():
+        shown = ", ".join(f"{number:g}" for number in value[bad][:ROWS_SHOWN])
+        raise ReportsError(rule, examples=f"{shown} ({int(bad.sum())} in all)", way_out=way_out)
+
+
+def _extreme(
+    value: NDArray[np.float64],
+    pointers: NDArray[np.int64],
+    extreme: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Return each task's smallest or largest claim, NaN for a task without claims."""
+    found = np.full(len(pointers) - 1, np.nan)
+    some = np.diff(pointers) > 0
+    if some.any():
+        found[some] = extreme.reduceat(value, pointers[:-1][some])  # type: ignore[attr-defined]
+    return found
