@@ -4,6 +4,7 @@ Cells are numbered task * workers + worker, the order in which `Reports` keeps t
 flips, already sorted and without repeats, at a cost that follows the cells that come to life, not the cells that exist.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,6 +16,8 @@ CELLS_AT_ONCE = 1 << 40
 """Cells passed over together at most, so that a sum of clipped gaps cannot overflow 64 bits."""
 SPARE_STEPS = 16
 """Steps drawn beyond the expected number, so that short walks end at the first attempt."""
+GEOMETRIC_BY_SEARCH = 1 / 3
+"""From this probability on, numpy draws geometric numbers by a short search, which is the faster way."""
 
 
 def all_hits(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
@@ -46,8 +49,19 @@ def _gaps(generator: np.random.Generator, cells: int, probability: float) -> NDA
     found, at = [np.empty(0, dtype=np.int64)], -1
     while at < cells - 1:
         left = cells - 1 - at
-        steps = np.minimum(generator.geometric(probability, int(left * probability) + SPARE_STEPS), left + 1)
-        numbers = at + np.cumsum(steps)
-        found.append(numbers[numbers < cells])
-        at = int(numbers[-1])
+        numbers = _steps(generator, int(left * probability) + SPARE_STEPS, probability)
+        # Sums of whole numbers are exact in floats below 2**53; beyond the last cell nothing is looked at.
+        np.cumsum(numbers, out=numbers)
+        found.append(at + numbers[: np.searchsorted(numbers, left, side="right")].astype(np.int64))
+        at += int(min(numbers[-1], left + 1))
     return np.concatenate(found)
+
+
+def _steps(generator: np.random.Generator, count: int, probability: float) -> NDArray[np.float64]:
+    """Draw geometric steps, as whole floats."""
+    if probability >= GEOMETRIC_BY_SEARCH:
+        return generator.geometric(probability, count).astype(float)
+    # The same draws as `geometric`, which takes the logarithm again for every one of them.
+    steps = generator.standard_exponential(count)
+    steps /= -math.log1p(-probability)
+    return np.ceil(steps, out=steps)

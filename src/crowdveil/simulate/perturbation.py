@@ -22,6 +22,8 @@ Progress = Callable[[int, int], None]
 
 MAX_REPORTS = 1 << 28
 """Largest expected number of reports that `perturb` accepts: about 5 GB at 20 bytes each."""
+COMPARED_BOUNDS = 16
+"""Up to so many labels, comparing with every bound is faster than searching among them."""
 
 
 def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress: Progress | None = None) -> Reports:
@@ -90,22 +92,46 @@ def _merged_chunks(
         mine = slice(first, int(np.searchsorted(answered, stop)))
         first = mine.stop
         # An answered cell is drawn from its own row: a gap that lands on it means nothing.
-        empty = found[~_contains(answered[mine], found)]
+        empty = _without(found, answered[mine])
+        label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
-        cell = np.concatenate((answered[mine][sent], empty))
-        label = np.concatenate((drawn[mine][sent], _null_labels(channel, source, len(empty))))
-        order = np.argsort(cell, kind="stable")
-        task, worker = np.divmod(cell[order], workers)
-        yield _Cells(task.astype(np.int32), worker.astype(np.int32), label[order])
+        cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
+        task = cell // workers
+        cell -= task * workers
+        yield _Cells(task.astype(np.int32), cell.astype(np.int32), label)
         if progress is not None:
             progress(stop, total)
+
+
+def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `found` without those that are in `known`; both ascend, and so does the result."""
+    at = np.searchsorted(found, known)
+    inside = at < len(found)
+    at = at[inside]
+    twice = at[found[at] == known[inside]]
+    return np.delete(found, twice) if len(twice) else found
+
+
+def _merged(
+    cell: NDArray[np.int64], label: NDArray[np.int16], more: NDArray[np.int64], labels: NDArray[np.int16]
+) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+    """Put two ascending runs of cells, none in both, into one, with their labels."""
+    if not len(more):
+        return cell, label
+    places = np.searchsorted(cell, more)
+    return np.insert(cell, places, more), np.insert(label, places, labels)
 
 
 def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
     """Draw from NULL's row, given that it becomes a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
     words = source.generator.integers(0, bounds[-1], count)
-    return np.searchsorted(bounds, words, side="right").astype(np.int16)
+    if len(bounds) > COMPARED_BOUNDS:
+        return np.searchsorted(bounds, words, side="right").astype(np.int16)
+    labels = np.zeros(count, dtype=np.int16)
+    for bound in bounds[:-1]:
+        labels += words >= bound
+    return labels
 
 
 def _from_devices(answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None) -> _Cells:
@@ -144,13 +170,6 @@ def _sent_shares(channel: Channel) -> list[Fraction]:
     return [
         Fraction(channel.denominator - (0 if null is None else row[null]), channel.denominator) for row in channel.rows
     ]
-
-
-def _contains(known: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of `found` are in `known`, which is sorted."""
-    if not len(known):
-        return np.zeros(len(found), dtype=bool)
-    return known[np.minimum(np.searchsorted(known, found), len(known) - 1)] == found
 
 
 def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
