@@ -118,7 +118,8 @@ class Channel:
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """P(report | answer), indexed [input, output]; rows sum to 1. For likelihoods, never for sampling."""
-        table = np.array([[float(Fraction(entry, self.denominator)) for entry in row] for row in self.rows])
+        # Exact up to the rounding of one integer to a float: the denominator is a power of two.
+        table = np.array([[float(entry) for entry in row] for row in self.rows]) / float(self.denominator)
         table.flags.writeable = False
         return table
 
@@ -126,6 +127,12 @@ class Channel:
     def null_output(self) -> int | None:
         """Index of the NULL report symbol, None if every report is a label."""
         return self.outputs.index(NULL) if NULL in self.outputs else None
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether a report is the answer itself."""
+        square = self.outputs == self.inputs
+        return square and all(row[k] == self.denominator for k, row in enumerate(self.rows))
 
     @property
     def retention(self) -> float:

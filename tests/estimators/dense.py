@@ -1,16 +1,19 @@
 """The model of workers behind a channel as loops over every cell, NULL cells included: slow, and plain to check."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.estimators.confusion_model import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.fitting import GoldBlock, Summary, summarize
 from crowdveil.estimators.kernels import incidence
+from crowdveil.estimators.report_model import ReportModel, report_model
 from crowdveil.labels import NULL, Alphabet, Categories, Scale
 from crowdveil.mechanisms import Laplace, RandomizedResponse
 from crowdveil.reports import Reports
@@ -71,13 +74,35 @@ def one_block(reports: Reports, gold: NDArray[Any] | None = None) -> GoldBlock:
     return GoldBlock(block, known, incidence(block, len(reports.workers), reports.labels))
 
 
-def cells(reports: Reports, channel: Channel) -> list[list[int | None]]:
-    """Return the report symbol of each cell, [task][worker]; None where nothing was sent."""
-    blank = channel.null_output
-    table: list[list[int | None]] = [[blank] * len(reports.workers) for _ in reports.tasks]
-    symbol = [code for code in range(len(channel.outputs)) if code != blank]
+class Cell(NamedTuple):
+    """What one cell sent, as an output of the channel it went through; None where nothing was sent."""
+
+    report: int | None
+    channel: Channel
+
+
+def channel_at(channel: Channel | ChannelTable | None, task: int, worker: int) -> Channel:
+    """Return the channel that a cell goes through; codes are names here."""
+    if isinstance(channel, ChannelTable):
+        return channel.channels[channel.choice[channel.workers.get(str(worker), 0)][channel.tasks.get(str(task), 0)]]
+    assert channel is not None
+    return channel
+
+
+def cells(reports: Reports, parameters: CrowdParameters, assigned: set[tuple[int, int]] | None) -> list[list[Cell]]:
+    """Return every cell, [task][worker]; a cell that is not assigned sends nothing."""
+    table = []
+    for task in range(len(reports.tasks)):
+        row = []
+        for worker in range(len(reports.workers)):
+            channel = channel_at(parameters.summary.channel, task, worker)
+            sends = assigned is None or (task, worker) in assigned
+            row.append(Cell(channel.null_output if sends else None, channel))
+        table.append(row)
+    assert reports.alphabet is not None
     for task, worker, value in zip(reports.task, reports.worker, reports.value, strict=True):
-        table[task][worker] = symbol[value]
+        channel = table[task][worker].channel
+        table[task][worker] = Cell(channel.outputs.index(reports.alphabet.names[value]), channel)
     return table
 
 
@@ -94,48 +119,63 @@ def symbols(channel: Channel) -> Iterable[int]:
     return range(len(channel.inputs))
 
 
-def report_probability(parameters: CrowdParameters, worker: int, truth: int, report: int) -> float:
+def report_probability(parameters: CrowdParameters, worker: int, truth: int, cell: Cell) -> float:
     """P(report | truth) of one worker: the sum over hidden answers."""
-    channel = parameters.pool.channel
-    return sum(
-        answer_probability(parameters, worker, truth, x) * channel.probabilities[x, report] for x in symbols(channel)
-    )
+    table = cell.channel.probabilities
+    return sum(answer_probability(parameters, worker, truth, x) * table[x, cell.report] for x in symbols(cell.channel))
 
 
-def dense_posterior(reports: Reports, parameters: CrowdParameters) -> tuple[Table, float]:
+def dense_posterior(
+    reports: Reports, parameters: CrowdParameters, assigned: set[tuple[int, int]] | None = None
+) -> tuple[Table, float]:
     """Return posteriors [task, truth] and the log-likelihood, from products over all cells."""
     labels = parameters.pool.labels
     posterior, likelihood = np.zeros((len(reports.tasks), labels)), 0.0
-    for task, row in enumerate(cells(reports, parameters.pool.channel)):
+    for task, row in enumerate(cells(reports, parameters, assigned)):
         for truth in range(labels):
             product = float(parameters.class_prior[truth])
-            for worker, report in enumerate(row):
-                if report is not None:
-                    product *= report_probability(parameters, worker, truth, report)
+            for worker, cell in enumerate(row):
+                if cell.report is not None:
+                    product *= report_probability(parameters, worker, truth, cell)
             posterior[task, truth] = product
         likelihood += float(np.log(posterior[task].sum()))
         posterior[task] /= posterior[task].sum()
     return posterior, likelihood
 
 
-def expected_answers(reports: Reports, parameters: CrowdParameters, posterior: Table) -> Table:
+def expected_answers(
+    reports: Reports, parameters: CrowdParameters, posterior: Table, assigned: set[tuple[int, int]] | None = None
+) -> Table:
     """Return how often each worker is expected to have given each answer on each truth, [worker, truth, input]."""
-    channel, labels = parameters.pool.channel, parameters.pool.labels
-    expected = np.zeros((len(reports.workers), labels, len(channel.inputs)))
-    for task, row in enumerate(cells(reports, channel)):
-        for worker, report in enumerate(row):
-            if report is None:
+    labels = parameters.pool.labels
+    expected = np.zeros((len(reports.workers), labels, len(parameters.pool.model.table)))
+    for task, row in enumerate(cells(reports, parameters, assigned)):
+        for worker, cell in enumerate(row):
+            if cell.report is None:
                 continue
             for truth in range(labels):
-                total = report_probability(parameters, worker, truth, report)
-                for x in symbols(channel):
-                    hidden = answer_probability(parameters, worker, truth, x) * channel.probabilities[x, report] / total
+                total = report_probability(parameters, worker, truth, cell)
+                for x in symbols(cell.channel):
+                    answer = answer_probability(parameters, worker, truth, x)
+                    hidden = answer * cell.channel.probabilities[x, cell.report] / total
                     expected[worker, truth, x] += posterior[task, truth] * hidden
     return expected
 
 
-def summary_of(reports: Reports, channel: Channel | None, prior: Table | None = None) -> Summary:
+def summary_of(
+    reports: Reports,
+    channel: Channel | ChannelTable | None,
+    prior: Table | None = None,
+    assignment: Assignment | None = None,
+) -> Summary:
     """Return the counts of the reports, with a public prior over the labels if one is given."""
     names = () if reports.alphabet is None else (reports.alphabet if channel is None else channel.alphabet).names
     public = None if prior is None else dict(zip(names, prior.tolist(), strict=True))
-    return summarize(DawidSkene(), reports, channel, public)
+    return summarize(DawidSkene(), reports, channel, assignment, public)[1]
+
+
+def model_of(channel: Channel) -> ReportModel:
+    """Return the model of a channel's reports, for one task and one worker."""
+    nothing = np.zeros(0, dtype=int)
+    reports = Reports(nothing, nothing, nothing, np.arange(1), np.arange(1), sent_alphabet(channel))
+    return report_model(channel, reports, None)[1]

@@ -56,7 +56,7 @@ def test_e_step_is_the_dense_posterior(channel: Channel, seed: int) -> None:
 
     np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
     assert pytest.approx(likelihood, rel=1e-10) == result.statistics.log_likelihood
-    np.testing.assert_allclose(result.statistics.by_truth, expected.sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(result.statistics.by_truth, expected.sum(axis=0)[None], atol=1e-10)
 
 
 def test_a_lopsided_null_moves_tasks_without_a_report() -> None:

@@ -9,7 +9,8 @@ import pytest
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, PrivateDawidSkene, Reports, Scale, WeightedMean
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.fitting import NO_GOLD, align_gold, merge, one_hot_gold, summarize
+from crowdveil.estimators.fitting import merge, summarize
+from crowdveil.estimators.gold import NO_GOLD, align_gold, one_hot_gold
 from tests.estimators.dense import LABELS, blocks_channel, channels, random_reports, sent_alphabet
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=12, workers=6, share=0.6)
@@ -22,13 +23,13 @@ def test_summary_counts_reports() -> None:
     for worker, value in zip(REPORTS.worker, REPORTS.value, strict=True):
         counts[worker, value] += 1
 
-    summary = summarize(DawidSkene(), REPORTS, None, {"a": 0.5, "b": 0.25, "c": 0.25})
+    summary = summarize(DawidSkene(), REPORTS, None, None, {"a": 0.5, "b": 0.25, "c": 0.25})[1]
 
     np.testing.assert_array_equal(summary.symbol_counts, counts)
     np.testing.assert_array_equal(summary.per_worker, counts.sum(axis=1))
     assert (12, 6, 3, 3) == (summary.tasks, summary.workers, summary.labels, summary.symbols)
     assert [0.5, 0.25, 0.25] == list(summary.prior if summary.prior is not None else [])
-    assert 0 == summarize(WeightedMean(), NUMBERS, None, None).labels
+    assert 0 == summarize(WeightedMean(), NUMBERS, None, None, None)[1].labels
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def tiny_reports(name: str, tasks: int = 4, workers: int = 5) -> Reports:
 
 def some_parameters(estimator: Gaussian, reports: Reports, channel: Channel | None) -> GaussianParameters:
     """Return start parameters with random responsibilities (seed 3)."""
-    parameters = estimator.start(summarize(estimator, reports, channel, None))
+    parameters = estimator.start(summarize(estimator, reports, channel, None, None)[1])
     q = np.random.default_rng(3).dirichlet(np.ones(parameters.q.shape[1]), len(reports.workers))
     return replace(parameters, q=q)
 

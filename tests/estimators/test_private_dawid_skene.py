@@ -149,7 +149,7 @@ def test_unbiasing_undoes_the_channel(epsilon: float) -> None:
 
 def _summary(reports: Reports, channel: Channel) -> Summary:
     """Summarize reports as a fit does."""
-    return summarize(PrivateDawidSkene(), reports, channel, None)
+    return summarize(PrivateDawidSkene(), reports, channel, None, None)[1]
 
 
 @pytest.mark.parametrize("labels", [2, 4])

@@ -15,7 +15,16 @@ from crowdveil.channel import Channel
 from crowdveil.estimators import votes
 from crowdveil.estimators.votes import deconvolve, pool_reports, pooled_shares, pseudo_cells, vote_shares
 from crowdveil.reports import Block
-from tests.estimators.dense import LABELS, Table, channels, one_block, random_reports, sent_alphabet, summary_of
+from tests.estimators.dense import (
+    LABELS,
+    Table,
+    channels,
+    model_of,
+    one_block,
+    random_reports,
+    sent_alphabet,
+    summary_of,
+)
 
 CHANNELS = channels()
 each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
@@ -219,7 +228,11 @@ def test_noise_falls_with_epsilon_to_nothing() -> None:
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
         counts = np.rint(1e6 * truth @ channel.probabilities)
         noise.append(
-            votes._noise(counts, pooled_shares(counts, channel.probabilities, np.ones(len(channel.inputs))), channel)
+            votes._noise(
+                counts,
+                pooled_shares(counts, channel.probabilities, np.ones(len(channel.inputs))),
+                model_of(channel),
+            )
         )
 
     assert noise == sorted(noise, reverse=True)
@@ -245,7 +258,7 @@ def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
     counts = np.rint(9e6 * truth @ channel.probabilities)
 
-    shares = pooled_shares(counts, channel.probabilities, pseudo_cells(channel, counts.sum()))
+    shares = pooled_shares(counts, channel.probabilities, pseudo_cells(model_of(channel), counts.sum()))
 
     assert 1 - shares[-1] < 2 * (1 - truth[-1])
     assert 0 == shares[:-1].argmax()

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.fitting import NO_GOLD, GoldBlock, summarize
+from crowdveil.estimators.fitting import GoldBlock, summarize
+from crowdveil.estimators.gold import NO_GOLD
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.labels import Categories
 from crowdveil.reports import Reports
@@ -123,7 +124,7 @@ def test_the_vote_settles(reports: Reports) -> None:
 def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     """Votes that differ by rounding share the task; the smallest real difference decides it."""
     reports, estimator = Reports.from_arrays([1, 1], ["u", "v"], ["a", "b"]), WeightedVote()
-    start = estimator.start(summarize(estimator, reports, None, None))
+    start = estimator.start(summarize(estimator, reports, None, None, None)[1])
     (block,) = reports.blocks()
 
     found = estimator.expect(

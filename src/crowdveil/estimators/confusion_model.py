@@ -1,9 +1,9 @@
 """Workers with confusion tables behind a channel: the model that Dawid-Skene and one-coin share.
 
 A worker with participation s and confusion C reports y on a task of truth z with probability
-R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the channel. NULL reports enter by their counts:
-every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step splits
-every report between the answers it may stand for, so only the sums M[worker, truth, report] are collected.
+R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the cell's channel. NULL reports enter by their
+counts: every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step
+splits every report between the answers it may stand for, so only the sums M[worker, truth, report] are collected.
 """
 
 from abc import abstractmethod
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import softmax, task_scores, worker_sums
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
@@ -56,19 +57,22 @@ class CrowdParameters:
         return np.concatenate([answered, null], axis=2)
 
     def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a report adds to its task's score, [worker * symbols + symbol, truth], and the all-NULL score."""
-        labels = self.confusion.shape[1]
-        logs = np.log(np.maximum(self.inputs() @ self.pool.channel.probabilities, TINY))
-        null = self.pool.channel.null_output
-        base = np.zeros(labels)
-        if null is not None:
-            base = logs[:, :, null].sum(axis=0)
-            logs = np.delete(logs, null, axis=2) - logs[:, :, null, None]
+        """Return what a report adds to its task's score, [worker * symbols + symbol, truth], and the all-NULL scores,
+        [task group, truth]."""
+        model, labels = self.pool.model, self.confusion.shape[1]
+        inputs = self.inputs()
+        logs = np.log(np.maximum(inputs @ model.table, TINY))
+        base = np.zeros((model.task_groups, labels))
+        if model.silent:
+            nulls = np.log(np.maximum(inputs @ model.null, TINY))
+            for group in range(model.task_groups):
+                base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
+            logs = logs - nulls @ model.replaces().T
         return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels), base
 
 
 class CrowdStatistics(NamedTuple):
-    """Sums over tasks: posteriors by reported symbol, indexed [worker, truth, symbol], and in all, shape (labels,)."""
+    """Sums over tasks: posteriors by reported symbol, [worker, truth, symbol], and in all, [task group, truth]."""
 
     by_report: NDArray[np.float64]
     by_truth: NDArray[np.float64]
@@ -93,6 +97,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -144,19 +149,21 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
-        labels, symbols = parameters.pool.labels, parameters.summary.symbols
+        model = parameters.pool.model
+        of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.at_start:
             posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
         else:
             table, base = parameters.score_tables()
-            scores = task_scores(block.matrix, table) + base + np.log(parameters.class_prior)
+            scores = task_scores(block.matrix, table) + base[of_task] + np.log(parameters.class_prior)
             posterior, total = softmax(scores)
             known = np.flatnonzero(block.gold >= 0)
             total[known] = scores[known, block.gold[known]]
             likelihood = float(total.sum())
         posterior = one_hot_gold(posterior, block.gold)
-        sums = worker_sums(block.matrix, posterior).reshape(-1, symbols, labels).transpose(0, 2, 1)
-        return Expected(CrowdStatistics(sums, posterior.sum(axis=0), likelihood), posterior)
+        sums = worker_sums(block.matrix, posterior).reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
+        by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
+        return Expected(CrowdStatistics(sums, by_truth, likelihood), posterior)
 
     def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
@@ -166,7 +173,7 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
                 parameters, confusion=self.tie(answers, parameters.anchor), participation=participation, at_start=False
             )
         if parameters.summary.prior is None:
-            parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth, parameters))
+            parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
         return parameters
 
     def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
@@ -188,11 +195,10 @@ def split_reports(
     statistics: CrowdStatistics, parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
-    pool, reports = parameters.pool, statistics.by_report
-    if pool.channel.null_output is not None:
-        nulls = np.maximum(statistics.by_truth - reports.sum(axis=2), 0.0)
-        reports = np.insert(reports, pool.channel.null_output, nulls, axis=2)
-    inputs, table = parameters.inputs(), pool.channel.probabilities
+    pool, model, reports = parameters.pool, parameters.pool.model, statistics.by_report
+    if model.silent:
+        reports = np.concatenate((reports, model.null_totals(reports, statistics.by_truth)), axis=2)
+    inputs, table = parameters.inputs(), model.everything
     expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation

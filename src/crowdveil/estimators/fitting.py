@@ -13,14 +13,17 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
+from crowdveil.estimators.gold import NO_GOLD, align_gold
 from crowdveil.estimators.kernels import incidence
-from crowdveil.labels import Alphabet, Scale
+from crowdveil.estimators.report_model import ReportModel, report_model
+from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
-NO_GOLD = -1
 Progress = Callable[[int, float], None]
 """Called after every step with its number and the largest change of a posterior."""
 
@@ -31,11 +34,12 @@ class Summary:
 
     Attributes:
         alphabet: the labels that truths are inferred in, None for free numbers.
-        symbols: how many non-NULL symbols a report can be; not the labels where a channel sends blocks of them.
+        symbols: how many symbols a listed report can be; not the labels where a channel sends blocks of them.
         tasks, workers: how many there are, those without reports included.
-        per_worker: non-NULL reports of each worker, shape (workers,).
-        symbol_counts: non-NULL reports of each worker by symbol, indexed [worker, symbol]; empty for free numbers.
+        per_task, per_worker: non-NULL reports, shapes (tasks,) and (workers,).
+        symbol_counts: listed reports of each worker by symbol, indexed [worker, symbol]; empty for free numbers.
         channel: what the reports went through; None if reports are to be read as answers.
+        known_model: how symbols speak of answers; None where the estimator reads no channel.
         prior: public prior over labels, shape (labels,), sums to 1; None if it is to be learned or is not used.
     """
 
@@ -43,15 +47,23 @@ class Summary:
     symbols: int
     tasks: int
     workers: int
+    per_task: NDArray[np.int64]
     per_worker: NDArray[np.int64]
     symbol_counts: NDArray[np.float64]
-    channel: Channel | None
+    channel: Channel | ChannelTable | None
+    known_model: ReportModel | None
     prior: NDArray[np.float64] | None
 
     @property
     def labels(self) -> int:
         """Number of labels, 0 for free numbers."""
         return 0 if self.alphabet is None else self.alphabet.size
+
+    @property
+    def model(self) -> ReportModel:
+        """How symbols speak of answers, for estimators that read channels."""
+        assert self.known_model is not None
+        return self.known_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +105,7 @@ class Estimator(ABC, Generic[P, S]):
         iterative: False where the first expectation is already the result.
         reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
         reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
+        reads_tables: whether the channel may differ by task and worker, and tasks may be assigned.
         needs_alphabet: whether free numbers, on no scale, are refused.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
@@ -103,6 +116,7 @@ class Estimator(ABC, Generic[P, S]):
     iterative: ClassVar[bool] = True
     reads_channel: ClassVar[bool]
     reads_blocks: ClassVar[bool] = False
+    reads_tables: ClassVar[bool] = False
     needs_alphabet: ClassVar[bool] = False
     max_steps: int
     tolerance: float
@@ -135,7 +149,8 @@ class Estimator(ABC, Generic[P, S]):
         self,
         reports: Reports,
         *,
-        channel: Channel | None = None,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
         progress: Progress | None = None,
@@ -144,7 +159,8 @@ class Estimator(ABC, Generic[P, S]):
 
         Args:
             reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
-            channel: what the reports went through; None reads them as answers.
+            channel: what the reports went through, or which channel each cell went through; None reads them as answers.
+            assignment: the cells that report; None if every worker reports on every task.
             gold: known truths by task name (label, or number).
             prior: public prior probability of each label.
             progress: called after every step.
@@ -153,15 +169,19 @@ class Estimator(ABC, Generic[P, S]):
             SettingsError: the estimator cannot use the channel or the prior, or may not take a single step.
             ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
-        summary = summarize(self, reports, channel, prior)
+        coded, summary = summarize(self, reports, channel, assignment, prior)
         known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
-        return run(self, reports, summary, known, progress)
+        return run(self, coded, summary, known, progress)
 
 
 def summarize(
-    estimator: Estimator[Any, Any], reports: Reports, channel: Channel | None, prior: Mapping[str, float] | None
-) -> Summary:
-    """Check that estimator, reports, channel and prior fit together, and count."""
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    prior: Mapping[str, float] | None,
+) -> tuple[Reports, Summary]:
+    """Check that all these fit together, and count; the reports come back by symbol."""
     if estimator.max_steps < 1:
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
     if not len(reports.tasks):
@@ -177,29 +197,51 @@ def summarize(
         )
     if channel is not None:
         _check_channel(estimator, reports, channel)
-    counts = np.zeros((len(reports.workers), reports.labels))
-    if reports.alphabet is not None:
-        cells = reports.worker.astype(np.int64) * reports.labels + reports.value
-        counts = np.bincount(cells, minlength=counts.size).reshape(counts.shape).astype(float)
+    if assignment is not None and not estimator.reads_tables:
+        raise SettingsError(
+            f"{estimator.name} reads no assignment",
+            value=f"{len(assignment):,} assigned cells",
+            way_out="Use dawid-skene or one-coin.",
+        )
     alphabet = reports.alphabet if channel is None else channel.alphabet
-    return Summary(
+    coded, model = reports, None
+    if estimator.reads_channel and alphabet is not None:
+        coded, model = report_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
+    return coded, Summary(
         alphabet=alphabet,
-        symbols=reports.labels,
+        symbols=coded.labels,
         tasks=len(reports.tasks),
         workers=len(reports.workers),
+        per_task=reports.per_task,
         per_worker=reports.per_worker,
-        symbol_counts=counts,
+        symbol_counts=_symbol_counts(coded),
         channel=channel,
+        known_model=model,
         prior=None if prior is None else _prior_vector(alphabet, prior),
     )
 
 
-def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel) -> None:
+def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
+    """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
+    shape = (len(reports.workers), reports.labels)
+    if reports.alphabet is None:
+        return np.zeros(shape)
+    cells = reports.worker.astype(np.int64) * reports.labels + reports.value
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+
+
+def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
     if not estimator.reads_channel:
         raise SettingsError(
             f"{estimator.name} cannot put a channel into its likelihood",
             value=channel.mechanism,
             way_out="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
+        )
+    if isinstance(channel, ChannelTable) and not estimator.reads_tables:
+        raise SettingsError(
+            f"{estimator.name} reads one channel, not a table of them",
+            value=channel.mechanism,
+            way_out="Use dawid-skene or one-coin.",
         )
     sent = channel.report_alphabet
     if reports.alphabet is None or reports.alphabet.names != sent.names:
@@ -211,11 +253,12 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
     if sent.names != channel.alphabet.names and not estimator.reads_blocks:
         raise SettingsError(
             f"{estimator.name} needs reports in the answers' own labels",
-            value=channel.outputs,
+            value=sent.names,
             way_out="Use dawid-skene.",
         )
-    if channel.null_output is not None:
-        _check_null_reports(reports, channel)
+    for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
+        if one.null_output is not None:
+            _check_null_reports(reports, one)
 
 
 def _check_null_reports(reports: Reports, channel: Channel) -> None:
@@ -243,46 +286,6 @@ def _prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDAr
     return vector / vector.sum()
 
 
-def align_gold(
-    reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool
-) -> tuple[NDArray[Any], int]:
-    """Return known truths in task order, and how many gold tasks have no place among the tasks.
-
-    Codes of `alphabet`, which truths are inferred in, with NO_GOLD where unknown; or, if `numeric`, numbers (a label's
-    position for categories) with nan.
-
-    Raises:
-        ReportsError: a gold truth is not in the alphabet, or not a number.
-    """
-    read = _gold_reader(alphabet, numeric)
-    aligned = np.full(len(reports.tasks), np.nan if numeric else NO_GOLD, dtype=float if numeric else int)
-    place = {str(name): code for code, name in enumerate(reports.tasks)}
-    unknown = 0
-    for task, truth in (gold or {}).items():
-        at = place.get(str(task))
-        if at is None:
-            unknown += 1
-            continue
-        try:
-            aligned[at] = read(truth)
-        except (KeyError, TypeError, ValueError) as error:
-            known = "a number" if alphabet is None else f"among {alphabet.names}"
-            raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
-    return aligned, unknown
-
-
-def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:
-    """Return what turns one gold truth into a code or a number; raises a KeyError, TypeError or ValueError."""
-    if alphabet is None or (numeric and isinstance(alphabet, Scale)):
-        return float
-    if isinstance(alphabet, Scale):
-        # The names, unlike the values, are the floats that people write: 0.3 and not 0.1 * 3.
-        codes = {float(name): code for code, name in enumerate(alphabet.names)}
-        return lambda truth: codes[float(truth)]
-    names = {name: code for code, name in enumerate(alphabet.names)}
-    return lambda truth: names[str(truth)]
-
-
 def run(
     estimator: Estimator[P, S],
     reports: Reports,
@@ -291,7 +294,7 @@ def run(
     progress: Progress | None = None,
     first: P | None = None,
 ) -> Estimate:
-    """Iterate to the end over the blocks of the reports, from `first` or the start, and put together what comes out."""
+    """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together."""
     blocks = [_gold_block(block, gold[0], summary) for block in reports.blocks()]
     end = _iterate(estimator, blocks, estimator.start(summary) if first is None else first, progress)
     return Estimate(
@@ -299,10 +302,10 @@ def run(
         alphabet=summary.alphabet,
         tasks=reports.tasks,
         posterior=end.posterior,
-        reports_per_task=reports.per_task,
+        reports_per_task=summary.per_task,
         worker_names=reports.workers,
         workers=estimator.workers(end.statistics, end.parameters),
-        reports_per_worker=reports.per_worker,
+        reports_per_worker=summary.per_worker,
         log_likelihoods=end.trace,
         steps=end.steps,
         converged=end.converged,
@@ -363,15 +366,6 @@ def _known(gold: NDArray[Any]) -> int:
 def merge(a: S, b: S) -> S:
     """Add two tuples of statistics, field by field."""
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
-
-
-def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Replace the posterior of each task whose truth is known by certainty; arrays indexed [task, label] and [task]."""
-    known = np.flatnonzero(gold >= 0)
-    fixed = posterior.copy() if known.size else posterior
-    fixed[known] = 0.0
-    fixed[known, gold[known]] = 1.0
-    return fixed
 
 
 def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:

@@ -15,7 +15,8 @@ from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators import number_grid as grid
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, align_gold, run, summarize
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.estimators.gold import align_gold
 from crowdveil.estimators.kernels import softmax, symbol_rows
 from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
 from crowdveil.estimators.votes import Pool, pool_reports
@@ -146,8 +147,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
         rates = participation_grid(pool, self.participations)
         points, family = self._priors(summary)
-        classes = worker_classes(points, alphabet, pool.channel, sigmas, rates)
-        typical = worker_classes(points, alphabet, pool.channel, sigmas, np.minimum([pool.participation], NEVER_ALL))
+        classes = worker_classes(points, alphabet, pool.model, sigmas, rates)
+        typical = worker_classes(points, alphabet, pool.model, sigmas, np.minimum([pool.participation], NEVER_ALL))
         crowds = nameless_crowds(family, typical.tables, typical.null, _pooled_counts(summary, pool))
         parameters = GaussianParameters(
             summary=summary,
@@ -200,8 +201,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         split = classes.split(parameters.q)
         by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
         sigma = np.exp(grid.quantiles(by_sigma, np.log(classes.sigmas), LEVELS))
-        channel = parameters.summary.channel
-        protected = channel is not None and channel.participation == "protected"
+        protected = parameters.summary.model.protected
         return WorkerTable(
             quality=by_sigma @ (1 / classes.sigmas),
             quality_name="weight",
@@ -241,17 +241,17 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         Raises:
             SettingsError: no public prior.
         """
-        summary = summarize(self, reports, channel, prior)
+        coded, summary = summarize(self, reports, channel, None, prior)
         if not self._public(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
-        protected = channel is not None and channel.participation == "protected"
+        protected = summary.model.protected
         shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), NEVER_ALL)
         sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
         rates, of_rate = np.unique(shares, return_inverse=True)
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
         certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
         nobody = align_gold(reports, None, summary.alphabet, numeric=True)
-        return run(known, reports, summary, nobody, first=replace(known.start(summary), q=certain))
+        return run(known, coded, summary, nobody, first=replace(known.start(summary), q=certain))
 
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing
@@ -284,7 +284,7 @@ def _pooled_counts(summary: Summary, pool: Pool) -> NDArray[np.float64]:
     """Return all non-NULL reports by symbol, then, where NULL is reported, the NULL reports."""
     counts = summary.symbol_counts.sum(axis=0)
     silent = summary.tasks * summary.workers - counts.sum()
-    return np.append(counts, silent if pool.channel.null_output is not None else 0.0)
+    return np.append(counts, silent if pool.model.silent else 0.0)
 
 
 def _expect_tasks(

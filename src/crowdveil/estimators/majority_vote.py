@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 from crowdveil.estimators.voting import agreement
 
@@ -39,6 +40,8 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     iterative: ClassVar[bool] = False
     reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
     max_steps: int = 1
     tolerance: float = 0.0
 
@@ -50,7 +53,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         """Return vote shares, and how far each worker's reports agree with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return Expected(Statistics(agreement(block.block, posterior, summary.workers)), posterior)
+        return Expected(Statistics(agreement(block.block, posterior @ meanings(pool), summary.workers)), posterior)
 
     def maximize(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged: a vote has nothing to learn."""
@@ -65,3 +68,9 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     def log_likelihood(self, statistics: Statistics) -> None:
         """Return None: a vote has no likelihood."""
         return None
+
+
+def meanings(pool: Pool) -> NDArray[np.float64]:
+    """Return 1 where a report agrees with a label, indexed [label, symbol]: with those that send it most often."""
+    table = pool.model.table[: pool.labels]
+    return (np.equal(table, table.max(axis=0)) & pool.model.says).astype(float)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import softmax
 from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
 from crowdveil.labels import NULL
@@ -167,6 +168,7 @@ def read_channel(summary: Summary) -> Reading:
     labels, workers = summary.labels, summary.workers
     if summary.channel is None:
         return Reading(np.zeros(workers), np.ones(workers), None)
+    assert isinstance(summary.channel, Channel)
     keep, flip, fill = symmetric_entries(summary.channel)
     if fill is None:
         answered = keep + (labels - 1) * flip

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
 from crowdveil.estimators.fitting import GoldBlock, Summary
+from crowdveil.estimators.report_model import ReportModel
 from crowdveil.estimators.voting import vote_sums
 
 POOL_STEPS = 100
@@ -32,21 +32,26 @@ class Pool:
     """What report counts alone say about the whole crowd.
 
     Attributes:
-        channel: what reports went through; the identity where reports are read as answers.
-        protected: whether NULL is an input of the channel.
+        model: how the symbols of the reports speak of answers.
         shares: estimated share of each input symbol among all cells, shape (inputs,), sums to 1.
         noise: share of non-NULL reports that say nothing about their answer, in [0, 1]; 0 for the identity.
+        cells: reports per task, the NULL reports that are counted included.
     """
 
-    channel: Channel
-    protected: bool
+    model: ReportModel
     shares: NDArray[np.float64]
     noise: float
+    cells: float
 
     @property
     def labels(self) -> int:
         """Number of labels."""
-        return self.channel.alphabet.size
+        return self.model.labels
+
+    @property
+    def protected(self) -> bool:
+        """Whether NULL is an input."""
+        return self.model.protected
 
     @property
     def participation(self) -> float:
@@ -61,22 +66,24 @@ class Pool:
 
 def pool_reports(summary: Summary) -> Pool:
     """Estimate what the whole crowd answered from the counts of its reports."""
-    assert summary.alphabet is not None
-    channel = summary.channel or Channel.identity(summary.alphabet, "public")
-    counts = _with_nulls(summary.symbol_counts.sum(axis=0, keepdims=True), summary.tasks * summary.workers, channel)
-    shares = pooled_shares(counts[0], channel.probabilities, pseudo_cells(channel, float(counts.sum())))
-    noise = 0.0 if summary.channel is None else _noise(counts[0], shares, channel)
-    return Pool(channel, channel.participation == "protected", shares, noise)
+    model = summary.model
+    listed = summary.symbol_counts.sum(axis=0)
+    of_group = np.bincount(model.task_group, minlength=model.task_groups)
+    counts = np.concatenate((listed, of_group @ model.silent_cells() - listed @ model.replaces()))
+    cells = float(counts.sum())
+    shares = pooled_shares(counts, model.everything, pseudo_cells(model, cells))
+    noise = 0.0 if summary.channel is None else _noise(counts, shares, model)
+    return Pool(model, shares, noise, cells / summary.tasks)
 
 
-def pseudo_cells(channel: Channel, cells: float) -> NDArray[np.float64]:
+def pseudo_cells(model: ReportModel, cells: float) -> NDArray[np.float64]:
     """Return the pool's pseudo-cells of each input symbol, shape (inputs,): one per label, more for NULL.
 
     Some channels cannot tell silence from answers: a Laplace table whose NULL row is the mean of the others gives the
     same reports for many shares. Then the one with the most silence is believed, or noise would pass for knowledge.
     """
-    weight = np.ones(len(channel.inputs))
-    if channel.participation == "protected":
+    weight = np.ones(len(model.table))
+    if model.protected:
         weight[-1] = max(1.0, SILENCE_WEIGHT * cells)
     return weight
 
@@ -130,14 +137,16 @@ def _safe_size(
     return size
 
 
-def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], channel: Channel) -> float:
-    """Return the share of label reports that the answers which survive the channel do not account for, in [0, 1]."""
-    if channel.retention == 1:
+def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ReportModel) -> float:
+    """Return the share of label reports that the answers which survive their channels do not account for, in [0, 1]."""
+    says = np.append(model.says, np.zeros(model.silent, dtype=bool))
+    noisy = model.retention < 1
+    sent = float(counts[says].sum())
+    through_noise = float(counts[says & noisy].sum())
+    surviving = float((counts * model.retention)[noisy].sum()) * float(shares[: model.labels].sum())
+    if not noisy.any():
         return 0.0
-    labels = np.arange(len(channel.outputs)) != channel.null_output
-    sent = counts[labels].sum() / max(counts.sum(), 1.0)
-    surviving = channel.retention * shares[: channel.alphabet.size].sum()
-    return float(np.clip(1 - surviving / sent, 0.0, 1.0)) if sent > 0 else 1.0
+    return max(through_noise - surviving, 0.0) / sent if sent > 0 else 1.0
 
 
 def deconvolve(
@@ -173,21 +182,15 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
-    votes = vote_sums(block.block, np.ones(summary.workers), summary.symbols)
-    counts = _with_nulls(votes, summary.workers, pool.channel)
-    cells = summary.workers if pool.channel.null_output is not None else summary.per_worker.sum() / summary.tasks
-    weight = BASE_RATE_WEIGHT * pool.noise * cells
+    model = pool.model
+    votes = vote_sums(block.block, np.ones(summary.workers), model.symbols)
+    of_task = model.task_group[block.block.first : block.block.stop]
+    counts = np.concatenate((votes, model.unlisted(votes, of_task)), axis=1)
+    weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
-    shares = deconvolve(counts, pool.channel.probabilities, base, weight=weight, steps=TASK_STEPS)[:, : pool.labels]
+    shares = deconvolve(counts, model.everything, base, weight=weight, steps=TASK_STEPS)[:, : pool.labels]
     total = shares.sum(axis=1, keepdims=True)
     nothing = summary.prior if summary.prior is not None else np.full(pool.labels, 1 / pool.labels)
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
-
-
-def _with_nulls(votes: NDArray[np.float64], cells: int, channel: Channel) -> NDArray[np.float64]:
-    """Put label counts, and for the rest of each row's cells NULL counts, into the order of the channel's outputs."""
-    if channel.null_output is None:
-        return votes
-    return np.insert(votes, channel.null_output, cells - votes.sum(axis=1), axis=1)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import TIE, WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, one_hot_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
+from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
 from crowdveil.estimators import number_grid as grid
+from crowdveil.estimators.report_model import ReportModel
 from crowdveil.estimators.votes import Pool
 from crowdveil.labels import Alphabet
 
@@ -58,21 +58,21 @@ def near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
 def worker_classes(
     points: NDArray[np.float64],
     alphabet: Alphabet,
-    channel: Channel,
+    model: ReportModel,
     sigmas: NDArray[np.float64],
     rates: NDArray[np.float64],
 ) -> Classes:
     """Return the log-probabilities of reports for every pair of a sigma and a participation."""
-    table = channel.probabilities
+    table = model.everything
     answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet)) @ table[: alphabet.size]
     mixed = answered[:, None] * rates[:, None, None]
-    if channel.participation == "protected":
+    if model.protected:
         mixed = mixed + (1 - rates)[:, None, None] * table[-1]
     logs = np.log(np.maximum(mixed, TINY)).reshape(-1, *answered.shape[1:])
     null = np.zeros(logs.shape[:2])
-    if channel.null_output is not None:
-        null = logs[:, :, channel.null_output]
-        logs = np.delete(logs, channel.null_output, axis=2) - null[:, :, None]
+    if model.silent:
+        null = logs[:, :, -1]
+        logs = logs[:, :, :-1] - null[:, :, None]
     return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
 
 
