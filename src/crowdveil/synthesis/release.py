@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee, Unit
+from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.randomness import Secure, Source
 from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import Claims
@@ -42,12 +42,14 @@ class Curve:
         exact: what is true (proved), in ascending order of t.
         claimed: what the source of the mode says, in the same order; empty if there is no such claim.
         reason: why `exact` is not `claimed`, or why it is infinite; empty if there is nothing to explain.
+        participation: "public": neighbours replace claims; "protected": they add or remove them.
     """
 
     unit: Unit
     exact: tuple[CurvePoint, ...]
     claimed: tuple[CurvePoint, ...] = ()
     reason: str = ""
+    participation: Participation = "public"
 
     def guarantee(self, largest_delta: float) -> Guarantee:
         """Return the point of the smallest epsilon whose delta is at most `largest_delta`; infinity if there is none.
@@ -60,7 +62,7 @@ class Curve:
             epsilon=held.epsilon,
             delta=held.delta,
             unit=self.unit,
-            participation="public",
+            participation=self.participation,
             claimed=printed.epsilon if self.claimed else None,
             reason=self.reason,
         )

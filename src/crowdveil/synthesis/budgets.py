@@ -1,0 +1,132 @@
+"""How one epsilon is divided over tasks, so that it holds per claim or per worker; which public weights claims bear."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Participation, Unit
+from crowdveil.randomness import Source
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.integer_noise import budget
+from crowdveil.synthesis.release import Curve, CurvePoint
+
+Integers = NDArray[np.int64]
+
+FIXED_POINT = 64
+"""Weights are multiples of 1/64, and none is smaller: the floor that keeps one worker's claim from ruling a task."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Budgets:
+    """What one release of each task may cost, and what all of them together cost a claim or a worker.
+
+    Attributes:
+        epsilon: what was asked.
+        unit: whose loss it bounds.
+        participation: whether neighbours replace claims ("public") or add and remove them ("protected").
+        most_claims: claims of one worker that are used; None for all.
+        parts: every task may spend epsilon / parts, shape (tasks,).
+        per_worker: claims of each worker that are used, shape (workers,); unknown, hence empty, if participation is
+            protected.
+        costliest: largest budget among the tasks of each worker, shape as `per_worker`.
+    """
+
+    epsilon: float
+    unit: Unit
+    participation: Participation
+    most_claims: int | None
+    parts: Integers
+    per_worker: Integers
+    costliest: NDArray[np.float64]
+
+    @cached_property
+    def exact(self) -> dict[int, Fraction]:
+        """Budget of a task by its number of parts."""
+        return {int(part): budget(self.epsilon / int(part)) for part in np.unique(self.parts)}
+
+    @cached_property
+    def of_tasks(self) -> NDArray[np.float64]:
+        """Budget of every task, shape (tasks,)."""
+        return np.array([float(self.exact[int(part)]) for part in self.parts])
+
+    def used(self, claims: Claims, source: Source) -> NDArray[np.bool_]:
+        """Choose which claims are used: all, or `most_claims` of each worker at random; shape (claims,)."""
+        if self.most_claims is None:
+            return np.ones(len(claims), dtype=bool)
+        order = np.lexsort((source.words(len(claims)), claims.worker))
+        worker = claims.worker[order]
+        chosen = np.empty(len(claims), dtype=bool)
+        chosen[order] = np.arange(len(claims)) - np.searchsorted(worker, worker) < self.most_claims
+        return chosen
+
+    def curves(self) -> tuple[Curve, Curve]:
+        """Return what is promised per claim and per worker."""
+        cell = max((float(epsilon) for epsilon in self.exact.values()), default=0.0)
+        return (
+            Curve(unit="cell", exact=(CurvePoint(cell, 0.0),), participation=self.participation),
+            self._worker_curve(cell),
+        )
+
+    def _worker_curve(self, cell: float) -> Curve:
+        reason = ""
+        if self.participation == "public":
+            epsilon = float(np.max(self.per_worker * self.costliest, initial=0.0))
+        elif self.most_claims is None:
+            epsilon, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
+        else:
+            epsilon = cell * self.most_claims
+        return Curve(unit="worker", exact=(CurvePoint(epsilon, 0.0),), reason=reason, participation=self.participation)
+
+
+def divide(
+    claims: Claims, *, epsilon: float, unit: Unit, participation: Participation, most_claims: int | None
+) -> Budgets:
+    """Divide an epsilon over the tasks of a crowd.
+
+    A claim touches one task, so per claim every task may spend everything. A worker with r claims touches r tasks: per
+    worker, a task spends epsilon / r for the largest r among its workers, and no worker's sum exceeds epsilon.
+    """
+    tasks = len(claims.tasks)
+    per_worker = claims.per_worker if most_claims is None else np.minimum(claims.per_worker, most_claims)
+    parts = np.ones(tasks, dtype=np.int64)
+    if unit == "worker" and participation == "protected":
+        parts[:] = most_claims or 1
+    elif unit == "worker":
+        np.maximum.at(parts, claims.task, per_worker[claims.worker])
+    known = participation == "public"
+    made = Budgets(
+        epsilon=epsilon,
+        unit=unit,
+        participation=participation,
+        most_claims=most_claims,
+        parts=parts,
+        per_worker=per_worker if known else np.zeros(0, dtype=np.int64),
+        costliest=np.zeros(len(claims.workers) if known else 0),
+    )
+    if known:
+        np.maximum.at(made.costliest, claims.worker, made.of_tasks[claims.task])
+    return made
+
+
+def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
+    """Return the weight of every worker as an integer, FIXED_POINT for full trust; all 1 if all are trusted alike.
+
+    Raises:
+        SettingsError: a weight outside (0, 1], or of a worker who is not there.
+    """
+    for name, weight in weights.items():
+        if not 0 < weight <= 1:
+            raise SettingsError("weights must be in (0, 1]", value=(name, weight))
+    codes = {str(name): code for code, name in enumerate(claims.workers)}
+    unknown = [name for name in weights if name not in codes]
+    if unknown:
+        raise SettingsError("weights must name workers of the claims", value=unknown[:5])
+    fixed = np.full(len(claims.workers), FIXED_POINT, dtype=np.int64)
+    for name, weight in weights.items():
+        fixed[codes[name]] = max(1, round(weight * FIXED_POINT))
+    return np.ones_like(fixed) if len(fixed) and (fixed == fixed[0]).all() else fixed

@@ -1,0 +1,82 @@
+"""Budgets: whatever the crowd, no claim and no worker pays more than was said."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdveil.errors import SettingsError
+from crowdveil.randomness import seeded
+from crowdveil.synthesis.budgets import FIXED_POINT, divide, fixed_weights
+from crowdveil.synthesis.claims import Claims
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=1, max_size=30, unique=True)
+
+
+def crowd(pairs: list[tuple[int, int]]) -> Claims:
+    """Claims of 0.5 for pairs of task and worker."""
+    task, worker = zip(*pairs, strict=True)
+    return Claims.from_arrays(task, worker, np.full(len(pairs), 0.5), bounds=(0, 1))
+
+
+@settings(max_examples=60)
+@given(PAIRS, st.floats(0.01, 10), st.none() | st.integers(1, 4))
+def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon: float, most: int | None) -> None:
+    """Under unit worker, the budgets of the tasks of a worker's used claims add up to at most epsilon."""
+    claims = crowd(pairs)
+    budgets = divide(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
+    used = budgets.used(claims, seeded(1))
+    spent = np.bincount(claims.worker, weights=budgets.of_tasks[claims.task] * used)
+    cell, worker = budgets.curves()
+
+    assert spent.max() <= worker.exact[0].epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
+    assert budgets.of_tasks.max() == cell.exact[0].epsilon
+    assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
+
+
+@settings(max_examples=30)
+@given(PAIRS, st.floats(0.01, 10))
+def test_per_claim_every_task_spends_everything(pairs: list[tuple[int, int]], epsilon: float) -> None:
+    """Under unit cell all tasks have the same budget, and a worker pays it once per claim."""
+    claims = crowd(pairs)
+    budgets = divide(claims, epsilon=epsilon, unit="cell", participation="public", most_claims=None)
+    cell, worker = budgets.curves()
+
+    assert epsilon - 2**-20 < cell.exact[0].epsilon <= epsilon
+    assert worker.exact[0].epsilon == pytest.approx(cell.exact[0].epsilon * claims.per_worker.max())
+
+
+def test_tasks_of_light_workers_get_more() -> None:
+    """A task whose workers claim little has more to spend than one with a busy worker."""
+    budgets = divide(
+        crowd([(0, 0), (1, 1), (2, 1), (3, 1)]), epsilon=3.0, unit="worker", participation="public", most_claims=None
+    )
+
+    assert budgets.of_tasks.tolist() == [3.0, 1.0, 1.0, 1.0]
+
+
+def test_protected_participation_depends_on_no_claim() -> None:
+    """The division of protected workers is by most_claims alone; without it nothing is bounded."""
+    claims = crowd([(0, 0), (1, 1), (2, 1)])
+    split = divide(claims, epsilon=3.0, unit="worker", participation="protected", most_claims=2)
+    open_ended = divide(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
+
+    assert split.of_tasks.tolist() == [1.5, 1.5, 1.5]
+    assert [curve.exact[0].epsilon for curve in split.curves()] == [1.5, 3.0]
+    assert math.isinf(open_ended.curves()[1].exact[0].epsilon)
+    assert "most_claims" in open_ended.curves()[1].reason
+    assert {curve.participation for curve in split.curves()} == {"protected"}
+
+
+def test_weights_are_floored_in_fixed_point() -> None:
+    """Weights become multiples of 1/64, none is 0, and equal trust weighs 1."""
+    claims = crowd([(0, 0), (0, 1), (0, 2)])
+
+    assert fixed_weights(claims, {"0": 1.0, "1": 0.5, "2": 1e-9}).tolist() == [FIXED_POINT, FIXED_POINT // 2, 1]
+    assert fixed_weights(claims, {}).tolist() == [1, 1, 1]
+    with pytest.raises(SettingsError, match=r"in \(0, 1\]"):
+        fixed_weights(claims, {"0": 0.0})
+    with pytest.raises(SettingsError, match="name workers"):
+        fixed_weights(claims, {"9": 0.5})
