@@ -1,0 +1,131 @@
+"""How far synthetic claims are from the originals: integrated squared errors, and the truths that follow from them.
+
+ISE sums, over tasks, the integral of the squared difference of two densities; SISE sums the squares of these integrals
+(Huai et al., section 5). Both are in inverse units of the claims, so tasks of different scales should be brought to one
+scale before they are summed.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimators import WeightedMean
+from crowdveil.randomness import Seeded
+from crowdveil.reports import Reports
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.densities import Densities
+from crowdveil.synthesis.density import WeightedDensity
+
+Floats = NDArray[np.float64]
+
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
+REACH = (1.0, 2.0, math.sqrt(5.0), 4.0, 8.0)
+"""Where panels end, in bandwidths from a claim; an Epanechnikov kernel ends at the square root of 5."""
+BASIC_EPSILONS = {"strong": 0.1, "normal": 1.0, "weak": 10.0}
+"""Noise levels of the baseline Basic: epsilon of every claim."""
+
+
+class Curve(NamedTuple):
+    """A density, and between which points it is smooth.
+
+    Attributes:
+        at: gives the density at points, shape (points,).
+        breaks: ascending; the density is smooth between neighbours and negligible outside, shape (breaks,).
+    """
+
+    at: Callable[[Floats], Floats]
+    breaks: Floats
+
+
+def of_claims(density: WeightedDensity) -> Curve:
+    """Return the density of claims, original or synthetic."""
+    reach = density.bandwidth * np.array([-r for r in REACH] + [0.0, *REACH])
+    return Curve(density.at, np.unique(density.value[:, None] + reach))
+
+
+def of_steps(densities: Densities, row: int) -> Curve:
+    """Return one of some piecewise constant densities."""
+    return Curve(lambda points: densities.at(row, points), np.unique(densities.edges(slice(row, row + 1))))
+
+
+def integrated_squared_error(first: Curve, second: Curve) -> float:
+    """Return the integral of the squared difference, by Gauss-Legendre quadrature between all breaks of both."""
+    ends = np.union1d(first.breaks, second.breaks)
+    half = np.diff(ends) / 2.0
+    points = ((ends[:-1] + ends[1:]) / 2.0)[:, None] + half[:, None] * NODES
+    difference = first.at(points.ravel()) - second.at(points.ravel())
+    return float((difference.reshape(points.shape) ** 2 @ NODE_WEIGHTS) @ half)
+
+
+class Errors(NamedTuple):
+    """What Huai et al. report, and the mean, which does not grow with the number of tasks."""
+
+    ise: float
+    sise: float
+    mean: float
+    tasks: int
+
+
+def summarize(errors: Sequence[float]) -> Errors:
+    """Return ISE (their sum), SISE (the sum of their squares) and mean of the errors of all tasks."""
+    found = np.asarray(errors, dtype=float)
+    return Errors(float(found.sum()), float((found**2).sum()), float(found.mean()), len(found))
+
+
+def basic_release(claims: Claims, epsilon: float, source: Seeded) -> Reports:
+    """Return the baseline Basic: every claim with Laplace noise of scale (high - low) / epsilon, under its own worker.
+
+    SIMULATION ONLY, in floating point. With an exact sampler it would be epsilon per claim for public bounds; `epsilon`
+    per claim times the claims of a worker per worker. Numbers may leave the bounds.
+
+    Raises:
+        SettingsError: epsilon is not positive.
+    """
+    if not epsilon > 0:
+        raise SettingsError("epsilon must be positive", value=epsilon)
+    scale = (claims.high - claims.low)[claims.task] / epsilon
+    noisy = claims.value + scale * source.generator.laplace(size=len(claims))
+    return Reports(claims.task.astype(np.int32), claims.worker, noisy, claims.tasks, claims.workers)
+
+
+class TruthGap(NamedTuple):
+    """Truths inferred from synthetic claims against those from the originals, over tasks that have both.
+
+    Attributes:
+        tasks: how many.
+        mean_absolute: mean absolute difference.
+        constant: the same for the best single number for all tasks (the median of the originals' truths).
+        correlation: Pearson's, nan if either side is constant.
+    """
+
+    tasks: int
+    mean_absolute: float
+    constant: float
+    correlation: float
+
+
+def truth_gap(original: Reports, synthetic: Reports, method: WeightedMean | None = None) -> TruthGap:
+    """Infer truths on both sides by weighted means and compare them; both name the same tasks in the same order.
+
+    Raises:
+        SettingsError: the tasks differ, or none has claims on both sides.
+    """
+    if original.tasks.tolist() != synthetic.tasks.tolist():
+        raise SettingsError("both sides must list the same tasks", value=(len(original.tasks), len(synthetic.tasks)))
+    used = method or WeightedMean()
+    ours, theirs = (np.asarray(used.fit(side).truth, dtype=float) for side in (original, synthetic))
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    if not both.any():
+        raise SettingsError("some task must have claims on both sides", value=0)
+    ours, theirs = ours[both], theirs[both]
+    moving = ours.std() > 0 and theirs.std() > 0
+    return TruthGap(
+        tasks=int(both.sum()),
+        mean_absolute=float(np.abs(ours - theirs).mean()),
+        constant=float(np.abs(ours - np.median(ours)).mean()),
+        correlation=float(np.corrcoef(ours, theirs)[0, 1]) if moving else math.nan,
+    )

@@ -1,0 +1,114 @@
+"""Utility: quadrature against closed forms, the paper's sums, the baseline's noise, truths on both sides."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdveil.errors import SettingsError
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.densities import Densities
+from crowdveil.synthesis.density import WeightedDensity
+from crowdveil.synthesis.kernels import EpanechnikovKernel, GaussianKernel
+from crowdveil.synthesis.utility import (
+    basic_release,
+    integrated_squared_error,
+    of_claims,
+    of_steps,
+    summarize,
+    truth_gap,
+)
+
+
+def bumps(value: list[float], bandwidth: float) -> WeightedDensity:
+    """Equally weighted Gaussian bumps."""
+    return WeightedDensity(
+        value=np.array(value),
+        weight=np.full(len(value), 1 / len(value)),
+        bandwidth=bandwidth,
+        kernel=GaussianKernel(),
+    )
+
+
+def closed_form(first: WeightedDensity, second: WeightedDensity) -> float:
+    """Integral of the squared difference of two Gaussian mixtures, term by term."""
+
+    def product(a: WeightedDensity, b: WeightedDensity) -> float:
+        variance = a.bandwidth**2 + b.bandwidth**2
+        return sum(
+            float(v) * float(w) * math.exp(-((x - y) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+            for x, v in zip(a.value, a.weight, strict=True)
+            for y, w in zip(b.value, b.weight, strict=True)
+        )
+
+    return product(first, first) - 2 * product(first, second) + product(second, second)
+
+
+CLAIMED = st.lists(st.floats(-5, 5), min_size=1, max_size=6)
+
+
+@settings(max_examples=40)
+@given(CLAIMED, CLAIMED, st.floats(0.01, 3), st.sampled_from([1e-6, 1.0, 1e7]))
+def test_quadrature_equals_the_closed_form(
+    first: list[float], second: list[float], bandwidth: float, unit: float
+) -> None:
+    """Between Gaussian mixtures of any unit the error of quadrature is below 1e-6 of the densities' own size."""
+    a, b = bumps([unit * x for x in first], unit * bandwidth), bumps([unit * x for x in second], unit * bandwidth * 1.5)
+    size = closed_form(a, bumps([1e12 * unit], unit))
+
+    assert integrated_squared_error(of_claims(a), of_claims(b)) == pytest.approx(closed_form(a, b), abs=1e-6 * size)
+
+
+def test_steps_and_parabolas_are_integrated_too() -> None:
+    """A flat density against itself gives 0, against an Epanechnikov bump the integral done by hand."""
+    flat = Densities(
+        task=np.array([0]),
+        low=np.array([-10.0]),
+        high=np.array([10.0]),
+        window_low=np.array([-10.0]),
+        window_high=np.array([10.0]),
+        mass=np.array([[0.0, 0.5, 0.5, 0.0]]),
+    )
+    bump = WeightedDensity(value=np.array([0.0]), weight=np.ones(1), bandwidth=1.0, kernel=EpanechnikovKernel())
+
+    assert integrated_squared_error(of_steps(flat, 0), of_steps(flat, 0)) == 0.0
+    expected = 3 / (5 * math.sqrt(5)) - 2 / 20 + 1 / 20  # of the parabola squared, minus twice the product, plus flat
+    assert integrated_squared_error(of_claims(bump), of_steps(flat, 0)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_sums_are_those_of_the_paper() -> None:
+    """ISE is the sum over tasks, SISE the sum of squares."""
+    assert summarize([1.0, 2.0, 3.0]) == (6.0, 14.0, 2.0, 3)
+
+
+def test_basic_adds_laplace_noise_of_the_range() -> None:
+    """Over 20,000 claims the mean absolute noise is (high - low) / epsilon, within 4 standard errors."""
+    claims = Claims.from_arrays(np.zeros(20_000), np.arange(20_000), np.full(20_000, 5.0), bounds=(0, 10))
+    noisy = basic_release(claims, 2.0, seeded(1))
+
+    assert np.abs(noisy.value - 5.0).mean() == pytest.approx(5.0, abs=4 * 5.0 / math.sqrt(20_000))
+    with pytest.raises(SettingsError, match="positive"):
+        basic_release(claims, 0.0, seeded(1))
+
+
+def reports(value: list[float]) -> Reports:
+    """Three tasks with three claims each."""
+    return Reports.from_arrays(np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), value, numeric=True)
+
+
+def test_truths_are_compared_beside_the_best_constant() -> None:
+    """The same claims have no gap; the constant's error stands beside; unlike tasks are refused."""
+    ours = reports([1, 1, 1, 2, 2, 2, 6, 6, 6])
+    same, moved = truth_gap(ours, ours), truth_gap(ours, reports([2, 2, 2, 3, 3, 3, 7, 7, 7]))
+
+    assert same == (3, 0.0, pytest.approx(5 / 3), pytest.approx(1.0))
+    assert moved == (3, pytest.approx(1.0), pytest.approx(5 / 3), pytest.approx(1.0))
+    with pytest.raises(SettingsError, match="same tasks"):
+        truth_gap(ours, Reports.from_arrays([0], [0], [1.0], numeric=True))
+    nobody = Reports(*np.zeros((3, 0)), ours.tasks, ours.workers)
+    with pytest.raises(SettingsError, match="both sides"):
+        truth_gap(ours, nobody)
