@@ -9,7 +9,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crowdveil.assignment import Assignment
     from crowdveil.channel import Channel
+    from crowdveil.channel_table import ChannelTable
     from crowdveil.errors import CrowdveilError
     from crowdveil.estimate import Estimate
     from crowdveil.estimators import (
@@ -40,8 +42,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Assignment",
     "Categories",
     "Channel",
+    "ChannelTable",
     "CrowdveilError",
     "DawidSkene",
     "Designed",
@@ -68,8 +72,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Assignment": "assignment",
     "Categories": "labels",
     "Channel": "channel",
+    "ChannelTable": "channel_table",
     "CrowdveilError": "errors",
     "DawidSkene": "estimators",
     "Designed": "mechanisms",

@@ -5,7 +5,13 @@ Composition is basic (epsilons add), which is exact for the worst case of pure l
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.assignment import Assignment
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.mechanisms import Mechanism
@@ -76,4 +82,49 @@ def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) ->
         exact=total.epsilon,
         delta=total.delta,
         reason=total.reason,
+    )
+
+
+def account_table(
+    table: ChannelTable, *, tasks: NDArray[Any], workers: NDArray[Any], assignment: Assignment | None = None
+) -> tuple[Account, Account]:
+    """Return the privacy loss of the least protected cell, and of the worker who loses most.
+
+    Args:
+        table: which channel each cell goes through.
+        tasks, workers: their names; every task is reported by every worker unless tasks are assigned.
+        assignment: the cells that report.
+
+    Raises:
+        SettingsError: a name that the table does not know.
+    """
+    of_task, of_worker = table.groups(tasks, workers)
+    choice = np.array(table.choice)
+    cells = np.zeros((len(workers), len(table.channels)))
+    if assignment is None:
+        for task_group, count in enumerate(np.bincount(of_task, minlength=choice.shape[1])):
+            cells[np.arange(len(workers)), choice[of_worker, task_group]] += count
+    else:
+        task, worker = np.divmod(assignment.aligned(tasks, workers), max(len(workers), 1))
+        np.add.at(cells, (worker, choice[of_worker[worker], of_task[task]]), 1)
+    epsilons = np.array([channel.epsilon for channel in table.channels])
+    losses = np.where(cells > 0, cells, 0.0) @ np.where(np.isfinite(epsilons), epsilons, 0.0)
+    losses[(cells[:, ~np.isfinite(epsilons)] > 0).any(axis=1)] = np.inf
+    worst = int(losses.argmax())
+    guarantee = table.guarantee
+    spread = f"from {epsilons.min():.6g} to {epsilons.max():.6g} per cell, " if len(epsilons) > 1 else ""
+    rows = (("cell", guarantee.epsilon, 1), ("worker", float(losses[worst]), int(cells[worst].sum())))
+    return tuple(  # type: ignore[return-value]
+        Account(
+            mechanism=table.mechanism,
+            unit=unit,  # type: ignore[arg-type]
+            participation=guarantee.participation,
+            cells=max(count, 1),
+            rounds=1,
+            claimed=epsilon,
+            exact=epsilon,
+            delta=0.0,
+            reason=f"{spread}the worst {unit} is shown" if spread else "",
+        )
+        for unit, epsilon, count in rows
     )

@@ -5,6 +5,7 @@ for a worker whose reports are all NULL, and says whether the reports are a simu
 """
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.reports import Reports
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
+ASSIGNMENT_FILE = "assignment.csv"
 TRUTHS_FILE, WORKERS_FILE = "truths.csv", "workers.csv"
 CROWD_FORMAT = "crowdveil-crowd/1"
 
@@ -42,6 +44,7 @@ class Crowd(TypedDict):
     kind: Literal["categorical", "numeric"]
     alphabet: dict[str, object] | None
     seed: int | None
+    assignment_sha256: str | None
 
 
 FIELD_TYPES: dict[str, tuple[type, ...]] = {
@@ -55,7 +58,10 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "alphabet": (dict, type(None)),
     "seed": (int, type(None)),
+    "assignment_sha256": (str, type(None)),
 }
+LATER_FIELDS: dict[str, object] = {"assignment_sha256": None}
+"""What a crowd means that was written before these fields were."""
 
 
 def write_atomically(path: str | PathLike[str], contents: bytes | str | Writer) -> None:
@@ -92,8 +98,9 @@ def describe_crowd(
     simulation: bool,
     seed: int | None = None,
     certificate: Mapping[str, Any] | None = None,
+    assignment: str | None = None,
 ) -> Crowd:
-    """Return what `crowd.json` says about these reports; `certificate` is the sealed object written beside them."""
+    """Return what `crowd.json` says about these reports; certificate and assignment are what is written beside them."""
     return Crowd(
         format=CROWD_FORMAT,
         tasks=[str(name) for name in reports.tasks],
@@ -105,13 +112,25 @@ def describe_crowd(
         kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
         seed=seed,
+        assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
     )
 
 
+def text_digest(text: bytes) -> str:
+    """Return the SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text).hexdigest()
+
+
 def write_reports(
-    directory: str | PathLike[str], reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd
+    directory: str | PathLike[str],
+    reports: Reports,
+    certificate: Mapping[str, Any] | None,
+    crowd: Crowd,
+    *,
+    assignment: str | None = None,
 ) -> None:
-    """Write `reports.csv`, `crowd.json` and, where there is one, `certificate.json`; an old certificate does not stay.
+    """Write `reports.csv`, `crowd.json` and, where there are any, `certificate.json` and `assignment.csv`; old ones of
+    these two do not stay.
 
     Raises:
         SettingsError: the crowd is not the one of the reports or of the certificate, or the system refuses to write.
@@ -120,11 +139,13 @@ def write_reports(
     files: dict[str, bytes | str | Writer] = {}
     if certificate is not None:
         files[CERTIFICATE_FILE] = _json(certificate)
+    if assignment is not None:
+        files[ASSIGNMENT_FILE] = assignment
     files |= {CROWD_FILE: _json(crowd), REPORTS_FILE: lambda stream: write_table(stream, reports_table(reports))}
     write_together(directory, files)
-    if certificate is None:
-        with _refusals_named(Path(directory)):
-            Path(directory, CERTIFICATE_FILE).unlink(missing_ok=True)
+    with _refusals_named(Path(directory)):
+        for name in {CERTIFICATE_FILE, ASSIGNMENT_FILE}.difference(files):
+            Path(directory, name).unlink(missing_ok=True)
 
 
 def write_estimate(directory: str | PathLike[str], estimate: Estimate) -> None:
@@ -232,6 +253,7 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
 def _checked(data: Any) -> Crowd:
     if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
         raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
+    data = LATER_FIELDS | data
     if set(data) != set(FIELD_TYPES):
         raise SettingsError(f"a crowd has exactly the fields {sorted(FIELD_TYPES)}", value=sorted(data))
     for field, types in FIELD_TYPES.items():

@@ -171,6 +171,8 @@ def test_the_pages_examples_do_what_they_say(run: Run) -> None:
     """Every command that the page shows with a dollar sign runs, in order, on a file of answers."""
     Path("labels.csv").rename("answers.csv")
     Path("labels-gold.csv").rename("gold.csv")
+    for name in ("task", "worker"):
+        Path(f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{name}-{k}\n" for k in range(20)), encoding="utf-8")
     shown = re.findall(r"^\$ crowdveil (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
 
     assert len(shown) >= 5

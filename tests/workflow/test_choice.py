@@ -65,7 +65,7 @@ def test_one_cell_sends_one_report() -> None:
     for name in ("matrix-factorization", "randomized-response"):
         mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), GRID, tasks=1)
         with pytest.raises(ReportsError, match="one cell sends one report"):
-            workflow.collect(coded, mechanism, seed=1)
+            workflow.collect(coded, workflow.Setup(mechanism=mechanism), seed=1)
 
 
 def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,4 +75,4 @@ def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.Monkey
     for name in ("two-layer", "randomized-response"):
         mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), LABELS, tasks=4)
         with pytest.raises(SettingsError, match="at most 3 reports"):
-            workflow.collect(answers, mechanism, seed=1)
+            workflow.collect(answers, workflow.Setup(mechanism=mechanism), seed=1)

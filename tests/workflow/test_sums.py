@@ -25,7 +25,7 @@ MECHANISM = MatrixFactorization(alphabet=Scale(0, 9), epsilon=2.0, dimensions=3)
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
     """Return a folder with the sums and the crowd of a simulation."""
-    workflow.write_collection(tmp_path, workflow.collect(CROWD, MECHANISM, seed=1))
+    workflow.write_collection(tmp_path, workflow.collect(CROWD, workflow.Setup(mechanism=MECHANISM), seed=1))
     return tmp_path
 
 
@@ -54,7 +54,7 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
 
 def test_the_same_sums_come_back(sent: Path) -> None:
     """What is written is read back: the mechanism with all its settings, and every number."""
-    written = workflow.collect(CROWD, MECHANISM, seed=1).sent
+    written = workflow.collect(CROWD, workflow.Setup(mechanism=MECHANISM), seed=1).sent
     read = read_sums(sent / "sums.json", read_crowd(sent / "crowd.json"))
 
     assert isinstance(written, tuple)

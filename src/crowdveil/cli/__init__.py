@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.account import account
+from crowdveil.cli.assign import assign
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
@@ -16,7 +17,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.errors import CrowdveilError
 
-COMMANDS: tuple[click.Command, ...] = (demo, perturb, infer, account, datasets)
+COMMANDS: tuple[click.Command, ...] = (demo, assign, perturb, infer, account, datasets)
 """In the order in which help lists them."""
 
 

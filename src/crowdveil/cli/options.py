@@ -115,7 +115,7 @@ def _wanted(
     most_answers: int | None,
     dimensions: int | None,
     ridge: float | None,
-    cuts: str | None,
+    cuts: tuple[str, ...],
     prior: pathlib.Path | None,
     participation_rate: float | None,
     ability: float | None,
@@ -125,7 +125,7 @@ def _wanted(
 
     expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
     given = [name for name, value in expected.items() if value is not None]
-    if given and (mechanism not in CHOSEN_FOR or cuts is not None):
+    if given and (mechanism not in CHOSEN_FOR or cuts):
         flag = "--" + given[0].replace("_", "-")
         raise click.UsageError(f"{flag} is an option of {' and '.join(CHOSEN_FOR)}, and of these without --cuts.")
 
@@ -139,7 +139,8 @@ def _wanted(
         answers=most_answers,
         dimensions=dimensions,
         ridge=ridge,
-        cuts=() if cuts is None else _words(cuts),
+        cuts=_words(cuts[0]) if cuts else (),
+        dealt_cuts=tuple(map(_words, cuts)) if len(cuts) > 1 else (),
         expected=Expectation(
             prior=prior,
             participation_rate=1.0 if participation_rate is None else participation_rate,
@@ -214,7 +215,11 @@ mechanism_options = as_one(
         "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
     ),
     click.option(
-        "--cuts", metavar="A,B", help="quantized-response: first label of each block after the first; else chosen."
+        "--cuts",
+        metavar="A,B",
+        multiple=True,
+        help="quantized-response: first label of each block after the first; else chosen. Given several times, the "
+        "cuts are dealt to the workers in turn.",
     ),
     click.option(
         "--prior",

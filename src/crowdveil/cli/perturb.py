@@ -13,9 +13,8 @@ from crowdveil.cli.options import alphabet_options, duplicates_option, json_opti
 if TYPE_CHECKING:
     from crowdveil.coding import Duplicates
     from crowdveil.labels import Alphabet
-    from crowdveil.mechanisms import Mechanism
     from crowdveil.reports import Reports
-    from crowdveil.workflow import Collection, MechanismWanted
+    from crowdveil.workflow import Collection, MechanismWanted, Setup
 
 MANY_ROWS = 10_000_000
 NO_PRIVACY = "these reports follow from the seed: a simulation, which carries no privacy"
@@ -33,7 +32,8 @@ mechanism, guarantee). Where cells are not perturbed one by one there is no cert
 sums.json in place of reports.csv.
 
 Epsilon is the privacy loss of one cell: one worker's answer to one task. What it adds up to for a whole worker is
-printed beside it. With protected participation (the default) "no answer" is hidden like an answer."""
+printed beside it. With protected participation (the default) "no answer" is hidden like an answer: on every task of the
+campaign, or, with --assignment, on the tasks that a worker was asked, which is far cheaper."""
 
 
 @click.command(help=HELP, short_help="Write what devices would have sent for the answers in a file.")
@@ -46,6 +46,18 @@ printed beside it. With protected participation (the default) "no answer" is hid
 @click.option(
     "--workers", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all workers (column worker)."
 )
+@click.option(
+    "--assignment",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV file of the cells that were asked (columns task, worker): only these report. See crowdveil assign.",
+)
+@click.option(
+    "--channels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV file of settings that differ: worker (or task), epsilon (a number, or unprotected), cuts (A|B).",
+)
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
 @json_option
 def perturb(
@@ -56,6 +68,8 @@ def perturb(
     duplicates: Duplicates | None,
     tasks: Path | None,
     workers: Path | None,
+    assignment: Path | None,
+    channels: Path | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -63,25 +77,25 @@ def perturb(
     from crowdveil import workflow
 
     read = workflow.read_answers(answers, alphabet=alphabet, duplicates=duplicates, tasks=tasks, workers=workers)
-    mechanism = workflow.build_mechanism(wanted, read.alphabet, tasks=len(read.answers.tasks))
-    outputs = [out / name for name in workflow.collection_files(mechanism)]
-    workflow.refuse_overwriting(outputs, [answers, tasks, workers])
-    warnings = [*read.notes, *_cautions(read.answers, mechanism, listed=None not in (tasks, workers))]
+    setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=assignment)
+    outputs = [out / name for name in workflow.collection_files(setup)]
+    workflow.refuse_overwriting(outputs, [answers, tasks, workers, assignment, channels])
+    warnings = [*read.notes, *_cautions(read.answers, setup, listed=None not in (tasks, workers))]
     with progress_bar("perturbing") as bar:
-        collection = workflow.collect(read.answers, mechanism, seed=seed, progress=bar)
+        collection = workflow.collect(read.answers, setup, seed=seed, progress=bar)
     workflow.write_collection(out, collection)
     data = _summary(collection) | {"files": [str(path) for path in outputs], "warnings": warnings}
     show(data, _rows(data), as_json=as_json)
 
 
-def _cautions(answers: Reports, mechanism: Mechanism, *, listed: bool) -> list[str]:
+def _cautions(answers: Reports, setup: Setup, *, listed: bool) -> list[str]:
     """Say what the request implies; a very large file is announced before it is made."""
     from crowdveil.workflow import rows_expected
 
     cautions = []
-    if mechanism.participation == "protected" and not listed:
+    if setup.mechanism.participation == "protected" and not listed and setup.assignment is None:
         cautions.append("Tasks and workers are those in the file: who answered nothing is visibly absent from it.")
-    rows = rows_expected(answers, mechanism)
+    rows = rows_expected(answers, setup)
     if rows > MANY_ROWS:
         cautions.append(f"About {rows:,.0f} rows: with public participation or a larger epsilon there are fewer.")
         warn(cautions[-1])
@@ -89,22 +103,23 @@ def _cautions(answers: Reports, mechanism: Mechanism, *, listed: bool) -> list[s
 
 
 def _summary(collection: Collection) -> dict[str, Any]:
-    from crowdveil.workflow import describe, parameters
+    from crowdveil.workflow import parameters
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     return {
         "mechanism": mechanism.name,
-        "description": describe(mechanism),
+        "description": collection.description,
         "parameters": parameters(mechanism),
         "participation": mechanism.participation,
         "simulation": collection.seed is not None,
         "seed": collection.seed,
-        "privacy": str(mechanism.guarantee) if collection.seed is None else f"none: {NO_PRIVACY}",
+        "privacy": collection.promise if collection.seed is None else f"none: {NO_PRIVACY}",
         "accounts": account_data(collection.accounts),
         "labels": [] if alphabet is None else list(alphabet.names),
         "tasks": len(answers.tasks),
         "workers": len(answers.workers),
         "answers": len(answers),
+        "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
         "reports": collection.size,
         "certificate_sha256": collection.crowd["certificate_sha256"],
     }
@@ -118,6 +133,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("mechanism", data["description"]),
         *account_rows(data["accounts"]),
         ("answers in", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        *([] if data["assigned"] is None else [("cells asked", f"{data['assigned']:,}: only these report")]),
         ("reports out", f"{data['reports']:,}"),
         ("certificate", sealed),
         *[("warning", text) for text in data["warnings"]],

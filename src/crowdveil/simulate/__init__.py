@@ -1,5 +1,6 @@
 """Made-up crowds, and what their devices would have sent, without ever holding a dense workers x tasks table."""
 
+from crowdveil.simulate.campaigns import assigned_around, perturb_cells
 from crowdveil.simulate.crowds import Crowd, Draw, categorical_crowd, half_to_sure, numeric_crowd, standard_normal
 from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb
 
@@ -8,10 +9,12 @@ __all__ = [
     "Crowd",
     "Draw",
     "Progress",
+    "assigned_around",
     "categorical_crowd",
     "expected_reports",
     "half_to_sure",
     "numeric_crowd",
     "perturb",
+    "perturb_cells",
     "standard_normal",
 ]

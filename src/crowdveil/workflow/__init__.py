@@ -11,8 +11,9 @@ from crowdveil.workflow.collection import (
 )
 from crowdveil.workflow.evidence import Evidence, read_evidence
 from crowdveil.workflow.expectation import Expectation
-from crowdveil.workflow.files import read_answers, refuse_overwriting
+from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
 from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
+from crowdveil.workflow.setup import Setup, set_up
 
 ESTIMATE_FILES = (TRUTHS_FILE, WORKERS_FILE)
 
@@ -25,6 +26,7 @@ __all__ = [
     "Inference",
     "MechanismWanted",
     "Method",
+    "Setup",
     "build_mechanism",
     "collect",
     "collection_files",
@@ -34,9 +36,11 @@ __all__ = [
     "parameters",
     "read_answers",
     "read_evidence",
+    "read_names",
     "refuse_overwriting",
     "rows_expected",
     "scored",
+    "set_up",
     "write_collection",
     "write_estimate",
 ]

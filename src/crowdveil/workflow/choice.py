@@ -39,6 +39,7 @@ class MechanismWanted:
         dimensions: matrix factorization: length of the sums.
         ridge: matrix-factorization-published: weight of the squared profile in its loss.
         cuts: quantized-response: first label of each block after the first; chosen for `expected` by default.
+        dealt_cuts: several such cuts, dealt to the workers in turn; the first are `cuts`.
         expected: quantized-response, designed: what is publicly expected.
     """
 
@@ -52,6 +53,7 @@ class MechanismWanted:
     dimensions: int | None = None
     ridge: float | None = None
     cuts: tuple[str, ...] = ()
+    dealt_cuts: tuple[tuple[str, ...], ...] = ()
     expected: Expectation = field(default_factory=Expectation)
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Account, account
+from crowdveil.accounting import Account, account, account_table
+from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism, TwoLayer
 from crowdveil.output import (
+    ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
     REPORTS_FILE,
@@ -22,8 +25,9 @@ from crowdveil.output import (
 )
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.reports import Reports
-from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb
+from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
 from crowdveil.workflow.choice import describe
+from crowdveil.workflow.setup import Setup
 from crowdveil.workflow.sums import SUMS_FILE, Sums, answer_vectors, collect_sums, sums_text
 
 Progress = Callable[[int, int], None]
@@ -35,17 +39,22 @@ class Collection:
 
     Attributes:
         answers: what was perturbed.
-        mechanism: by which mechanism.
+        setup: through which channels, and which cells report.
         sent: the reports, or their sum where only the sum is used.
         seed: of a simulation, which protects nobody; None if the randomness was secure.
         accounts: claimed and exact epsilon, per cell and per worker.
     """
 
     answers: Reports
-    mechanism: Mechanism
+    setup: Setup
     sent: Reports | Sums
     seed: int | None
     accounts: tuple[Account, ...]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What was asked for."""
+        return self.setup.mechanism
 
     @property
     def size(self) -> int:
@@ -55,33 +64,47 @@ class Collection:
     @property
     def certificate(self) -> dict[str, Any] | None:
         """The channel's certificate, which says if it belongs to a simulation; None where cells are not independent."""
-        channel = self.mechanism.channel()
+        channel = self.setup.channel
         if channel is None:
             return None
-        if self.seed is not None:
-            # Under the seal: a certificate that is parted from crowd.json must not pass for that of a real collection.
-            channel = replace(channel, mechanism=f"{channel.mechanism}, SIMULATION from seed {self.seed}: no privacy")
-        return channel.certificate()
+        if self.seed is None:
+            return channel.certificate()
+        # Under the seal: a certificate that is parted from crowd.json must not pass for that of a real collection.
+        return _marked(channel, f", SIMULATION from seed {self.seed}: no privacy").certificate()
 
     @property
     def crowd(self) -> Crowd:
         """What `crowd.json` says: who there is, by which mechanism, with what guarantee."""
-        guarantee = str(self.mechanism.guarantee)
+        guarantee = self.promise
         if self.seed is not None:
             guarantee = f"none: a simulation carries no privacy; devices would have: {guarantee}"
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
-            mechanism=describe(self.mechanism),
+            mechanism=self.description,
             guarantee=guarantee,
             simulation=self.seed is not None,
             seed=self.seed,
             certificate=self.certificate,
+            assignment=None if self.setup.assignment is None else self.setup.assignment.to_csv(),
         )
 
+    @property
+    def description(self) -> str:
+        """Mechanism and settings in words, and how cells differ."""
+        table = self.setup.table
+        return describe(self.mechanism) if table is None else f"{describe(self.mechanism)}; {_in_words(table)}"
 
-def collect(
-    answers: Reports, mechanism: Mechanism, *, seed: int | None = None, progress: Progress | None = None
-) -> Collection:
+    @property
+    def promise(self) -> str:
+        """The guarantee in words: with an assignment, what it hides and what not."""
+        table, assignment = self.setup.table, self.setup.assignment
+        promise = str(self.mechanism.guarantee if table is None else table.guarantee)
+        if assignment is None or self.mechanism.participation == "public":
+            return promise
+        return f"{promise}; hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
+
+
+def collect(answers: Reports, setup: Setup, *, seed: int | None = None, progress: Progress | None = None) -> Collection:
     """Perturb every worker's answers: securely, or, with a seed, reproducibly and without any privacy.
 
     Raises:
@@ -90,42 +113,55 @@ def collect(
         NoMinimiserError: the published matrix factorization has no report for a worker.
     """
     _refuse_repeats(answers)
-    expected = rows_expected(answers, mechanism)
+    expected = rows_expected(answers, setup)
     if expected > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
             value=round(expected),
             way_out="Take a part of the tasks, a larger epsilon, or public participation.",
         )
-    accounts = account(mechanism, tasks=cells_per_worker(answers, mechanism))
-    source = secure() if seed is None else seeded(seed)
-    sent = _sent(answers, mechanism, source, progress)
-    return Collection(answers=answers, mechanism=mechanism, sent=sent, seed=seed, accounts=accounts)
+    accounts = accounts_of(answers, setup)
+    sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress)
+    return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
 
 
-def rows_expected(answers: Reports, mechanism: Mechanism) -> float:
-    """Return the expected number of rows of `reports.csv`."""
+def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
+    """Return what the campaign costs, per cell and per worker."""
+    if setup.table is None:
+        return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
+    return account_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
+
+
+def rows_expected(answers: Reports, setup: Setup) -> float:
+    """Return the expected number of rows of `reports.csv`; with an assignment or a table, the most there can be."""
+    mechanism = setup.mechanism
     if isinstance(mechanism, MatrixFactorization):
         return 0.0
+    if setup.assignment is not None:
+        return float(len(setup.assignment))
     channel = mechanism.single_cell_channel() if isinstance(mechanism, TwoLayer) else mechanism.channel()
-    if channel is None:
+    if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
     return expected_reports(answers, channel)
 
 
-def cells_per_worker(answers: Reports, mechanism: Mechanism) -> int:
-    """Return the most cells one worker sends: all tasks if participation is protected, else the most answers of one."""
-    if mechanism.participation == "protected":
-        return max(len(answers.tasks), 1)
-    return max(int(answers.per_worker.max(initial=0)), 1)
+def cells_per_worker(answers: Reports, setup: Setup) -> int:
+    """Return the most cells one worker sends: all (assigned) tasks if participation is protected, else the most
+    answers of one."""
+    if setup.mechanism.participation == "public":
+        return max(int(answers.per_worker.max(initial=0)), 1)
+    if setup.assignment is not None:
+        return max(int(setup.assignment.per_worker.max(initial=0)), 1)
+    return max(len(answers.tasks), 1)
 
 
-def collection_files(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the files that `write_collection` writes for a mechanism."""
-    if isinstance(mechanism, MatrixFactorization):
+def collection_files(setup: Setup) -> tuple[str, ...]:
+    """Return the names of the files that `write_collection` writes for a campaign."""
+    if isinstance(setup.mechanism, MatrixFactorization):
         return SUMS_FILE, CROWD_FILE
-    sealed = () if mechanism.channel() is None else (CERTIFICATE_FILE,)
-    return REPORTS_FILE, *sealed, CROWD_FILE
+    sealed = () if setup.channel is None else (CERTIFICATE_FILE,)
+    assigned = () if setup.assignment is None else (ASSIGNMENT_FILE,)
+    return REPORTS_FILE, *sealed, *assigned, CROWD_FILE
 
 
 def write_collection(directory: Path, collection: Collection) -> None:
@@ -136,18 +172,35 @@ def write_collection(directory: Path, collection: Collection) -> None:
     """
     crowd, sent = collection.crowd, collection.sent
     if isinstance(sent, Reports):
-        write_reports(directory, sent, collection.certificate, crowd)
+        assignment = collection.setup.assignment
+        asked = None if assignment is None else assignment.to_csv()
+        write_reports(directory, sent, collection.certificate, crowd, assignment=asked)
     else:
         crowd_text = json.dumps(crowd, ensure_ascii=False, indent=1) + "\n"
         write_together(directory, {CROWD_FILE: crowd_text, SUMS_FILE: sums_text(sent)})
 
 
-def _sent(answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None) -> Reports | Sums:
+def _sent(answers: Reports, setup: Setup, source: Source, progress: Progress | None) -> Reports | Sums:
+    mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
     if isinstance(mechanism, MatrixFactorizationPublished):
         return _made_up_tables(answers, mechanism, source)
+    if channel is not None and (setup.table is not None or setup.assignment is not None):
+        return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
     return perturb(answers, mechanism, source, progress=progress)
+
+
+def _marked(channel: Channel | ChannelTable, words: str) -> Channel | ChannelTable:
+    """Return the same channels with a few words after each one's name."""
+    if isinstance(channel, Channel):
+        return replace(channel, mechanism=channel.mechanism + words)
+    return replace(channel, channels=tuple(replace(one, mechanism=one.mechanism + words) for one in channel.channels))
+
+
+def _in_words(table: ChannelTable) -> str:
+    whose = " and ".join(name for name, groups in (("worker", table.workers), ("task", table.tasks)) if groups)
+    return f"{len(table.channels)} channels by {whose}"
 
 
 def _made_up_tables(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:

@@ -3,13 +3,23 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from crowdveil.assignment import Assignment
 from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable, is_table
 from crowdveil.coding import Duplicates
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json
 from crowdveil.mechanisms import MatrixFactorization
-from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.output import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    Crowd,
+    find_crowd,
+    read_crowd,
+    text_digest,
+)
 from crowdveil.reports import Kind, Reports
 
 
@@ -22,14 +32,16 @@ class Evidence:
         crowd: what `crowd.json` says; None if there is none.
         channel: from the certificate; None if there is none or it is not to be used.
         certificate: where the channel was read from.
+        assignment: the cells that report; None if all do.
         answers_because: why reports are to be read as if they were answers; empty if there is a channel.
     """
 
     reports: Reports
     crowd: Crowd | None
-    channel: Channel | None
+    channel: Channel | ChannelTable | None
     certificate: Path | None
     answers_because: str
+    assignment: Assignment | None = None
 
 
 def read_evidence(
@@ -70,11 +82,31 @@ def read_evidence(
         duplicates=duplicates,
         grid="round" if known is None else "exact",
     )
-    because = "" if channel is not None else _why_answers(crowd, use_certificate)
-    return Evidence(reports=reports, crowd=crowd, channel=channel, certificate=where, answers_because=because)
+    return Evidence(
+        reports=reports,
+        crowd=crowd,
+        channel=channel,
+        certificate=where,
+        answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
+        assignment=_assignment_beside(path, reports, crowd),
+    )
 
 
-def read_channel(path: Path, crowd: Crowd | None) -> Channel:
+def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
+    """Read the assignment that the crowd names, and check that it is that one."""
+    if crowd is None or crowd["assignment_sha256"] is None:
+        return None
+    beside = path.parent / ASSIGNMENT_FILE
+    if not beside.is_file() or text_digest(beside.read_bytes()) != crowd["assignment_sha256"]:
+        raise ReportsError(
+            f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must lie beside the reports, unchanged",
+            source=str(beside),
+            way_out="Keep the files of one collection together.",
+        )
+    return Assignment.from_csv(beside, tasks=reports.tasks, workers=reports.workers)
+
+
+def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     """Read a certificate and check that it is the one the crowd names.
 
     Raises:
@@ -83,7 +115,12 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel:
     try:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
-        channel, seal = Channel.from_certificate(text), read_certificate(text)["sha256"]
+        channel: Channel | ChannelTable
+        if is_table(text):
+            channel = ChannelTable.from_certificate(text)
+            seal = channel.certificate()["sha256"]
+        else:
+            channel, seal = Channel.from_certificate(text), read_certificate(text)["sha256"]
     except CertificateError as error:
         way_out = "Ask for the certificate again, or read reports as answers with --no-certificate."
         raise CertificateError(error.defect, f"{path}: {error.detail} {way_out}") from error
@@ -122,7 +159,9 @@ def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Pa
     return None
 
 
-def _known_alphabet(channel: Channel | None, crowd: Crowd | None, given: Alphabet | None) -> Alphabet | None:
+def _known_alphabet(
+    channel: Channel | ChannelTable | None, crowd: Crowd | None, given: Alphabet | None
+) -> Alphabet | None:
     """Return the alphabet of reports that certificate or crowd state; what is given beside it must agree."""
     stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     known = stated if channel is None else channel.report_alphabet

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator
@@ -89,6 +91,7 @@ def infer(
     estimate = estimator.fit(
         reports,
         channel=evidence.channel if estimator.reads_channel else None,
+        assignment=evidence.assignment if estimator.reads_channel else None,
         gold=known,
         prior=None if prior is None else load_prior(prior),
         progress=progress,
@@ -183,12 +186,19 @@ def _reading(evidence: Evidence, estimator: Estimator[Any, Any]) -> str:
         return f"as if reports were answers: {evidence.answers_because}"
     through = f"{channel.mechanism} ({channel.guarantee})"
     if estimator.reads_channel:
-        return f"through the channel of {through}"
+        asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
+        return f"through the channel of {through}{asked}"
     readers = ", ".join(name for name, kind in ESTIMATORS.items() if kind.reads_channel)
     return (
         f"as if reports were answers: {estimator.name} cannot read a channel; they went through {through}. "
         f"Methods that can: {readers}"
     )
+
+
+def _counts_null(channel: Channel | ChannelTable) -> bool:
+    if isinstance(channel, ChannelTable):
+        return channel.protects_participation
+    return channel.participation == "protected"
 
 
 def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
@@ -199,7 +209,7 @@ def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
             f"NOT CONVERGED after {estimate.steps} steps: truths still moved by more than the tolerance. "
             "Raise --max-steps."
         )
-    if crowd is None and estimate.channel_used and channel is not None and channel.participation == "protected":
+    if crowd is None and estimate.channel_used and channel is not None and _counts_null(channel):
         notes.append(
             f"No {CROWD_FILE} beside the reports: workers and tasks without a report are unknown, and the number of "
             "NULL reports may be too small."

@@ -1,0 +1,53 @@
+"""`crowdveil assign`: which workers are asked which tasks, drawn before anyone answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import show
+from crowdveil.cli.options import json_option
+
+
+@click.command(short_help="Draw which workers are asked which tasks.")
+@click.option("--tasks", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file, column task.")
+@click.option(
+    "--workers", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file, column worker."
+)
+@click.option("--per-task", type=click.IntRange(min=1), required=True, metavar="N", help="Workers asked for each task.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file to be written.")
+@json_option
+def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) -> None:
+    """Draw which workers are asked which tasks, as evenly as possible, before anyone answers.
+
+    The assignment is public: it must not depend on who would answer. With it (perturb --assignment), devices report on
+    assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
+    per assigned cell, not per task of the campaign, and inference does not drown in noise from tasks nobody was asked.
+    """
+    from crowdveil import workflow
+    from crowdveil.assignment import Assignment
+    from crowdveil.output import write_atomically
+    from crowdveil.randomness import secure
+
+    workflow.refuse_overwriting([out], [tasks, workers])
+    names = workflow.read_names(tasks, "task"), workflow.read_names(workers, "worker")
+    drawn = Assignment.balanced(*names, per_task, secure())
+    write_atomically(out, drawn.to_csv())
+    loads = drawn.per_worker
+    fewest, most = int(loads.min()), int(loads.max())
+    data = {
+        "tasks": len(names[0]),
+        "workers": len(names[1]),
+        "cells": len(drawn),
+        "fewest": fewest,
+        "most": most,
+        "file": str(out),
+    }
+    each = f"{fewest} to {most}" if fewest < most else str(most)
+    rows = [
+        ("cells", f"{data['cells']:,}: {per_task} workers for each of {data['tasks']:,} tasks"),
+        ("tasks of a worker", each),
+        ("written", str(out)),
+    ]
+    show(data, rows, as_json=as_json)

@@ -1,0 +1,195 @@
+"""Campaigns whose cells differ, through the command line: assigned tasks, dealt cuts, channels by name."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.channel_table import ChannelTable
+from crowdveil.mechanisms import RandomizedResponse
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)
+CUTS = ("perturb", "numbers.csv", "--scale", "-2:7", "--mechanism", "quantized-response", "--epsilon", 2)
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with Path(path).open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def write(path: str, *lines: str) -> str:
+    """Write a text file and return its name."""
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def asked(folder: Path) -> str:
+    """Write an assignment: every answered cell of `labels.csv`, and the first two tasks for everyone."""
+    answers = rows("labels.csv")
+    workers = sorted({row["worker"] for row in answers})
+    first = sorted({row["task"] for row in answers})[:2]
+    cells = {(row["task"], row["worker"]) for row in answers} | {(task, who) for task in first for who in workers}
+    return write("asked.csv", "task,worker", *(f"{task},{worker}" for task, worker in sorted(cells)))
+
+
+def test_assigned_cells_only_report(run: Run, run_json: RunJson, asked: str) -> None:
+    """Reports come from assigned cells, a worker loses epsilon per assigned cell, and infer finds the assignment."""
+    cells = {(row["task"], row["worker"]) for row in rows(asked)}
+    most = max(sum(worker == who for _, who in cells) for _, worker in cells)
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--assignment", asked, "--out", "sent")
+    found = run_json("infer", "sent/reports.csv", "--method", "dawid-skene", "--score", "labels-gold.csv")
+
+    assert {(row["task"], row["worker"]) for row in rows("sent/reports.csv")} <= cells
+    assert (len(cells), most) == (data["assigned"], data["accounts"][1]["cells"])
+    assert "not hidden: which were assigned" in data["privacy"]
+    assert f"on {len(cells)} assigned cells" in found["reading"]
+    assert found["score"]["error"] < found["score"]["baseline"]
+
+
+def test_a_changed_assignment_is_refused(run: Run, refusal: Refusal, asked: str) -> None:
+    """Inference counts NULL reports by the assignment: one that is not the campaign's stops it."""
+    run("perturb", "labels.csv", *RESPONSE, "--assignment", asked, "--out", "sent")
+    text = Path("sent/assignment.csv").read_text(encoding="utf-8")
+
+    Path("sent/assignment.csv").write_text(text.rsplit("\n", 2)[0] + "\n", encoding="utf-8")
+    assert "must lie beside the reports, unchanged" in refusal("infer", "sent/reports.csv")
+    Path("sent/assignment.csv").unlink()
+    assert "must lie beside the reports, unchanged" in refusal("infer", "sent/reports.csv")
+
+
+def test_an_old_assignment_does_not_stay(run: Run, asked: str) -> None:
+    """A collection without an assignment leaves none behind in the folder."""
+    run("perturb", "labels.csv", *RESPONSE, "--assignment", asked, "--out", "sent")
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+
+    assert not Path("sent/assignment.csv").exists()
+
+
+def test_assign_draws_an_even_assignment(run_json: RunJson, folder: Path) -> None:
+    """Every task has as many workers as asked; the file can be read back."""
+    write("tasks.csv", "task", *(f"t{k}" for k in range(7)))
+    write("workers.csv", "worker", *(f"w{k}" for k in range(5)))
+
+    data = run_json("assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--per-task", 3, "--out", "drawn.csv")
+
+    assert (21, 4, 5) == (data["cells"], data["fewest"], data["most"])
+    assert 21 == len(rows("drawn.csv"))
+
+
+def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
+    """Two cuts are dealt to the workers in turn; the certificate says who has which, and infer reads it."""
+    data = run_json(*CUTS, "--cuts", "1", "--cuts", "3,5", "--seed", 1, "--out", "sent")
+    table = ChannelTable.from_certificate(Path("sent/certificate.json").read_bytes())
+    found = run_json("infer", "sent/reports.csv", "--method", "dawid-skene")
+
+    assert ((0,), (1,)) == table.choice
+    assert {15} == {list(table.workers.values()).count(group) for group in (0, 1)}
+    assert "2 channels by worker" in data["description"]
+    assert found["channel_used"]
+    assert "SIMULATION from seed 1" in found["reading"]
+
+
+def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
+    """Each worker's cells go through the epsilon that the file names; the worst worker's loss is shown."""
+    workers = sorted({row["worker"] for row in rows("labels.csv")})
+    write("own.csv", "worker,epsilon", *(f"{name},{1 + k % 2}" for k, name in enumerate(workers)))
+
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--channels", "own.csv", "--out", "sent")
+    table = ChannelTable.from_certificate(Path("sent/certificate.json").read_bytes())
+
+    exact = [RandomizedResponse(alphabet=table.alphabet, epsilon=epsilon).channel().epsilon for epsilon in (1, 2)]
+    assert exact == [channel.epsilon for channel in table.channels]
+    assert [exact[1], pytest.approx(20 * exact[1])] == [row["exact"] for row in data["accounts"]]
+    assert "from 1 to 2 per cell" in data["accounts"][0]["reason"]
+
+
+def test_only_some_tasks_are_sensitive(run: Run, run_json: RunJson) -> None:
+    """Tasks that the file calls unprotected are sent as they are, and the guarantee says that it is void there."""
+    answers = rows("labels.csv")
+    tasks = sorted({row["task"] for row in answers})
+    write("some.csv", "task,epsilon", *(f"{name},{'unprotected' if k % 2 else ''}" for k, name in enumerate(tasks)))
+
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--channels", "some.csv", "--seed", 1, "--out", "sent")
+    found = run_json("infer", "sent/reports.csv", "--method", "one-coin", "--score", "labels-gold.csv")
+
+    plain = {(row["task"], row["worker"], row["label"]) for row in answers if row["task"] in tasks[1::2]}
+    sent = {
+        (row["task"], row["worker"], row["label"]) for row in rows("sent/reports.csv") if row["task"] in tasks[1::2]
+    }
+    assert plain == sent
+    assert math.isinf(float(data["accounts"][0]["exact"]))
+    assert found["score"]["error"] < 0.5 * found["score"]["baseline"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("worker,task,epsilon", "a,b,1"), "has the column worker or task, and epsilon or cuts"),
+        (("worker", "a"), "has the column worker or task, and epsilon or cuts"),
+        (("worker,epsilon,colour", "a,1,red"), "has the column worker or task, and epsilon or cuts"),
+        (("worker,epsilon", "a,1", "a,2"), "every worker stands in one row"),
+        (("worker,epsilon", "a,none"), "an epsilon is a number, or 'unprotected'"),
+        (("worker,epsilon", "a,1"), "every worker needs a channel in the table"),
+        (("worker,cuts", "a,yes"), "--cuts"),
+    ],
+)
+def test_a_file_of_channels_that_cannot_be_used_is_refused(
+    refusal: Refusal, lines: tuple[str, ...], message: str
+) -> None:
+    """What is wrong is said in one line; nothing is sent."""
+    write("channels.csv", *lines)
+    words = ("perturb", "labels.csv", *RESPONSE, "--channels", "channels.csv", "--out", "sent")
+
+    if lines[0] == "worker,cuts":
+        words = (*CUTS, "--cuts", "1", "--cuts", "3", "--channels", "channels.csv", "--out", "sent")
+        message = "cuts are dealt in turn or given by name, not both"
+
+    assert message in refusal(*words)
+    assert not Path("sent").exists()
+
+
+def test_mechanisms_without_a_channel_are_not_assigned(refusal: Refusal, asked: str) -> None:
+    """Two-layer draws one flip probability for all of a worker's cells: it has no channel per cell."""
+    words = (
+        "perturb",
+        "labels.csv",
+        "--mechanism",
+        "two-layer",
+        "--epsilon",
+        1,
+        "--assignment",
+        asked,
+        "--out",
+        "sent",
+    )
+
+    assert "only mechanisms with a channel per cell" in refusal(*words)
+
+
+def test_answers_outside_the_assignment_are_refused(refusal: Refusal, folder: Path) -> None:
+    """An answer that nobody asked for is not silently sent or dropped."""
+    first = rows("labels.csv")[0]
+    write("asked.csv", "task,worker", f"{first['task']},{first['worker']}")
+
+    words = ("perturb", "labels.csv", *RESPONSE, "--assignment", "asked.csv", "--out", "sent")
+
+    assert "were not assigned" in refusal(*words)
+
+
+def test_a_crowd_written_before_assignments_is_read(run: Run) -> None:
+    """A crowd.json without the assignment's field means that there was none."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+    del crowd["assignment_sha256"]
+    Path("sent/crowd.json").write_text(json.dumps(crowd), encoding="utf-8")
+
+    run("infer", "sent/reports.csv")
