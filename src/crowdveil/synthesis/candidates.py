@@ -1,0 +1,122 @@
+"""Algorithm 1 of Huai et al.: draw a seed by weight, a candidate from its kernel, test it, for many records at once.
+
+Every record of every task is a trial of its own. All trials that have not passed yet are drawn and tested together.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.kernels import Kernel
+from crowdveil.synthesis.privacy_test import PrivacyTest
+
+Progress = Callable[[int, int], None]
+"""Called as the work goes on with the records that are done and their number."""
+
+ENTRIES = 1 << 21
+"""Densities held in memory at once."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sampler:
+    """The densities of all tasks, ready to be sampled.
+
+    Attributes:
+        claims: the seeds.
+        weight: probability of each claim to be the seed, shape (claims,), sums to 1 over each task.
+        bandwidth: shape (tasks,).
+        kernel: of the candidates around their seed.
+        test: what a candidate must pass.
+    """
+
+    claims: Claims
+    weight: NDArray[np.float64]
+    bandwidth: NDArray[np.float64]
+    kernel: Kernel
+    test: PrivacyTest
+
+    @cached_property
+    def _ladder(self) -> NDArray[np.float64]:
+        """Position of each claim's end in [0, tasks], shape (claims,): task t owns [t, t + 1]."""
+        ends = np.cumsum(self.weight)
+        before = np.concatenate(([0.0], ends))[self.claims.pointers[:-1]]
+        return self.claims.task + ends - before[self.claims.task]
+
+    def draw(self, task: NDArray[np.int64], source: Source) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return for every trial the position of its seed among the claims, and its candidate (steps 1 and 2).
+
+        Args:
+            task: the trials' tasks, each with a claim, shape (trials,).
+            source: two words a trial.
+        """
+        seed = np.searchsorted(self._ladder, task + uniforms(source, len(task)), side="left")
+        # The sum of many weights ends a few units in the last place beside a whole number.
+        seed = np.clip(seed, self.claims.pointers[task], self.claims.pointers[task + 1] - 1)
+        return seed, self.claims.value[seed] + self.bandwidth[task] * self.kernel.quantile(uniforms(source, len(task)))
+
+    def seeds_in_bin(
+        self, task: NDArray[np.int64], seed: NDArray[np.int64], candidate: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Return for every trial how many claims of its task lie in the bin of its seed (steps 2 and 3 of the test)."""
+        found = np.zeros(len(task), dtype=np.int64)
+        for part in _parts(self.claims.per_task[task]):
+            degree = self.claims.per_task[task[part]]
+            trial = np.repeat(np.arange(len(degree)), degree)
+            start = np.cumsum(degree) - degree
+            claim = np.repeat(self.claims.pointers[task[part]] - start, degree) + np.arange(len(trial))
+            same = self._bin(task[part][trial], claim, candidate[part][trial])
+            own = self._bin(task[part], seed[part], candidate[part])
+            found[part] = np.bincount(trial[same == own[trial]], minlength=len(degree))
+        return found
+
+    def attempt(self, task: NDArray[np.int64], source: Source) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return one candidate for every trial and whether it passes, shape (trials,) each.
+
+        Comparing a uniform number with the probability to pass is the same as comparing the count with a noisy k.
+        """
+        seed, candidate = self.draw(task, source)
+        chance = self.test.pass_probability(self.seeds_in_bin(task, seed, candidate))
+        return candidate, uniforms(source, len(task)) < chance
+
+    def until_pass(
+        self, task: NDArray[np.int64], attempts: int, source: Source, *, progress: Progress | None = None
+    ) -> NDArray[np.float64]:
+        """Return the first candidate of every trial that passes, NaN where none of `attempts` does; shape (trials,)."""
+        found = np.full(len(task), np.nan)
+        waiting = np.arange(len(task))
+        for _ in range(attempts):
+            if not len(waiting):
+                break
+            candidate, passed = self.attempt(task[waiting], source)
+            found[waiting[passed]] = candidate[passed]
+            waiting = waiting[~passed]
+            if progress is not None:
+                progress(len(task) - len(waiting), len(task))
+        return found
+
+    def _bin(
+        self, task: NDArray[np.int64], claim: NDArray[np.int64], candidate: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        width = self.bandwidth[task]
+        return self.test.bins(self.kernel.log_density((candidate - self.claims.value[claim]) / width) - np.log(width))
+
+
+def uniforms(source: Source, count: int) -> NDArray[np.float64]:
+    """Return numbers in (0, 1), the middles of 2**48 equal steps, shape (count,)."""
+    return (source.words(count).astype(float) + 0.5) * 2.0**-WORD_BITS
+
+
+def _parts(sizes: NDArray[np.int64]) -> Iterator[slice]:
+    """Yield contiguous ranges whose sizes add up to about `ENTRIES`, at least one each."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        limit = ENTRIES + (ends[first - 1] if first else 0)
+        stop = max(first + 1, int(np.searchsorted(ends, limit, side="right")))
+        yield slice(first, stop)
+        first = stop

@@ -1,0 +1,214 @@
+"""The modes built on Algorithm 1, end to end: what they release, what they withhold, what they promise."""
+
+import math
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.randomness import Source, seeded
+from crowdveil.synthesis import accounting
+from crowdveil.synthesis.accounting import WeightProfile
+from crowdveil.synthesis.bandwidth import Bandwidth
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.release import Mode
+from crowdveil.synthesis.substituted import Substituted
+from crowdveil.synthesis.weights import Weighting
+from tests.real_data import load_or_skip
+
+PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}
+STRICT = PrivacyTest(k=20, gamma=2.0, epsilon0=0.5)
+
+
+def crowd(seed: int = 1, workers: int = 60) -> Claims:
+    """Three tasks: all workers, three workers, nobody; one in ten claims is an outlier."""
+    random = np.random.default_rng(seed)
+    task = np.array([0] * workers + [1] * 3)
+    value = np.clip(random.normal(size=len(task)) + (random.random(len(task)) < 0.1) * 20, -10, 30)
+    return Claims.from_arrays(
+        task, [*range(workers), 0, 1, 2], value, tasks=[0, 1, 2], bounds=(-10, 30), workers=list(range(workers))
+    )
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [Published(records=7), Substituted(records=7, test=STRICT, bandwidth=PUBLIC["bandwidth"])],
+    ids=lambda m: m.name,
+)
+def test_tasks_with_fewer_than_k_claims_release_nothing(mode: Mode) -> None:
+    """Three claims or none: withheld and counted; the others release what was asked, under fresh names."""
+    made = mode.release(crowd(), seeded(3))
+
+    assert made.mode == mode.name
+    assert made.reports().per_task.tolist() == [7, 0, 0]
+    assert made.worker.tolist() == list(range(7))
+    assert [(note.tasks, note.records) for note in made.withheld] == [(2, 14)]
+    assert made.simulation
+
+
+def test_secure_randomness_is_the_default() -> None:
+    """Without a source a release is no simulation, and no two are equal."""
+    first, second = (Published(records=5, **PUBLIC).release(crowd()) for _ in range(2))
+
+    assert not first.simulation
+    assert first.value.tolist() != second.value.tolist()
+
+
+def test_the_paper_s_settings_promise_nothing() -> None:
+    """Learned weights and bandwidths: exact epsilon infinite at any delta, the reasons named, the claim beside it."""
+    cell, worker = Published(weighting=Weighting(floor=0.2)).release(crowd(), seeded(1)).guarantees(0.5)
+
+    assert math.isinf(cell.epsilon)
+    assert math.isinf(worker.epsilon)
+    assert cell.claimed is not None
+    assert math.isfinite(cell.claimed)
+    assert "combined weights" in cell.reason
+    assert "bandwidths" in cell.reason
+    assert worker.claimed is None
+
+
+def test_published_with_public_settings_prints_the_loop_s_curve() -> None:
+    """The curve is that of the capped loop, composed over records; its delta is never below a claim's weight."""
+    claims, mode = crowd(), Published(records=2, test=STRICT, attempts=500, **PUBLIC)
+    profile = WeightProfile.of(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
+    one = accounting.single_candidate(STRICT, profile)
+
+    cell = mode.release(claims, seeded(1)).curves[0]
+
+    assert cell.exact == accounting.repeated(accounting.until_pass(one, STRICT, profile, 500), 2)
+    assert cell.claimed == accounting.published_claim(STRICT, profile)
+    assert min(point.delta for point in cell.exact) >= 2 / 60
+    assert math.isinf(cell.guarantee(1e-3).epsilon)
+    assert math.isfinite(cell.guarantee(1e-3).claimed or math.inf)
+
+
+def test_records_that_never_pass_are_counted() -> None:
+    """Where no candidate passes within the attempts, the records are withheld and counted."""
+    mode = Published(records=3, attempts=2, test=PrivacyTest(k=50, gamma=1.1, epsilon0=5.0), **PUBLIC)
+    made = mode.release(crowd(), seeded(1))
+
+    assert (len(made), [note.records for note in made.withheld]) == (0, [6, 3])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"weighting": Weighting()}, {"weighting": Weighting(kind="global")}, {"bandwidth": Bandwidth()}],
+)
+def test_substituted_refuses_what_has_no_finite_epsilon(settings: dict[str, object]) -> None:
+    """Learned weights, learned bandwidths and derived bounds are refused with the reason."""
+    with pytest.raises(SettingsError, match="follow from the claims"):
+        Substituted(**settings).release(crowd(), seeded(1))  # type: ignore[arg-type]
+
+
+def test_substituted_refuses_derived_bounds() -> None:
+    """Public draws need a public domain."""
+    claims = Claims.from_arrays([0] * 5, range(5), [1, 2, 3, 4, 5])
+    with pytest.raises(SettingsError, match="bounds follow"):
+        Substituted(bandwidth=PUBLIC["bandwidth"]).release(claims, seeded(1))
+
+
+def test_substituted_has_a_small_delta_for_large_crowds() -> None:
+    """5,000 claims: epsilon below 0.2 at delta 1e-6 for a record, which the loop's curve never reaches."""
+    mode = Substituted(test=PrivacyTest(k=400, gamma=2.0, epsilon0=0.05), bandwidth=Bandwidth(rule="share", width=0.02))
+    made = mode.release(crowd(workers=5000), seeded(1))
+    cell, worker = made.guarantees(1e-6)
+
+    assert 0.05 < cell.epsilon < 0.2
+    assert cell.delta <= 1e-6
+    assert cell.claimed is None
+    assert (cell.epsilon, cell.delta) == (worker.epsilon, worker.delta)
+
+
+def test_substituted_stays_within_the_bounds_and_fills_every_record() -> None:
+    """Failed candidates become draws from the bounds: none is missing or outside; hopeless tests leave a uniform law.
+
+    4,000 records: mean and spread of a uniform law within 4.5 standard errors.
+    """
+    hopeless = PrivacyTest(k=60, gamma=1.01, epsilon0=5.0)
+    made = Substituted(records=4000, test=hopeless, bandwidth=PUBLIC["bandwidth"]).release(crowd(), seeded(2))
+
+    assert len(made) == 4000
+    assert np.all((made.value >= -10) & (made.value <= 30))
+    assert abs(made.value.mean() - 10) < 4.5 * 40 / math.sqrt(12 * 4000)
+    assert abs(made.value.std() - 40 / math.sqrt(12)) < 0.4
+
+
+def test_records_of_public_weights_follow_them() -> None:
+    """A worker whose public weight is all there is gets all the seeds."""
+    weights = tuple([1e-9] * 59 + [1.0])
+    mode = Published(
+        records=40, test=PrivacyTest(k=1), bandwidth=Bandwidth(rule="given", width=1e-3), kernel="epanechnikov",
+        weighting=Weighting(kind="public", workers=weights),
+    )  # fmt: skip
+    claims = crowd()
+
+    made = mode.release(claims, seeded(4))
+
+    np.testing.assert_allclose(made.value[made.task == 0], claims.of(0)[59], atol=3e-3)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Published(records=0),
+        lambda: Published(attempts=0),
+        lambda: Published(kernel="box"),  # type: ignore[arg-type]
+        lambda: Substituted(public_share=0.0),
+        lambda: Substituted(records=0),
+    ],
+)
+def test_bad_settings_are_refused(make) -> None:
+    """Settings that mean nothing are refused at birth."""
+    with pytest.raises(SettingsError):
+        make()
+
+
+def test_constant_and_absurd_tasks_go_through() -> None:
+    """Equal claims release (nearly) themselves, and one claim of 6.6e18 does not spoil its task."""
+    claims = Claims.from_arrays([0] * 8 + [1] * 8, [*range(8)] * 2, [7.0] * 8 + [6.6e18, 1, 2, 3, 2, 1, 2, 3])
+    made = Published(records=20).release(claims, seeded(1))
+
+    np.testing.assert_allclose(made.value[made.task == 0], 7, atol=1e-6)
+    assert np.all(np.abs(made.value[made.task == 1]) < 10)
+    assert len(made) == 40
+
+
+@pytest.mark.parametrize("name", ["population_cut", "population_tf"])
+def test_population_goes_through(name: str) -> None:
+    """The real population claims, outliers and long tail included: every task is released or counted as withheld."""
+    claims = Claims.from_reports(load_or_skip(name).answers)
+    told: list[int] = []
+    made = Published(records=3).release(claims, seeded(1), progress=lambda done, of: told.append(done))
+
+    small = int((claims.per_task < 5).sum())
+    assert made.withheld[0].tasks == small > len(claims.tasks) / 2
+    assert len(made) + sum(note.records for note in made.withheld) == 3 * len(claims.tasks)
+    assert np.isfinite(made.value).all()
+    assert told
+
+
+class Counting:
+    """A source that counts the words it hands out."""
+
+    simulation = True
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.used = source, 0
+
+    def words(self, count: int) -> np.ndarray:
+        """Hand out and count."""
+        self.used += count
+        return self.source.words(count)
+
+
+def test_work_of_substituted_does_not_depend_on_the_claims() -> None:
+    """One attempt a record: whoever counts the random words (or the time) learns nothing about outliers."""
+    used = []
+    for seed in (1, 2):
+        source = Counting(seeded(seed))
+        Substituted(records=9, test=STRICT, bandwidth=PUBLIC["bandwidth"]).release(crowd(seed), source)
+        used.append(source.used)
+
+    assert used[0] == used[1] == 9 * 5
