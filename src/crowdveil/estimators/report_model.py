@@ -133,35 +133,51 @@ def report_model(
         SettingsError: a task or worker without a channel, or too many symbols.
     """
     table = channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
-    protected = table.protects_participation
-    parts = [_part(one, protected) for one in table.channels]
-    listed = [assignment is not None or name != NULL for part in parts for name in part.names]
-    channel_of = np.repeat(np.arange(len(parts)), [len(part.names) for part in parts])
-    everything = np.concatenate([part.table for part in parts], axis=1)
-    kept, silent = np.flatnonzero(listed), np.flatnonzero(~np.array(listed))
-    silent_of_channel = np.full(len(parts), LOUD)
-    silent_of_channel[channel_of[silent]] = np.arange(len(silent))
+    symbols = _stacked(table)
+    listed = (symbols.names != NULL) | (assignment is not None)
+    model = _model(table, symbols, listed, reports)
+    if len(table.channels) == 1 and assignment is None:
+        return reports, model
+    sent = reports if assignment is None else _with_nulls(reports, assignment, table)
+    channel_of = np.array(table.choice)[model.worker_group[sent.worker], model.task_group[sent.task]]
+    return _by_symbol(sent, channel_of, symbols, listed), model
+
+
+class _Symbols(NamedTuple):
+    """The reports of all channels of a table, side by side: channel and name of each, and P(report | input)."""
+
+    channel: NDArray[np.int64]
+    names: NDArray[np.str_]
+    table: NDArray[np.float64]
+
+
+def _stacked(table: ChannelTable) -> _Symbols:
+    parts = [_part(one, table.protects_participation) for one in table.channels]
+    return _Symbols(
+        channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
+        names=np.array([name for part in parts for name in part.names]),
+        table=np.concatenate([part.table for part in parts], axis=1),
+    )
+
+
+def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ReportModel:
+    """Return the model in which some symbols are listed and the others, all of them NULL, are counted."""
     task_group, worker_group = table.groups(reports.tasks, reports.workers)
-    retention = np.array([one.retention for one in table.channels])[channel_of]
-    names = np.array([name for part in parts for name in part.names])
-    choice = np.array(table.choice)
-    model = ReportModel(
+    silent_of_channel = np.full(len(table.channels), LOUD)
+    silent_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
+    kept = np.array([1.0 if one.is_identity else one.retention for one in table.channels])[symbols.channel]
+    return ReportModel(
         labels=table.alphabet.size,
-        protected=protected,
-        table=np.ascontiguousarray(everything[:, kept]),
-        null=np.ascontiguousarray(everything[:, silent]),
-        silent_of=silent_of_channel[channel_of[kept]],
-        says=names[kept] != NULL,
-        retention=np.concatenate((retention[kept], retention[silent])),
-        choice=silent_of_channel[choice],
+        protected=table.protects_participation,
+        table=np.ascontiguousarray(symbols.table[:, listed]),
+        null=np.ascontiguousarray(symbols.table[:, ~listed]),
+        silent_of=silent_of_channel[symbols.channel[listed]],
+        says=symbols.names[listed] != NULL,
+        retention=np.concatenate((kept[listed], kept[~listed])),
+        choice=silent_of_channel[np.array(table.choice)],
         worker_group=worker_group,
         task_group=task_group,
     )
-    if len(parts) == 1 and assignment is None:
-        return reports, model
-    symbol = {(int(channel_of[k]), str(names[k])): place for place, k in enumerate(kept)}
-    sent = reports if assignment is None else _with_nulls(reports, assignment, table)
-    return _by_symbol(sent, choice[worker_group[sent.worker], task_group[sent.task]], symbol), model
 
 
 class _Part(NamedTuple):
@@ -208,17 +224,19 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
     )
 
 
-def _by_symbol(reports: Reports, channel_of: NDArray[np.int64], symbol: dict[tuple[int, str], int]) -> Reports:
-    """Return the reports with symbols for values, the symbol of a report's name in its cell's channel."""
+def _by_symbol(
+    reports: Reports, channel_of: NDArray[np.int64], symbols: _Symbols, listed: NDArray[np.bool_]
+) -> Reports:
+    """Return the reports with symbols for values, the listed symbol of a report's name in its cell's channel."""
     assert reports.alphabet is not None
-    if len(symbol) > MAX_LABELS:
+    if int(listed.sum()) > MAX_LABELS:
         raise SettingsError(
-            f"all channels together may send {MAX_LABELS} symbols", value=len(symbol), way_out="Use fewer channels."
+            f"all channels together may send {MAX_LABELS} symbols", value=int(listed.sum()), way_out="Use fewer."
         )
+    pairs = list(zip(symbols.channel[listed].tolist(), symbols.names[listed].tolist(), strict=True))
+    code = {pair: place for place, pair in enumerate(pairs)}
     names = [NULL if name == UNSAID else name for name in reports.alphabet.names]
-    found = np.array(
-        [[symbol.get((index, name), -1) for name in names] for index in range(int(channel_of.max(initial=0)) + 1)]
-    )
+    found = np.array([[code.get((k, name), -1) for name in names] for k in range(int(symbols.channel[-1]) + 1)])
     value = found[channel_of, reports.value]
     wrong = np.flatnonzero(value < 0)
     if wrong.size:
@@ -228,5 +246,4 @@ def _by_symbol(reports: Reports, channel_of: NDArray[np.int64], symbol: dict[tup
             examples=f"{names[reports.value[wrong[0]]]!r} of task {task}, worker {worker}",
             way_out="Give the certificate that was written with these reports.",
         )
-    labels = Categories(tuple(f"{index}:{name}" for index, name in symbol))
-    return replace(reports, value=value, alphabet=labels)
+    return replace(reports, value=value, alphabet=Categories(tuple(f"{k}:{name}" for k, name in pairs)))
