@@ -15,7 +15,6 @@ from crowdveil.synthesis.window import (
     choose,
     level_price,
     probability_weights,
-    weight_inside,
 )
 from tests.chi_square import chi_square_p_value
 
@@ -24,7 +23,7 @@ SMALL = Windows(levels=2)
 
 def inside(steps: tuple[int, ...], weights: tuple[int, ...]) -> np.ndarray:
     """Weight in every small window of one task's claims, shape (1, windows)."""
-    return weight_inside(np.array(steps), np.zeros(len(steps), dtype=int), np.array(weights), 1, SMALL)
+    return SMALL.weight_inside(np.array(steps), np.zeros(len(steps), dtype=int), np.array(weights), 1)
 
 
 def test_windows_are_dyadic_parts_and_their_half_shifts() -> None:
@@ -39,7 +38,7 @@ def test_weight_inside_equals_a_loop() -> None:
     """Sums by cumulation equal sums over claims, for several tasks."""
     generator = np.random.default_rng(1)
     step, task, weight = generator.integers(0, 8, 40), generator.integers(0, 3, 40), generator.integers(1, 5, 40)
-    found = weight_inside(step, task, weight, 3, SMALL)
+    found = SMALL.weight_inside(step, task, weight, 3)
 
     for t, w in itertools.product(range(3), range(len(SMALL.level))):
         expected = sum(int(weight[c]) for c in range(40) if task[c] == t and SMALL.first[w] <= step[c] < SMALL.last[w])
@@ -78,12 +77,12 @@ def test_the_audit_can_fail() -> None:
     assert worst_loss(3.0, 1, True) > 1.0
 
 
-def test_probabilities_fit_into_one_word() -> None:
-    """The largest possible sum of weights of all windows is below 2**48, the smallest weight has 17 bits."""
+def test_probabilities_fit_into_an_integer() -> None:
+    """The largest possible sum of weights of all windows is below 2**62, the smallest weight has 20 bits."""
     windows = Windows()
     far = probability_weights(np.where(windows.level == 0, 10**6, 0)[None], epsilon=20.0, largest=1, windows=windows)
 
-    assert TOP * int(windows.share.sum()) < 2**48
+    assert TOP * int(windows.share.sum()) < 2**62
     assert far.min() == BOTTOM * windows.share[-1]
 
 
@@ -101,7 +100,7 @@ def test_windows_are_drawn_with_their_probabilities() -> None:
 def test_a_tight_cluster_is_found() -> None:
     """100 claims in one place are covered by a finest window with a large budget."""
     windows = Windows()
-    found = weight_inside(np.full(100, 200), np.zeros(100, dtype=int), np.ones(100, dtype=int), 1, windows)
+    found = windows.weight_inside(np.full(100, 200), np.zeros(100, dtype=int), np.ones(100, dtype=int), 1)
     price = level_price(np.array([100.0]), epsilon=4.0, largest=1)
     number = int(choose(found, price, epsilon=4.0, largest=1, windows=windows, source=seeded(6))[0])
 

@@ -18,8 +18,9 @@ from crowdveil.synthesis.budgets import Budgets, divide, fixed_weights
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.densities import Densities
 from crowdveil.synthesis.noisy_counts import ZOOM_FROM, Histogrammer, Noisy, positions
-from crowdveil.synthesis.release import SECURE, Release, Withheld, fresh_workers
+from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import BIN_CHOICES, CELLS, smooth
+from crowdveil.synthesis.sound import drawn_release, few_claims, require_public
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -105,22 +106,10 @@ class Histogram:
             SettingsError: bounds that depend on the claims, or claims left out because of their value.
         """
         densities, budgets = self.private_densities(claims, source)
-        value = densities.sample(self.records, source)
-        task = np.repeat(densities.task, self.records).astype(np.int32)
-        missing = len(claims.tasks) - len(densities.task)
-        few = "no claim" if self.least_claims == 1 else f"fewer than {self.least_claims} claims"
+        few = few_claims(self.least_claims)
         if self.participation == "protected":
             few = f"noisy number of claims below {self.least_claims}"
-        return Release(
-            mode=self.name,
-            task=task,
-            worker=fresh_workers(task),
-            value=value.ravel(),
-            tasks=claims.tasks,
-            curves=budgets.curves(),
-            withheld=(Withheld(few, missing, missing * self.records),) if missing else (),
-            simulation=source.simulation,
-        )
+        return drawn_release(self.name, claims, densities, budgets, self.records, few, source)
 
     def private_densities(self, claims: Claims, source: Source = SECURE) -> tuple[Densities, Budgets]:
         """Return the densities that records are drawn from, for the same epsilon, and the budget of every task.
@@ -128,7 +117,7 @@ class Histogram:
         Raises:
             SettingsError: as `release`.
         """
-        _require_public(claims, self.participation)
+        require_public(claims, self.participation)
         budgets = divide(
             claims,
             epsilon=self.epsilon,
@@ -222,22 +211,6 @@ def masses(noisy: Noisy, total: Floats, effective: Floats) -> Floats:
     below, above = noisy.window[:, 0], 1.0 - noisy.window[:, 1]
     rest = np.divide(1.0 - share, below + above, out=np.zeros(len(total)), where=below + above > 0)
     return np.column_stack((rest * below, share[:, None] * shape, rest * above))
-
-
-def _require_public(claims: Claims, participation: Participation) -> None:
-    """Refuse claims whose bounds, or whose number, tell of their values."""
-    if not claims.public_bounds:
-        raise SettingsError(
-            "bounds must be public: taken from the claims, they tell of the smallest and the largest",
-            value="bounds derived from the claims",
-            way_out="Give bounds that are known without looking at the claims.",
-        )
-    if claims.dropped and participation == "public":
-        raise SettingsError(
-            "the number of claims must not depend on their values",
-            value=f"{claims.dropped} claims outside the bounds left out",
-            way_out="Use outside='clip', or protect participation.",
-        )
 
 
 def _joined(parts: list[Densities]) -> Densities:

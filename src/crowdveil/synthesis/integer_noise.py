@@ -65,13 +65,18 @@ def two_sided_geometric_variance(scale: Fraction) -> float:
 
 
 def uniform_below(bounds: Integers, source: Source) -> Integers:
-    """Draw one integer uniform on 0 .. bound - 1 for every bound in 1 .. 2**48, by rejection; shape (bounds,)."""
-    _, bits = np.frexp((bounds - 1).astype(np.float64))  # exact below 2**53
+    """Draw one integer uniform on 0 .. bound - 1 for every bound in 1 .. 2**62, by rejection; shape (bounds,)."""
+    # A float may round up to the next power of two: one bit more only means more rejections.
+    _, bits = np.frexp((bounds - 1).astype(np.float64))
     mask = (np.int64(1) << bits.astype(np.int64)) - 1
+    wide = bool((bounds > 1 << WORD_BITS).any())
     found = np.zeros(len(bounds), dtype=np.int64)
     waiting = np.arange(len(bounds))
     while len(waiting):
-        drawn = source.words(len(waiting)).astype(np.int64) & mask[waiting]
+        drawn = source.words(len(waiting)).astype(np.int64)
+        if wide:
+            drawn |= source.words(len(waiting)).astype(np.int64) << WORD_BITS
+        drawn &= mask[waiting]
         found[waiting] = drawn
         waiting = waiting[drawn >= bounds[waiting]]
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.integer_noise import budget, two_sided_geometric, two_sided_geometric_variance
-from crowdveil.synthesis.window import Windows, choose, level_price, weight_inside
+from crowdveil.synthesis.window import Windows, choose, level_price
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -54,6 +54,11 @@ class Positions(NamedTuple):
     task: Integers
     place: Floats
     weight: Integers
+
+    @property
+    def counted(self) -> Integers:
+        """Claims of each task that are used, shape (tasks,)."""
+        return np.bincount(self.task[self.weight > 0], minlength=self.tasks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +110,7 @@ class Histogrammer:
         if not self.zoom:
             return np.zeros(claims.tasks, dtype=np.int64)
         epsilon = float(self.epsilon - self.for_counts)
-        inside = weight_inside(steps(claims, windows), claims.task, claims.weight, claims.tasks, windows)
+        inside = windows.weight_inside(steps(claims, windows), claims.task, claims.weight, claims.tasks)
         price = level_price(expected, epsilon=epsilon, largest=self.largest)
         return choose(inside, price, epsilon=epsilon, largest=self.largest, windows=windows, source=source)
 

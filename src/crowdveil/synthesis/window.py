@@ -16,10 +16,10 @@ from crowdveil.synthesis.integer_noise import Integers, uniform_below
 
 STEPS = 16
 """Score units per unit of claim weight: prices are rounded to them."""
-TOP, BOTTOM = 1 << 34, 1 << 17
+TOP, BOTTOM = 1 << 46, 1 << 20
 """Largest and smallest probability weight of a window before its level's share."""
-ROUNDING = 2.0**-15
-"""Bounds what rounding adds to the privacy loss: four factors, each within 1 +- 2**-18, doubled for the exponential."""
+ROUNDING = 2.0**-18
+"""Bounds what rounding adds to the privacy loss: four factors, each within 1 +- 2**-21, doubled for the exponential."""
 LEVELS = 8
 LEAST_PRICE, MOST_PRICE = 0.02, 0.1
 """Score a window pays for every doubling of its width, as a share of the weight expected on the task."""
@@ -62,6 +62,20 @@ class Windows:
         """Steps of the finest grid."""
         return 2 << self.levels
 
+    def weight_inside(self, step: Integers, task: Integers, weight: Integers, tasks: int) -> Integers:
+        """Return the weight of the claims in every window of every task, shape (tasks, windows).
+
+        Args:
+            step: position of every claim on the finest grid, 0 .. steps - 1, shape (claims,).
+            task: its task, shape (claims,).
+            weight: its weight, shape (claims,).
+            tasks: how many tasks there are.
+        """
+        cells = np.bincount(task * self.steps + step, weights=weight, minlength=tasks * self.steps)
+        below = np.zeros((tasks, self.steps + 1), dtype=np.int64)
+        np.cumsum(cells.reshape(tasks, self.steps).astype(np.int64), axis=1, out=below[:, 1:])
+        return below[:, self.last] - below[:, self.first]
+
 
 def choose(
     inside: Integers, price: Integers, *, epsilon: float, largest: int, windows: Windows, source: Source
@@ -91,26 +105,18 @@ def choose(
 
 def probability_weights(score: Integers, *, epsilon: float, largest: int, windows: Windows) -> Integers:
     """Return the integers that the windows' probabilities are proportional to, shape as `score`."""
-    rate = (epsilon - ROUNDING) / (2.0 * STEPS * largest)
-    gap = score.max(axis=1, keepdims=True) - score
-    clamped = np.maximum(TOP * np.exp(-rate * gap), BOTTOM)
-    return np.rint(clamped).astype(np.int64) * windows.share
+    return decayed(score, epsilon=epsilon, largest=STEPS * largest) * windows.share
 
 
-def weight_inside(step: Integers, task: Integers, weight: Integers, tasks: int, windows: Windows) -> Integers:
-    """Return the weight of the claims in every window of every task, shape (tasks, windows).
+def decayed(score: Integers, *, epsilon: float, largest: int) -> Integers:
+    """Return round(max(TOP * exp(-rate * gap), BOTTOM)) with gap to the row's best and 2 * rate * largest = epsilon.
 
-    Args:
-        step: position of every claim on the finest grid, 0 .. steps - 1, shape (claims,).
-        task: its task, shape (claims,).
-        weight: its weight, shape (claims,).
-        tasks: how many tasks there are.
-        windows: the windows.
+    Drawing in proportion to these integers, times public ones, is epsilon-private if no score changes by more than
+    `largest` between neighbours; `ROUNDING` is taken off epsilon beforehand.
     """
-    cells = np.bincount(task * windows.steps + step, weights=weight, minlength=tasks * windows.steps)
-    below = np.zeros((tasks, windows.steps + 1), dtype=np.int64)
-    np.cumsum(cells.reshape(tasks, windows.steps).astype(np.int64), axis=1, out=below[:, 1:])
-    return below[:, windows.last] - below[:, windows.first]
+    rate = (epsilon - ROUNDING) / (2.0 * largest)
+    gap = score.max(axis=1, keepdims=True) - score
+    return np.rint(np.maximum(TOP * np.exp(-rate * gap), BOTTOM)).astype(np.int64)
 
 
 def level_price(expected: NDArray[np.float64], *, epsilon: float, largest: int) -> Integers:

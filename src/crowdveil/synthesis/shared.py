@@ -1,0 +1,180 @@
+"""A sound release for tasks with few claims: a private place for each task, one private shape for many.
+
+A task's own claims say where they gather; how claims scatter around such places is much the same from task to task and
+is learned from all of them together, almost without noise. Proof, and what is public: docs/synthesis/sound.md.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Unit, require_epsilon
+from crowdveil.randomness import Source
+from crowdveil.synthesis.budgets import Budgets, divide
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.densities import Densities
+from crowdveil.synthesis.integer_noise import budget, two_sided_geometric, two_sided_geometric_variance
+from crowdveil.synthesis.location import captured, locate
+from crowdveil.synthesis.noisy_counts import Positions, positions
+from crowdveil.synthesis.release import SECURE, Release
+from crowdveil.synthesis.smoothing import CELLS, smooth
+from crowdveil.synthesis.sound import drawn_release, few_claims, require_public
+from crowdveil.synthesis.window import Windows
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SPREAD_SHARE, SHAPE_SHARE = 0.05, 0.15
+"""Parts of the budget for the common spread and for the common shapes; places get the rest."""
+PLACE_SHARE = 1.0 - SPREAD_SHARE - SHAPE_SHARE
+NATS_USED = PLACE_SHARE / 2.0
+"""A task of n claims tells its cluster from an empty place by n epsilon NATS_USED nats, enough for as many places."""
+COVERED = 0.9
+"""The spread is the finest width at which the fullest windows hold this share of all claims; this and REACH were picked
+on weather_temperature and population_tf (docs/synthesis/utility.md)."""
+REACH = 4
+"""A shape extends this many spreads to either side of its place."""
+SHAPE_BINS = 48
+LEAST_MASS = 1e-12
+"""Keeps a density a density where noise has moved all of a shape out of the bounds."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Release synthetic claims from private places and shared shapes: pure epsilon, whatever the number of records.
+
+    Who claimed what is public; neighbours replace claims.
+
+    Attributes:
+        epsilon: privacy loss of one unit over the whole release.
+        records: synthetic claims per task; they cost nothing.
+        unit: "cell": one claim; "worker": all claims of one worker.
+        most_claims: claims of one worker that are used, chosen at random; None for all.
+        least_claims: tasks with fewer claims release nothing.
+    """
+
+    name: ClassVar[str] = "shared"
+    epsilon: float
+    records: int = 30
+    unit: Unit = "cell"
+    most_claims: int | None = None
+    least_claims: int = 1
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if self.records < 1 or self.least_claims < 1:
+            raise SettingsError("records and least_claims must be positive", value=(self.records, self.least_claims))
+        if self.most_claims is not None and self.most_claims < 1:
+            raise SettingsError("most_claims must be positive", value=self.most_claims)
+
+    def release(self, claims: Claims, source: Source = SECURE) -> Release:
+        """Return `records` synthetic claims for every task that has `least_claims` claims.
+
+        Raises:
+            SettingsError: bounds that depend on the claims, or claims left out because of their value.
+        """
+        densities, budgets = self.private_densities(claims, source)
+        few = few_claims(self.least_claims)
+        return drawn_release(self.name, claims, densities, budgets, self.records, few, source)
+
+    def private_densities(self, claims: Claims, source: Source = SECURE) -> tuple[Densities, Budgets]:
+        """Return the densities that records are drawn from, for the same epsilon, and the budget of every task.
+
+        Raises:
+            SettingsError: as `release`.
+        """
+        require_public(claims, "public")
+        budgets = divide(
+            claims, epsilon=self.epsilon, unit=self.unit, participation="public", most_claims=self.most_claims
+        )
+        used = budgets.used(claims, source).astype(np.int64)
+        rows = np.flatnonzero(claims.per_task >= self.least_claims)
+        here = positions(claims, rows, used)
+        least = min(budgets.exact.values(), default=budget(self.epsilon))
+        for_spread, for_shapes = (budget(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE))
+        finest = _finest_level(here, for_spread, source)
+        kind, level = _kinds(np.maximum(here.counted, 1) * budgets.of_tasks[rows], finest)
+        place = np.empty(len(rows))
+        for part, fine in np.unique(np.stack((budgets.parts[rows], level), axis=1), axis=0):
+            mine = np.flatnonzero((budgets.parts[rows] == part) & (level == fine))
+            rest = float(budgets.exact[int(part)] - for_spread - for_shapes)
+            place[mine] = locate(positions(claims, rows[mine], used), int(fine), rest, source)
+        spread = np.ldexp(np.ones(len(rows)), -level)
+        shapes = _shapes(here, place, spread, kind, for_shapes, source)
+        return _around(claims, rows, place, spread, shapes[kind]), budgets
+
+
+def _kinds(nats: Floats, finest: int) -> tuple[Integers, Integers]:
+    """Return kind and level of every task: tasks that can be located equally well share a spread and a shape.
+
+    Args:
+        nats: number of claims times budget, both public, shape (tasks,).
+        finest: level of the common spread.
+    """
+    kind = np.rint(2.0 * np.log2(nats)).astype(np.int64)
+    affordable = np.floor(2.0 ** (kind / 2.0) * NATS_USED / math.log(2.0)).astype(np.int64)
+    return kind - (kind.min() if len(kind) else 0), np.clip(affordable, 0, finest)
+
+
+def _finest_level(claims: Positions, epsilon: Fraction, source: Source) -> int:
+    """Return the level of the common spread, epsilon-private: every level's number moves by 1 at most for one claim."""
+    windows = Windows()
+    exact = captured(claims, windows)[1:]
+    noise = two_sided_geometric(len(exact) / epsilon, len(exact), source)
+    enough = exact + noise >= COVERED * claims.counted.sum()
+    return int(np.flatnonzero(enough).max(initial=-1)) + 1
+
+
+def _shapes(
+    claims: Positions, place: Floats, spread: Floats, kind: Integers, epsilon: Fraction, source: Source
+) -> Floats:
+    """Return, for every kind of task, the masses around a place: CELLS within its reach and, last, the rest.
+
+    A claim is in one bin of one kind, so that replacing it changes two counts by 1.
+    """
+    kinds = int(kind.max(initial=-1)) + 1
+    offset = (claims.place - place[claims.task]) / spread[claims.task]
+    bin_ = np.floor((offset + REACH) / (2 * REACH) * SHAPE_BINS)
+    column = np.where((bin_ >= 0) & (bin_ < SHAPE_BINS), bin_, SHAPE_BINS).astype(np.int64)
+    flat = kind[claims.task] * (SHAPE_BINS + 1) + column
+    exact = np.bincount(flat[claims.weight > 0], minlength=kinds * (SHAPE_BINS + 1))
+    scale = 2 / epsilon
+    counts = (exact + two_sided_geometric(scale, len(exact), source)).reshape(kinds, SHAPE_BINS + 1).astype(np.float64)
+    total = np.maximum(np.bincount(kind, weights=claims.counted, minlength=kinds), 1.0)
+    held = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
+    variance = np.full(kinds, two_sided_geometric_variance(scale))
+    shape = smooth(counts[:, :-1], variance, total * held, total * held)
+    return np.column_stack((held[:, None] * shape, 1.0 - held))
+
+
+def _around(claims: Claims, rows: Integers, place: Floats, spread: Floats, shape: Floats) -> Densities:
+    """Put shapes around places; what would leave the bounds is left out, the rest of the mass lies evenly outside."""
+    ends = np.clip(np.stack((place - REACH * spread, place + REACH * spread), axis=1), 0.0, 1.0)
+    inner = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * (np.arange(CELLS + 1) / CELLS)
+    # Position of every cell's end among the cells of the shape, where its distribution function is linear.
+    position = np.clip(((inner - place[:, None]) / spread[:, None] + REACH) / (2 * REACH), 0.0, 1.0) * CELLS
+    below = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(shape[:, :-1], axis=1)), axis=1)
+    cell = np.minimum(position.astype(np.int64), CELLS - 1)
+    left, right = (np.take_along_axis(below, cell + shift, axis=1) for shift in (0, 1))
+    mass = np.diff(left + (position - cell) * (right - left), axis=1) + LEAST_MASS
+    before, after = ends[:, 0], 1.0 - ends[:, 1]
+    # What is not around the place lies anywhere outside; where there is no outside, the inside is everything.
+    apart = before + after
+    rest = np.divide(shape[:, -1], apart, out=np.zeros(len(rows)), where=apart > 0)
+    whole = np.column_stack((rest * before, mass, rest * after))
+    low, high = claims.low[rows], claims.high[rows]
+    window = low[:, None] + (high - low)[:, None] * ends
+    return Densities(
+        task=rows,
+        low=low,
+        high=high,
+        window_low=window[:, 0],
+        window_high=window[:, 1],
+        mass=whole / whole.sum(axis=1, keepdims=True),
+    )

@@ -1,0 +1,55 @@
+"""What the sound modes share: what must be public, and a release drawn from private densities."""
+
+import numpy as np
+
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Participation
+from crowdveil.randomness import Source
+from crowdveil.synthesis.budgets import Budgets
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.densities import Densities
+from crowdveil.synthesis.release import Release, Withheld, fresh_workers
+
+
+def require_public(claims: Claims, participation: Participation) -> None:
+    """Refuse claims whose bounds, or whose number, tell of their values.
+
+    Raises:
+        SettingsError: naming the bounds or the claims that were left out.
+    """
+    if not claims.public_bounds:
+        raise SettingsError(
+            "bounds must be public: taken from the claims, they tell of the smallest and the largest",
+            value="bounds derived from the claims",
+            way_out="Give bounds that are known without looking at the claims.",
+        )
+    if claims.dropped and participation == "public":
+        raise SettingsError(
+            "the number of claims must not depend on their values",
+            value=f"{claims.dropped} claims outside the bounds left out",
+            way_out="Use outside='clip', or protect participation.",
+        )
+
+
+def drawn_release(
+    mode: str, claims: Claims, densities: Densities, budgets: Budgets, records: int, few: str, source: Source
+) -> Release:
+    """Draw `records` numbers from each density; tasks without one are withheld, `few` says why."""
+    value = densities.sample(records, source)
+    task = np.repeat(densities.task, records).astype(np.int32)
+    missing = len(claims.tasks) - len(densities.task)
+    return Release(
+        mode=mode,
+        task=task,
+        worker=fresh_workers(task),
+        value=value.ravel(),
+        tasks=claims.tasks,
+        curves=budgets.curves(),
+        withheld=(Withheld(few, missing, missing * records),) if missing else (),
+        simulation=source.simulation,
+    )
+
+
+def few_claims(least: int) -> str:
+    """Say why a task is withheld where the number of claims is public."""
+    return "no claim" if least == 1 else f"fewer than {least} claims"
