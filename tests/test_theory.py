@@ -14,10 +14,13 @@ from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
+from crowdveil.synthesis.accounting import WeightProfile, published_claim
+from crowdveil.synthesis.privacy_test import PrivacyTest
 from crowdveil.theory import (
     VERDICTS,
     Verdict,
     ability_error_bound,
+    density_distance_bound,
     equal_flip_probability,
     factorization_error_bound,
     laplace_cell_error,
@@ -39,6 +42,7 @@ from crowdveil.theory import (
     weighted_vote_error_bound,
     weighted_vote_error_printed,
 )
+from tests.synthesis.exact_release import excess, lone_claims
 
 VALUES = np.arange(10.0)
 SPARSE_EXAMPLE = {"values": VALUES, "epsilon": 1.0, "participation": 0.1}
@@ -99,6 +103,35 @@ def outlier_seen_by_failures(claims: int, threshold: int, epsilon0: float) -> fl
     return (fails[0] + (claims - 1) * fails[1]) / claims - fails[2]
 
 
+def relative_entropies(local: list[float], shared: list[float]) -> tuple[float, float]:
+    """Huai's objective (4) at the product of equation 5, and at the square root of the product."""
+    one, two = np.array(local), np.array(shared)
+    weights = [(one * two) ** power / ((one * two) ** power).sum() for power in (1, 0.5)]
+    product, root = (float((c * np.log(c / one) + c * np.log(c / two)).sum()) for c in weights)
+    return product, root
+
+
+def huai_theorem_1() -> str:
+    """Left side (its part that no number of samples removes) and right side of Theorem 1 for one claim."""
+    step = 1e-4
+    z = np.arange(-2, 2, step) + step / 2
+    kernel, u = np.maximum(0.75 * (1 - z * z), 0), np.abs(z)
+    convolved = 3 / 160 * (2 - u) ** 3 * (u * u + 6 * u + 4)
+    h, m = 1e-3, 1e6
+    left = ((convolved - kernel) ** 2).sum() * step / h
+    right = density_distance_bound(bandwidth=h, samples=m, top=0.75 / h, squared_norm=0.6, support=2 * h)
+    return f"{left:.2f} > {right:.3f} (one claim, h = {h:g}, m = {m:g})"
+
+
+def huai_loop() -> str:
+    """Exact delta of the loop at epsilon 20 beside the claimed one."""
+    test = PrivacyTest(k=20, gamma=4.0, epsilon0=1.0)
+    one, other = lone_claims(25, test)
+    exact = excess(one.given_pass(), other.given_pass(), one.step, 20.0)
+    profile = WeightProfile(largest=0.04, leverage=np.ones(19), imbalance=1.0, crowding=1.0)
+    return f"delta {exact:.4f} > {published_claim(test, profile)[0].delta:.1e} (25 claims, k = 20, epsilon0 = 1)"
+
+
 def wang_theorem_4_workers(workers: int, delta: float, epsilon: float) -> float:
     """Workers that the completed Theorem 2 needs in Theorem 4's instance of `workers` workers."""
     experts = math.ceil(workers**delta)
@@ -151,8 +184,12 @@ def figures() -> dict[str, str]:
         "Wang Theorem 3": f"{2 / math.tanh(0.5):.3f} <= 6 at epsilon 1",
         "Wang Theorem 4": f"needs {wang_theorem_4_workers(10**6, 0.4, 2.0):.1e} of {10**6:.0e} workers "
         "(delta 0.4, epsilon 2)",
-        "Huai Theorem 1": "none",
-        "Huai Theorem 2": f"delta {outlier_seen_by_failures(30, 5, 1.0):.4f} (30 claims, k = 5, epsilon0 = 1)",
+        "Huai equation 5": "relative entropy {:.4f} > {:.4f} (local 0.9 and 0.1, global 0.5 and 0.5)".format(
+            *(relative_entropies([0.9, 0.1], [0.5, 0.5]))
+        ),
+        "Huai Theorem 1": huai_theorem_1(),
+        "Huai Theorem 2": f"{huai_loop()}; failures seen: {outlier_seen_by_failures(30, 5, 1.0):.4f} "
+        "(30 claims, k = 5)",
     }
 
 

@@ -67,3 +67,12 @@ def excess(one: np.ndarray, other: np.ndarray, step: float, epsilon: float) -> f
 def excess_of_failure(one: Attempt, other: Attempt, epsilon: float) -> float:
     """What an observer of failures adds to `excess`."""
     return max(one.failure - float(np.exp(epsilon)) * other.failure, 0.0)
+
+
+def lone_claims(claims: int, test: PrivacyTest) -> tuple[Attempt, Attempt]:
+    """Claims of equal weight so far apart that no two share a bin, and the same with one moved to a free place."""
+    values = 10.0 * np.arange(1, claims + 1) + 5
+    moved = np.append(10.0 * (claims + 1) + 5, values[1:])
+    weights, ends = np.full(claims, 1 / claims), (0.0, 10.0 * (claims + 2))
+    one, other = (attempt(places, weights, 0.5, test, ends, "epanechnikov") for places in (values, moved))
+    return one, other
