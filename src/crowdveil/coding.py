@@ -186,14 +186,23 @@ def code_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source
     return codes.astype(np.int16)
 
 
+def require_policy(policy: str) -> None:
+    """Refuse a misspelt duplicates policy, whether or not anything is repeated.
+
+    Raises:
+        SettingsError: naming the policies.
+    """
+    if policy not in ("error", "first", "last", "all"):
+        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
+
+
 def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: str) -> NDArray[np.int64]:
     """Return the rows to keep of each (task, worker) pair, in the order of pairs ("all": in row order).
 
     Raises:
         ReportsError: a pair is repeated and the policy is "error".
     """
-    if policy not in ("error", "first", "last", "all"):
-        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
+    require_policy(policy)
     if policy == "all":
         return np.arange(len(task))
     ordered, order = _sorted_pairs(task, worker)

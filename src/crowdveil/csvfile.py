@@ -9,7 +9,6 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -17,11 +16,12 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv
 
+from crowdveil.dictionaries import encode_batches
 from crowdveil.errors import ReportsError
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
-GROUP_BYTES = 128 << 20
+GROUP_BYTES = 256 << 20
 """Text held at a time before it is replaced by codes."""
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -137,31 +137,7 @@ def _encoded(stream: Any, names: Sequence[str]) -> pa.Table:
             column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
         ),
     )
-    groups: list[list[Any]] = []
-    with ThreadPoolExecutor(len(names)) as threads:
-        for group in _grouped(batches):
-            groups.append(list(threads.map(_dictionary, group.columns)))
-    kind: Any = pa.dictionary(pa.int32(), pa.string())
-    return pa.table({name: pa.chunked_array([g[k] for g in groups], kind) for k, name in enumerate(names)})
-
-
-def _grouped(batches: pa.csv.CSVStreamingReader) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(one.nbytes for one in held) >= GROUP_BYTES:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
-
-
-def _dictionary(column: Any) -> Any:
-    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only indices are joined."""
-    coded = column.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(
-        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
-    )
+    return encode_batches(batches, names, GROUP_BYTES)
 
 
 def _is_utf8(cell: str) -> bool:

@@ -1,10 +1,11 @@
-"""Files and frames of strangers become coded columns: CSV, Parquet, and pandas, Polars or Arrow tables.
+"""Files and frames of strangers become coded columns: CSV, Parquet, pandas, Polars and Arrow tables, DuckDB relations.
 
 Which column is which follows from its name. Only the columns that are needed are read: times, addresses and other
 columns, which no epsilon covers, never enter.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,8 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from crowdveil.coding import MISSING, Coded, code_ids, code_numbers, refuse
+from crowdveil.coding import Coded, code_ids, code_numbers, refuse
 from crowdveil.csvfile import read_csv, read_header
+from crowdveil.dictionaries import sorted_codes
 from crowdveil.errors import ReportsError
 
 Accepted = Mapping[str, tuple[str, ...]]
@@ -73,15 +75,20 @@ def read_parquet_columns(path: str | PathLike[str]) -> Columns:
 
 
 def frame_columns(frame: object) -> Columns:
-    """Take the answers or reports of a pandas, Polars or Arrow table.
+    """Take the answers or reports of a pandas, Polars or Arrow table, or of a DuckDB relation.
 
     Raises:
         ReportsError: not such a table, or without the columns.
     """
     try:
-        table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
-        roles = pick(table.columns, ANSWERS, "frame")
-        arrow = table.select(list(roles.values())).to_arrow()
+        if nw.dependencies.is_duckdb_relation(frame):
+            relation: Any = frame
+            roles = pick(relation.columns, ANSWERS, "frame")
+            arrow = pa.RecordBatchReader.from_stream(relation.project(", ".join(roles.values()))).read_all()
+        else:
+            table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+            roles = pick(table.columns, ANSWERS, "frame")
+            arrow = table.select(list(roles.values())).to_arrow()
     except (TypeError, pa.ArrowException, nw.exceptions.NarwhalsError) as error:
         raise ReportsError(
             "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each",
@@ -191,50 +198,18 @@ def code_column(column: Any, source: str) -> Coded:
         or str(kind) == "string_view"
     ):
         raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
-    return _sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+    return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
 
 
 def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
-    coded: dict[str, Coded] = {}
-    for role, name in roles.items():
-        coded[role] = code_column(table[name], source)
-        table = table.drop_columns([name])  # gives its memory back before the next column needs some
+    """Code the columns in threads of their own; errors as they come first in the order of the roles."""
+    with ThreadPoolExecutor(len(roles)) as threads:
+        waiting = {role: threads.submit(code_column, table[name], source) for role, name in roles.items()}
+        del table  # each column gives its memory back when it is coded
+        coded = {role: column.result() for role, column in waiting.items()}
     return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
 
 
 def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], pa.Table]:
     roles = pick(read_header(path), accepted, str(path))
     return roles, read_csv(path, list(roles.values()))
-
-
-def _sorted_codes(column: Any) -> Coded:
-    """Code a dictionary-encoded column by its sorted, distinct names that occur."""
-    if not len(column):
-        return Coded(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
-    dictionary = column.chunks[0].dictionary
-    if not all(chunk.dictionary.equals(dictionary) for chunk in column.chunks):
-        column = column.unify_dictionaries()
-        dictionary = column.chunks[-1].dictionary
-    order = pc.array_sort_indices(dictionary).to_numpy()
-    order = order[_occurs(column, len(dictionary))[order]]
-    names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
-    if dictionary.null_count or (names[1:] == names[:-1]).any():
-        return _sorted_codes(column.cast(dictionary.type).dictionary_encode())
-    rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return Coded(names, np.concatenate([rank[positions] for positions in _positions(column)]))
-
-
-def _positions(column: Any) -> Iterator[NDArray[np.integer]]:
-    """Yield each chunk's positions in the dictionary, MISSING for null."""
-    for chunk in column.chunks:
-        signed = chunk.indices.cast(pa.int32()) if chunk.indices.type.bit_width < 64 else chunk.indices
-        yield signed.fill_null(MISSING).to_numpy()
-
-
-def _occurs(column: Any, size: int) -> NDArray[np.bool_]:
-    """Mark the dictionary entries that some row holds."""
-    occurs = np.zeros(size + 1, dtype=bool)
-    for positions in _positions(column):
-        occurs[positions] = True
-    return occurs[:size]

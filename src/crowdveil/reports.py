@@ -5,7 +5,7 @@ cells are never stored, they follow from the lists of tasks and workers, which a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, Self
@@ -13,6 +13,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.blocks import Block as Block
+from crowdveil.blocks import Held, Rows
 from crowdveil.coding import (
     Coded,
     Duplicates,
@@ -22,11 +24,13 @@ from crowdveil.coding import (
     code_labels,
     code_numbers,
     code_on_scale,
+    require_policy,
     resolve_duplicates,
 )
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.ordering import in_order, packed_order
 
 Kind = Literal["categorical", "numeric"]
 Names = Sequence[Any] | NDArray[Any]
@@ -34,74 +38,72 @@ BLOCK_REPORTS = 1 << 21
 """Reports per block: tables of a block stay within tens of megabytes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """A contiguous range of tasks with all their reports.
-
-    Attributes:
-        first, stop: the range of task codes.
-        pointers: shape (tasks + 1,); reports of local task t are `worker[pointers[t]:pointers[t + 1]]`.
-        worker: worker codes, shape (reports,).
-        value: label codes (categorical) or numbers (numeric), shape (reports,).
-    """
-
-    first: int
-    stop: int
-    pointers: NDArray[np.int64]
-    worker: NDArray[np.int32]
-    value: NDArray[Any]
-
-    @property
-    def tasks(self) -> int:
-        """Number of tasks in the block."""
-        return self.stop - self.first
-
-    @property
-    def task(self) -> NDArray[np.int64]:
-        """Local task code of each report, shape (reports,)."""
-        return np.repeat(np.arange(self.tasks), np.diff(self.pointers))
-
-    def part(self, tasks: slice) -> "Block":
-        """Return some of the block's tasks, a contiguous range of local codes, as a block."""
-        first, stop, _ = tasks.indices(self.tasks)
-        held = slice(int(self.pointers[first]), int(self.pointers[stop]))
-        pointers = self.pointers[first : stop + 1] - self.pointers[first]
-        return Block(self.first + first, self.first + stop, pointers, self.worker[held], self.value[held])
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Reports:
     """Non-NULL reports of a crowd, in one canonical order whatever order they came in.
 
     Attributes:
-        task, worker: codes into `tasks` and `workers`, int32, shape (reports,).
-        value: int16 codes into `alphabet.names` if there is an alphabet, else float64 numbers.
         tasks, workers: names in code order; they include those without reports.
         alphabet: what a value can be; None for numbers on no fixed grid.
+        rows: where the columns are kept.
     """
 
-    task: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    value: NDArray[Any]
     tasks: NDArray[Any]
     workers: NDArray[Any]
-    alphabet: Alphabet | None = None
+    alphabet: Alphabet | None
+    rows: Rows = field(repr=False)
 
-    def __post_init__(self) -> None:
-        order = _canonical_order(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
-        dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
-        for name, dtype in dtypes.items():
-            column = np.asarray(getattr(self, name))[order].astype(dtype)
+    def __init__(
+        self,
+        task: NDArray[Any],
+        worker: NDArray[Any],
+        value: NDArray[Any],
+        tasks: NDArray[Any],
+        workers: NDArray[Any],
+        alphabet: Alphabet | None = None,
+    ) -> None:
+        """Sort and copy three columns of codes; arguments as the properties and attributes."""
+        columns = in_order(np.asarray(task), np.asarray(worker), np.asarray(value))
+        held = Held(
+            _own(columns[0], np.int32),
+            _own(columns[1], np.int32),
+            _own(columns[2], np.float64 if alphabet is None else np.int16),
+            len(tasks),
+        )
+        self._set(held, tasks, workers, alphabet)
+
+    def _set(self, rows: Rows, tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None) -> None:
+        names = {"tasks": np.asarray(tasks), "workers": np.asarray(workers)}
+        for column in names.values():
             column.flags.writeable = False
-            object.__setattr__(self, name, column)
-        for name in ("tasks", "workers"):
-            names = np.asarray(getattr(self, name))
-            names.flags.writeable = False
-            object.__setattr__(self, name, names)
+        for name, part in {**names, "alphabet": alphabet, "rows": rows}.items():
+            object.__setattr__(self, name, part)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None) -> Self:
+        """Take rows that stand in canonical order, with the right types, as they are."""
+        made = cls.__new__(cls)
+        made._set(rows, tasks, workers, alphabet)
+        return made
 
     def __len__(self) -> int:
         """Number of non-NULL reports."""
-        return len(self.task)
+        return len(self.rows)
+
+    @property
+    def task(self) -> NDArray[np.int32]:
+        """Task code of each report, a position in `tasks`; shape (reports,)."""
+        return self.rows.task
+
+    @property
+    def worker(self) -> NDArray[np.int32]:
+        """Worker code of each report, a position in `workers`; shape (reports,)."""
+        return self.rows.worker
+
+    @property
+    def value(self) -> NDArray[Any]:
+        """Each report: int16 code into `alphabet.names` if there is an alphabet, else a float64 number; (reports,)."""
+        return self.rows.value
 
     @property
     def labels(self) -> int:
@@ -111,12 +113,15 @@ class Reports:
     @cached_property
     def per_worker(self) -> NDArray[np.int64]:
         """Non-NULL reports of each worker, shape (workers,)."""
-        return np.bincount(self.worker, minlength=len(self.workers))
+        counts = np.zeros(len(self.workers), dtype=np.int64)
+        for block in self.blocks():
+            counts += np.bincount(block.worker, minlength=len(counts))
+        return counts
 
     @cached_property
     def per_task(self) -> NDArray[np.int64]:
         """Non-NULL reports on each task, shape (tasks,)."""
-        return np.bincount(self.task, minlength=len(self.tasks))
+        return np.diff(self.rows.pointers)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -125,12 +130,11 @@ class Reports:
 
     def blocks(self, reports: int = BLOCK_REPORTS) -> Iterator[Block]:
         """Yield the tasks in contiguous ranges of about `reports` reports each, every task in exactly one block."""
-        ends = np.concatenate(([0], np.cumsum(self.per_task)))
+        ends = self.rows.pointers
         first = 0
         while first < len(self.tasks):
             stop = max(first + 1, int(np.searchsorted(ends, ends[first] + reports, side="right")) - 1)
-            part = slice(int(ends[first]), int(ends[stop]))
-            yield Block(first, stop, ends[first : stop + 1] - ends[first], self.worker[part], self.value[part])
+            yield self.rows.block(first, stop)
             first = stop
 
     @classmethod
@@ -233,7 +237,10 @@ class Reports:
         duplicates: Duplicates = "error",
         grid: Grid = "round",
     ) -> Self:
-        """Take a pandas, Polars or Arrow table; everything else as `from_csv`, but whole-number ids stay numbers."""
+        """Take a pandas, Polars or Arrow table, or a DuckDB relation; everything else as `from_csv`.
+
+        Whole-number ids stay numbers. Columns that are coded already (Categorical, Enum, dictionary) are not hashed.
+        """
         columns = frame_columns(frame)
         return cls.from_columns(
             columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
@@ -260,19 +267,20 @@ class Reports:
         task_names, task_codes = code_ids(task, tasks, "task", source)
         worker_names, worker_codes = code_ids(worker, workers, "worker", source)
         known, values = _code_values(columns, alphabet, kind, grid)
+        require_policy(duplicates)
+        sizes = (len(task_names), len(worker_names), 1 if known is None else known.size)
+        ordered = packed_order(task_codes, worker_codes, values, sizes)
+        if ordered is not None and (not ordered.repeats or duplicates == "all"):
+            rows = Held(ordered.task, ordered.worker, ordered.value, len(task_names))
+            return cls.of_rows(rows, task_names, worker_names, known)
         coded = Coded(task_names, task_codes), Coded(worker_names, worker_codes)
         kept = resolve_duplicates(*coded, duplicates, source)
         return cls(task_codes[kept], worker_codes[kept], values[kept], task_names, worker_names, known)
 
 
-def _canonical_order(
-    task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
-) -> NDArray[np.int64] | slice:
-    """Return what sorts by task, worker and value; rows that stand so already are not sorted again."""
-    same = task[1:] == task[:-1]
-    if bool(((task[1:] > task[:-1]) | (same & (worker[1:] > worker[:-1]))).all()):
-        return slice(None)
-    return np.lexsort((value, worker, task))
+def _own(column: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return a column of that type whose memory nobody else can write to."""
+    return column.astype(dtype, copy=column.base is not None)
 
 
 def _code_values(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.blocks import Held
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import NULL
@@ -47,11 +48,11 @@ def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress:
     channel = mechanism.channel()
     if channel is not None:
         _check_channel(answers, channel)
-    if channel is not None and isinstance(source, Seeded):
-        task, worker, label = _from_channel(answers, channel, source, progress)
-    else:
-        task, worker, label = _from_devices(answers, mechanism, source, progress)
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
+    if channel is not None and isinstance(source, Seeded):
+        rows = Held(*_from_channel(answers, channel, source, progress), len(answers.tasks))
+        return Reports.of_rows(rows, answers.tasks, answers.workers, sent)
+    task, worker, label = _from_devices(answers, mechanism, source, progress)
     return Reports(task, worker, label, answers.tasks, answers.workers, sent)
 
 

@@ -1,0 +1,163 @@
+"""Text columns as dictionaries and positions: encoded while the next rows are read, joined and put in order once.
+
+A dictionary that comes with the data (Categorical, Enum, Arrow, Parquet) is taken as it is; rows are not hashed again.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crowdveil.coding import MISSING, Coded
+
+KEY_BYTES = 8
+"""Bytes of a name that fit into one number to sort by."""
+TEXT: Any = pa.dictionary(pa.int32(), pa.string())
+
+
+def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> pa.Table:
+    """Return text columns dictionary-encoded, in the order of the rows.
+
+    Batches are gathered into groups, because many short dictionaries take long to join. One group is encoded while
+    the next is read, so that memory holds the text of two groups, and the codes and distinct names of the others.
+
+    Args:
+        batches: record batches that hold the named columns.
+        names: of the columns.
+        group_bytes: of text in a group.
+    """
+    done: list[list[Any]] = []
+    with ThreadPoolExecutor(max(len(names), 1)) as threads:
+        under_way: deque[list[Future[Any]]] = deque()
+        for group in _grouped(batches, group_bytes):
+            if under_way:
+                done.append([column.result() for column in under_way.popleft()])
+            under_way.append([threads.submit(_encoded, group[name]) for name in names])
+        done += [[column.result() for column in group] for group in under_way]
+    return pa.table({name: pa.chunked_array([g[k] for g in done], TEXT) for k, name in enumerate(names)})
+
+
+def sorted_codes(column: Any) -> Coded:
+    """Code a dictionary-encoded Arrow column by its sorted, distinct names that occur; null is missing."""
+    if not len(column):
+        return Coded(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
+    parts = _joined(column)
+    dictionary = parts.dictionary
+    order = name_order(dictionary)
+    order = order[_occurs(parts)[order]]
+    names = dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
+    if dictionary.null_count or (names[1:] == names[:-1]).any():
+        return sorted_codes(column.cast(dictionary.type).dictionary_encode())
+    rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return Coded(names, np.concatenate([_of_chunk(rank, *chunk) for chunk in parts.chunks]))
+
+
+def name_order(names: Any) -> NDArray[np.int64]:
+    """Return the positions that sort an Arrow array of distinct names, nulls last; text by code points."""
+    keys = _short_keys(names) if len(names) and not names.null_count and pa.types.is_string(names.type) else None
+    if keys is not None:
+        order = np.argsort(keys)
+        # A name that ends in zero bytes has the key of a shorter one.
+        if not (keys[order[1:]] == keys[order[:-1]]).any():
+            return order
+    return pc.array_sort_indices(names).to_numpy().astype(np.int64)
+
+
+class _Joined(NamedTuple):
+    """One dictionary for all chunks; each chunk's positions, and the place of its own entries in the dictionary."""
+
+    dictionary: Any
+    chunks: list[tuple[NDArray[np.integer], NDArray[np.int32] | None]]
+
+
+def _joined(column: Any) -> _Joined:
+    chunks = column.chunks
+    first = chunks[0].dictionary
+    if all(chunk.dictionary.equals(first) for chunk in chunks):
+        return _Joined(first, [(_positions(chunk), None) for chunk in chunks])
+    entries = pa.concat_arrays([chunk.dictionary for chunk in chunks]).dictionary_encode()
+    ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
+    places = _positions(entries).astype(np.int32)
+    return _Joined(
+        entries.dictionary,
+        [
+            (_positions(chunk), np.append(places[first:stop], np.int32(MISSING)))
+            for chunk, first, stop in zip(chunks, ends[:-1], ends[1:], strict=True)
+        ],
+    )
+
+
+def _of_chunk(table: NDArray[Any], positions: NDArray[np.integer], places: NDArray[np.int32] | None) -> NDArray[Any]:
+    """Look up each row in a table of the joined dictionary; its last entry is for missing cells."""
+    return table[positions] if places is None else table[places][positions]
+
+
+def _positions(chunk: Any) -> NDArray[np.integer]:
+    """Return positions in the chunk's own dictionary, MISSING for null."""
+    signed = chunk.indices.cast(pa.int32()) if chunk.indices.type.bit_width < 64 else chunk.indices
+    return signed.fill_null(MISSING).to_numpy()
+
+
+def _occurs(parts: _Joined) -> NDArray[np.bool_]:
+    """Mark the entries of the joined dictionary that some row holds."""
+    occurs = np.zeros(len(parts.dictionary) + 1, dtype=bool)
+    for positions, places in parts.chunks:
+        if places is None:
+            occurs[positions] = True
+        else:
+            own = np.zeros(len(places), dtype=bool)
+            own[positions] = True
+            occurs[places[own]] = True
+    return occurs[:-1]
+
+
+def _short_keys(names: Any) -> NDArray[np.uint64] | None:
+    """Return numbers that sort as the names do, None where names differ in too many bytes for that.
+
+    Bytes that all names have in common are passed over; the next few make the number.
+    """
+    _, offsets, data = names.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[names.offset : names.offset + len(names) + 1]
+    text = np.frombuffer(data or b"", dtype=np.uint8)
+    starts, lengths = ends[:-1], np.diff(ends)
+    keys = np.zeros(len(names), dtype=np.uint64)
+    longest, shortest = int(lengths.max()), int(lengths.min())
+    at = used = 0
+    while at < longest and used < KEY_BYTES:
+        whole = at < shortest
+        letters = (
+            text[starts + at] if whole else np.where(at < lengths, text[np.minimum(starts + at, len(text) - 1)], 0)
+        )
+        if used or not whole or (letters != letters[0]).any():
+            keys <<= 8
+            keys |= letters
+            used += 1
+        at += 1
+    return keys if at == longest else None
+
+
+def _grouped(batches: Iterable[pa.RecordBatch], group_bytes: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= group_bytes:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _encoded(column: Any) -> Any:
+    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
+    coded = column.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
+    )
