@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,43 +34,38 @@ from crowdveil.ordering import in_order, packed_order
 
 Kind = Literal["categorical", "numeric"]
 Names = Sequence[Any] | NDArray[Any]
+COLUMNS = frozenset({"task", "worker", "value"})
 BLOCK_REPORTS = 1 << 21
 """Reports per block: tables of a block stay within tens of megabytes."""
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False)
 class Reports:
     """Non-NULL reports of a crowd, in one canonical order whatever order they came in.
 
     Attributes:
+        task, worker: codes into `tasks` and `workers`, int32, shape (reports,).
+        value: int16 codes into `alphabet.names` if there is an alphabet, else float64 numbers.
         tasks, workers: names in code order; they include those without reports.
         alphabet: what a value can be; None for numbers on no fixed grid.
-        rows: where the columns are kept.
+        rows: where the columns are kept; those of an opened folder are read from it when first used.
     """
 
+    task: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    value: NDArray[Any]
     tasks: NDArray[Any]
     workers: NDArray[Any]
-    alphabet: Alphabet | None
-    rows: Rows = field(repr=False)
+    alphabet: Alphabet | None = None
+    rows: Rows = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        task: NDArray[Any],
-        worker: NDArray[Any],
-        value: NDArray[Any],
-        tasks: NDArray[Any],
-        workers: NDArray[Any],
-        alphabet: Alphabet | None = None,
-    ) -> None:
-        """Sort and copy three columns of codes; arguments as the properties and attributes."""
-        columns = in_order(np.asarray(task), np.asarray(worker), np.asarray(value))
-        held = Held(
-            _own(columns[0], np.int32),
-            _own(columns[1], np.int32),
-            _own(columns[2], np.float64 if alphabet is None else np.int16),
-            len(tasks),
-        )
-        self._set(held, tasks, workers, alphabet)
+    def __post_init__(self) -> None:
+        columns = in_order(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
+        dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
+        for (name, dtype), column in zip(dtypes.items(), columns, strict=True):
+            object.__setattr__(self, name, _own(column, dtype))
+        held = Held(self.task, self.worker, self.value, len(self.tasks))
+        self._set(held, self.tasks, self.workers, self.alphabet)
 
     def _set(self, rows: Rows, tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None) -> None:
         names = {"tasks": np.asarray(tasks), "workers": np.asarray(workers)}
@@ -86,24 +81,18 @@ class Reports:
         made._set(rows, tasks, workers, alphabet)
         return made
 
+    # Hidden from type checkers, which would otherwise accept any attribute.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Take a column that was not copied from where the rows are kept."""
+            if name not in COLUMNS:
+                raise AttributeError(f"Reports have no attribute {name!r}.", name=name, obj=self)
+            return getattr(self.rows, name)
+
     def __len__(self) -> int:
         """Number of non-NULL reports."""
         return len(self.rows)
-
-    @property
-    def task(self) -> NDArray[np.int32]:
-        """Task code of each report, a position in `tasks`; shape (reports,)."""
-        return self.rows.task
-
-    @property
-    def worker(self) -> NDArray[np.int32]:
-        """Worker code of each report, a position in `workers`; shape (reports,)."""
-        return self.rows.worker
-
-    @property
-    def value(self) -> NDArray[Any]:
-        """Each report: int16 code into `alphabet.names` if there is an alphabet, else a float64 number; (reports,)."""
-        return self.rows.value
 
     @property
     def labels(self) -> int:
