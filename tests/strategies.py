@@ -13,9 +13,9 @@ LABELS = ("no", "yes", "maybe", 'can\'t say, "really"')
 MAX_TASKS, MAX_WORKERS = 5, 5
 
 
-def categories(min_labels: int = 2, max_labels: int = 4) -> st.SearchStrategy[Categories]:
+def categories(min_labels: int = 2, max_labels: int = 4, ordered: bool = False) -> st.SearchStrategy[Categories]:
     """Draw an alphabet of `min_labels` to `max_labels` (at most 4) labels."""
-    return st.integers(min_labels, max_labels).map(lambda size: Categories(LABELS[:size]))
+    return st.integers(min_labels, max_labels).map(lambda size: Categories(LABELS[:size], ordered))
 
 
 def crowd_names(stem: str, most: int) -> st.SearchStrategy[list[str]]:
@@ -32,9 +32,10 @@ def small_reports(
     max_tasks: int = MAX_TASKS,
     max_workers: int = MAX_WORKERS,
     min_reports: int = 1,
+    ordered: bool = False,
 ) -> Reports:
     """Draw categorical reports without repeated pairs; some tasks and workers may have none."""
-    alphabet = draw(categories(min_labels, max_labels))
+    alphabet = draw(categories(min_labels, max_labels, ordered))
     label = st.sampled_from(alphabet.names)
     return _draw_reports(draw, alphabet, label, (max_tasks, max_workers), min_reports)
 

@@ -29,6 +29,7 @@ METHOD_NAMES = (
     "majority-vote",
     "weighted-vote",
     "dawid-skene",
+    "ordinal-dawid-skene",
     "one-coin",
     "private-dawid-skene",
     "weighted-mean",

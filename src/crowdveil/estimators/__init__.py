@@ -10,12 +10,23 @@ from crowdveil.estimators.fitting import Estimator
 from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.estimators.majority_vote import MajorityVote
 from crowdveil.estimators.one_coin import OneCoin
+from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene
 from crowdveil.estimators.weighted_mean import WeightedMean
 from crowdveil.estimators.weighted_vote import WeightedVote
 
 ESTIMATORS: dict[str, type[Estimator[Any, Any]]] = {
-    e.name: e for e in (MajorityVote, WeightedVote, DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean, Gaussian)
+    e.name: e
+    for e in (
+        MajorityVote,
+        WeightedVote,
+        DawidSkene,
+        OrdinalDawidSkene,
+        OneCoin,
+        PrivateDawidSkene,
+        WeightedMean,
+        Gaussian,
+    )
 }
 
 __all__ = [
@@ -25,6 +36,7 @@ __all__ = [
     "Gaussian",
     "MajorityVote",
     "OneCoin",
+    "OrdinalDawidSkene",
     "PrivateDawidSkene",
     "WeightedMean",
     "WeightedVote",

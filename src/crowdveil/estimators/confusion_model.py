@@ -18,9 +18,9 @@ from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import softmax, task_scores, worker_sums
+from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
-TINY = 1e-300
 M_STEPS = 5
 """Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
 
@@ -37,6 +37,7 @@ class CrowdParameters:
         participation: P(answered), shape (workers,); all 1 where participation is public.
         class_prior: P(truth), shape (labels,).
         at_start: True before the first M-step: the posterior is then the share of votes.
+        mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
     """
 
     summary: Summary
@@ -47,6 +48,7 @@ class CrowdParameters:
     participation: NDArray[np.float64]
     class_prior: NDArray[np.float64]
     at_start: bool
+    mixture: Mixture | None = None
 
     def inputs(self) -> NDArray[np.float64]:
         """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
@@ -60,15 +62,20 @@ class CrowdParameters:
         """Return what a report adds to its task's score, [worker * symbols + symbol, truth], and the all-NULL scores,
         [task group, truth]."""
         model, labels = self.pool.model, self.confusion.shape[1]
-        inputs = self.inputs()
-        logs = np.log(np.maximum(inputs @ model.table, TINY))
+        logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
         base = np.zeros((model.task_groups, labels))
         if model.silent:
-            nulls = np.log(np.maximum(inputs @ model.null, TINY))
             for group in range(model.task_groups):
                 base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
             logs = logs - nulls @ model.replaces().T
         return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels), base
+
+    def log_reports(self) -> NDArray[np.float64]:
+        """Return log P(report | truth), averaged over what is left open about a worker, [worker, truth, report]."""
+        everything = self.pool.model.everything
+        if self.mixture is not None:
+            return self.mixture.log_reports(everything, self.participation)
+        return np.log(np.maximum(self.inputs() @ everything, TINY))
 
 
 class CrowdStatistics(NamedTuple):
@@ -79,7 +86,48 @@ class CrowdStatistics(NamedTuple):
     log_likelihood: float
 
 
-class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+    """What all of them share: posteriors from the workers' tables, and what is told of workers in the end."""
+
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
+
+    def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
+        """Return posteriors of the block's tasks and their sums by worker and report."""
+        model = parameters.pool.model
+        of_task = model.task_group[block.block.first : block.block.stop]
+        if parameters.at_start:
+            posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
+        else:
+            table, base = parameters.score_tables()
+            scores = task_scores(block.matrix, table) + base[of_task] + np.log(parameters.class_prior)
+            posterior, total = softmax(scores)
+            known = np.flatnonzero(block.gold >= 0)
+            total[known] = scores[known, block.gold[known]]
+            likelihood = float(total.sum())
+        posterior = one_hot_gold(posterior, block.gold)
+        sums = worker_sums(block.matrix, posterior).reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
+        by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
+        return Expected(CrowdStatistics(sums, by_truth, likelihood), posterior)
+
+    def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+        """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
+        correct = np.einsum("wzz->wz", parameters.confusion)
+        return WorkerTable(
+            quality=correct @ parameters.class_prior,
+            quality_name="ability",
+            confusion=parameters.confusion,
+            participation=parameters.participation if parameters.pool.protected else None,
+        )
+
+    def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
+        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
+        return None if np.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+
+class ConfusionEstimator(CrowdEstimator):
     """The loop body shared by estimators whose workers have confusion tables; subclasses say how tables are tied.
 
     Attributes:
@@ -94,10 +142,6 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         SettingsError: one of them is out of range.
     """
 
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    reads_channel: ClassVar[bool] = True
-    reads_blocks: ClassVar[bool] = True
-    reads_tables: ClassVar[bool] = True
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -127,10 +171,8 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
         tables = float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
-        rate, share = parameters.pool.participation, parameters.participation
-        answered = rate * np.log(np.maximum(share, TINY)) + (1 - rate) * np.log(np.maximum(1 - share, TINY))
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        return tables + parameters.pseudo_cells * float(answered.sum()) * parameters.pool.protected + learned
+        return tables + log_participation_prior(parameters) + learned
 
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -147,24 +189,6 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             at_start=True,
         )
 
-    def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
-        """Return posteriors of the block's tasks and their sums by worker and report."""
-        model = parameters.pool.model
-        of_task = model.task_group[block.block.first : block.block.stop]
-        if parameters.at_start:
-            posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
-        else:
-            table, base = parameters.score_tables()
-            scores = task_scores(block.matrix, table) + base[of_task] + np.log(parameters.class_prior)
-            posterior, total = softmax(scores)
-            known = np.flatnonzero(block.gold >= 0)
-            total[known] = scores[known, block.gold[known]]
-            likelihood = float(total.sum())
-        posterior = one_hot_gold(posterior, block.gold)
-        sums = worker_sums(block.matrix, posterior).reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
-        return Expected(CrowdStatistics(sums, by_truth, likelihood), posterior)
-
     def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
         for _ in range(M_STEPS if parameters.pool.noise else 1):
@@ -176,34 +200,59 @@ class ConfusionEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
         return parameters
 
-    def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
-        """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
-        correct = np.einsum("wzz->wz", parameters.confusion)
-        return WorkerTable(
-            quality=correct @ parameters.class_prior,
-            quality_name="ability",
-            confusion=parameters.confusion,
-            participation=parameters.participation if parameters.pool.protected else None,
-        )
-
-    def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
-        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
-        return None if np.isnan(statistics.log_likelihood) else statistics.log_likelihood
-
 
 def split_reports(
     statistics: CrowdStatistics, parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
-    pool, model, reports = parameters.pool, parameters.pool.model, statistics.by_report
-    if model.silent:
-        reports = np.concatenate((reports, model.null_totals(reports, statistics.by_truth)), axis=2)
-    inputs, table = parameters.inputs(), model.everything
+    pool, reports = parameters.pool, all_reports(statistics, parameters)
+    inputs, table = parameters.inputs(), pool.model.everything
     expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation
     if pool.protected:
-        answered = answers.sum(axis=(1, 2)) + parameters.pseudo_cells * pool.participation
-        cells = expected.sum(axis=(1, 2)) + parameters.pseudo_cells
-        participation = np.clip(answered / np.maximum(cells, TINY), 0.0, 1.0)
+        participation = share_answered(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
     return answers, participation
+
+
+def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return posterior sums over listed reports, then over the NULL of each silent channel; [worker, truth, report]."""
+    model, listed = parameters.pool.model, statistics.by_report
+    if not model.silent:
+        return listed
+    return np.concatenate((listed, model.null_totals(listed, statistics.by_truth)), axis=2)
+
+
+def share_answered(
+    answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
+) -> NDArray[np.float64]:
+    """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
+    given = answered + parameters.pseudo_cells * parameters.pool.participation
+    return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
+
+
+def log_participation_prior(parameters: CrowdParameters) -> float:
+    """Return the Beta log-densities of the workers' participation, up to a constant; 0 where it is public."""
+    if not parameters.pool.protected:
+        return 0.0
+    rate, share = parameters.pool.participation, parameters.participation
+    answered = rate * np.log(np.maximum(share, TINY)) + (1 - rate) * np.log(np.maximum(1 - share, TINY))
+    return parameters.pseudo_cells * float(answered.sum())
+
+
+def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the mean posterior, damped towards the base rate of answers in proportion to the noise; shape (labels,).
+
+    Args:
+        by_truth: posterior totals, shape (labels,).
+        damping: weight of the base rate, in campaigns of pure noise.
+    """
+    weight = damping * parameters.pool.noise * parameters.summary.tasks
+    damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
+    return damped / damped.sum()
+
+
+def log_damping(damping: float, parameters: CrowdParameters) -> float:
+    """Return the Dirichlet log-density of a class prior from `damped_shares`, up to a constant."""
+    weight = damping * parameters.pool.noise * parameters.summary.tasks
+    return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters
+from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters, damped_shares, log_damping
 
 
 @final
@@ -34,11 +34,8 @@ class DawidSkene(ConfusionEstimator):
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""
-        weight = self.damping * parameters.pool.noise * parameters.summary.tasks
-        damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
-        return damped / damped.sum()
+        return damped_shares(by_truth, self.damping, parameters)
 
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-density of the class prior."""
-        weight = self.damping * parameters.pool.noise * parameters.summary.tasks
-        return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))
+        return log_damping(self.damping, parameters)

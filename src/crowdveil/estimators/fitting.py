@@ -107,6 +107,7 @@ class Estimator(ABC, Generic[P, S]):
         reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
         reads_tables: whether the channel may differ by task and worker, and tasks may be assigned.
         needs_alphabet: whether free numbers, on no scale, are refused.
+        needs_order: whether labels that are in no order are refused.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
@@ -118,6 +119,7 @@ class Estimator(ABC, Generic[P, S]):
     reads_blocks: ClassVar[bool] = False
     reads_tables: ClassVar[bool] = False
     needs_alphabet: ClassVar[bool] = False
+    needs_order: ClassVar[bool] = False
     max_steps: int
     tolerance: float
 
@@ -204,6 +206,11 @@ def summarize(
             way_out="Use dawid-skene or one-coin.",
         )
     alphabet = reports.alphabet if channel is None else channel.alphabet
+    if estimator.needs_order and alphabet is not None and not alphabet.ordered:
+        raise ReportsError(
+            f"{estimator.name} needs ordered labels, {alphabet.names} are in no order",
+            way_out="Say that they are ordered (Categories(..., ordered=True), --ordered), or use dawid-skene.",
+        )
     coded, model = reports, None
     if estimator.reads_channel and alphabet is not None:
         coded, model = report_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
