@@ -14,7 +14,8 @@ from tests.cli.conftest import LABELS, Run
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
-FOR_LABELS = [name for name in METHOD_NAMES if name not in ("weighted-mean", "gaussian", "profile-sum")]
+OTHERS = ("weighted-mean", "gaussian", "profile-sum", "ordinal-dawid-skene")
+FOR_LABELS = [name for name in METHOD_NAMES if name not in OTHERS]
 SENT = ("sent/reports.csv", "--out", "found")
 MECHANISMS = {
     "randomized-response": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),

@@ -69,7 +69,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         return CrowdParameters(
             summary=summary,
             pool=pool,
-            anchor=mixture.expected @ tables.reshape(len(tables), -1),
+            anchor=np.zeros(tables.shape[1:]),
             pseudo_cells=self.pseudo_answers * pool.noise / pool.participation,
             confusion=mixture.confusion(),
             participation=np.full(summary.workers, pool.participation),

@@ -1,0 +1,233 @@
+"""Ordinal Dawid-Skene: mean field against loops over cells and kinds; where it helps, and what it refuses."""
+
+from dataclasses import replace
+from math import erf, exp, log, sqrt
+
+import numpy as np
+import pytest
+
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse, metrics
+from crowdveil.channel import Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators import ordered_kinds as kinds
+from crowdveil.estimators.confusion_model import CrowdParameters
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.simulate import perturb
+from tests.estimators.dense import LABELS, Table, cells, channels, one_block, random_reports, sent_alphabet, summary_of
+
+CHANNELS = channels()
+MODEL = OrdinalDawidSkene(shrinkage=3.0)
+each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+
+
+def random_crowd(channel: Channel, seed: int = 0) -> tuple[Reports, CrowdParameters]:
+    """Draw reports of 5 workers, the last one silent, and parameters with six kinds of workers."""
+    rng = np.random.default_rng(seed)
+    reports = random_reports(rng, sent_alphabet(channel), tasks=7, workers=5, share=0.75)
+    parameters = MODEL.start(summary_of(reports, channel))
+    assert parameters.mixture is not None
+    mixture = replace(
+        parameters.mixture,
+        tables=rng.dirichlet(np.ones(3), size=(6, 3)),
+        expected=rng.dirichlet(np.ones(6)),
+        shares=rng.dirichlet(np.ones(6)),
+        responsibility=rng.dirichlet(np.ones(6), size=5),
+    )
+    share = rng.uniform(0.1, 0.9, 5) if channel.participation == "protected" else parameters.participation
+    prior = rng.dirichlet(np.ones(3))
+    return reports, replace(parameters, mixture=mixture, participation=share, class_prior=prior, at_start=False)
+
+
+def of_kind(parameters: CrowdParameters, worker: int, kind: int, truth: int, symbol: int) -> float:
+    """P(report symbol | truth) of a worker if he is of that kind: the sum over hidden answers."""
+    assert parameters.mixture is not None
+    table, share = parameters.pool.model.everything, float(parameters.participation[worker])
+    answered = sum(parameters.mixture.tables[kind, truth, x] * table[x, symbol] for x in range(3))
+    return share * answered + ((1 - share) * table[3, symbol] if parameters.pool.protected else 0.0)
+
+
+def slow_posterior(reports: Reports, parameters: CrowdParameters) -> tuple[Table, float]:
+    """Return gamma_j(z) ~ pi_z exp sum_i sum_c q_i(c) log R_ic[z, y_ij] over all cells, and log of its normalisers."""
+    assert parameters.mixture is not None
+    symbol = symbols_of(reports, parameters)
+    posterior, bound = np.zeros((7, 3)), 0.0
+    for task in range(7):
+        for truth in range(3):
+            score = log(parameters.class_prior[truth])
+            for worker in range(5):
+                if symbol[task][worker] is not None:
+                    for kind in range(6):
+                        q = parameters.mixture.responsibility[worker, kind]
+                        score += q * log(of_kind(parameters, worker, kind, truth, symbol[task][worker]))
+            posterior[task, truth] = exp(score)
+        bound += log(posterior[task].sum())
+        posterior[task] /= posterior[task].sum()
+    return posterior, bound
+
+
+def symbols_of(reports: Reports, parameters: CrowdParameters) -> list[list[int]]:
+    """Return the column of each cell's report among all reports, listed ones first; None where nothing was sent."""
+    channel = parameters.summary.channel
+    assert isinstance(channel, Channel)
+    order = [k for k in range(len(channel.outputs)) if k != channel.null_output]
+    order += [] if channel.null_output is None else [channel.null_output]
+    table = cells(reports, parameters, None)
+    return [[None if cell.report is None else order.index(cell.report) for cell in row] for row in table]  # type: ignore[misc]
+
+
+@each_channel
+@pytest.mark.parametrize("seed", range(2))
+def test_e_step_is_the_dense_mean_field(channel: Channel, seed: int) -> None:
+    """Posterior and bound from sparse reports equal loops over all cells and kinds, to 1e-10."""
+    reports, parameters = random_crowd(channel, seed)
+
+    expected, bound = slow_posterior(reports, parameters)
+    result = MODEL.expect(one_block(reports), parameters)
+
+    np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
+    assert pytest.approx(bound, rel=1e-10) == result.statistics.log_likelihood
+
+
+@each_channel
+def test_m_step_is_the_loops(channel: Channel) -> None:
+    """Kinds q_i(c) ~ omega_c exp sum_j sum_z gamma_j(z) log R, mixture, participation and class prior, to 1e-10."""
+    reports, parameters = random_crowd(channel)
+    assert parameters.mixture is not None
+    posterior, _ = slow_posterior(reports, parameters)
+    symbol = symbols_of(reports, parameters)
+    own, answers, sent = np.zeros((5, 6)), np.zeros((5, 6)), np.zeros(5)
+    for worker in range(5):
+        for kind in range(6):
+            own[worker, kind] = log(parameters.mixture.shares[kind])
+            for task in range(7):
+                at = symbol[task][worker]
+                for truth in range(3) if at is not None else ():
+                    chance = of_kind(parameters, worker, kind, truth, at)
+                    own[worker, kind] += posterior[task, truth] * log(chance)
+                    tables = parameters.mixture.tables[kind, truth] @ parameters.pool.model.everything[:3, at]
+                    answers[worker, kind] += posterior[task, truth] * parameters.participation[worker] * tables / chance
+        own[worker] = np.exp(own[worker]) / np.exp(own[worker]).sum()
+        sent[worker] = sum(symbol[task][worker] is not None for task in range(7))
+    learned = own.sum(axis=0) + 3.0 * parameters.mixture.expected
+    extra, rate = parameters.pseudo_cells, parameters.pool.participation
+    share = ((own * answers).sum(axis=1) + extra * rate) / np.maximum(sent + extra, 1e-300)
+    prior = posterior.sum(axis=0) + MODEL.damping * parameters.pool.noise * 7 * parameters.pool.label_shares
+
+    statistics = MODEL.expect(one_block(reports), parameters).statistics
+    result = MODEL.maximize(statistics, parameters)
+
+    assert result.mixture is not None
+    np.testing.assert_allclose(result.mixture.responsibility, own, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.mixture.shares, learned / learned.sum(), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.confusion, np.einsum("wc,czx->wzx", own, result.mixture.tables), atol=1e-10)
+    np.testing.assert_allclose(result.class_prior, prior / prior.sum(), rtol=0, atol=1e-10)
+    if channel.participation == "protected":
+        np.testing.assert_allclose(result.participation, share, rtol=0, atol=1e-10)
+
+
+@each_channel
+def test_every_step_raises_the_bound(channel: Channel) -> None:
+    """From any parameters, one step raises the tasks' part plus log-prior, with and without a public prior."""
+    for seed in range(5):
+        for prior in (None, np.array([0.2, 0.3, 0.5])):
+            reports, before = random_crowd(channel, seed)
+            if prior is not None:
+                before = replace(before, summary=replace(before.summary, prior=prior), class_prior=prior)
+            first = MODEL.expect(one_block(reports), before)
+            after = MODEL.maximize(first.statistics, before)
+            second = MODEL.expect(one_block(reports), after)
+
+            old = first.statistics.log_likelihood + MODEL.log_prior(before)
+            new = second.statistics.log_likelihood + MODEL.log_prior(after)
+
+            assert new >= old - 1e-9
+
+
+def test_kinds_are_normal_errors_cut_half_way() -> None:
+    """A table's entry is the normal mass between the cuts around a label, and tails belong to the ends."""
+    noise, bias = 0.7, 0.25
+    table = kinds.threshold_table(4, noise, bias)
+    for truth in range(4):
+        for answer in range(4):
+            low = -np.inf if answer == 0 else answer - 0.5
+            high = np.inf if answer == 3 else answer + 0.5
+            mass = [0.5 * (1 + erf((cut - truth - bias) / noise / sqrt(2))) for cut in (low, high)]
+            assert pytest.approx(mass[1] - mass[0], abs=1e-12) == table[truth, answer]
+
+    tables, shares = kinds.ordered_kinds(np.array([0.4, 0.3, 0.2, 0.1]))
+
+    np.testing.assert_allclose(tables.sum(axis=2), 1.0)
+    assert pytest.approx(1.0) == shares.sum()
+    assert len(tables) == len(shares) == len(kinds.NOISES) * len(kinds.BIASES) + 2 * 4 + 1
+    mean = np.einsum("c,czx->zx", shares, tables)
+    assert (mean.argmax(axis=1) == np.arange(4)).all()
+
+
+def ordered_crowd(seed: int, levels: int = 5) -> tuple[Reports, dict[int, str]]:
+    """Make 150 workers with 15 answers each on 300 tasks: normal errors of deviation 0.3 to 2, some bias."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, levels, 300)
+    task = np.concatenate([rng.choice(300, 15, replace=False) for _ in range(150)])
+    worker = np.repeat(np.arange(150), 15)
+    noise, bias = rng.uniform(0.3, 2.0, 150), rng.normal(0, 0.3, 150)
+    seen = truth[task] + bias[worker] + noise[worker] * rng.standard_normal(len(task))
+    value = np.clip(np.rint(seen), 0, levels - 1).astype(int)
+    labels = Categories(tuple(f"level {k}" for k in range(levels)), ordered=True)
+    names = dict(enumerate(labels.names[k] for k in truth))
+    return Reports(task, worker, value, np.arange(300), np.arange(150), labels), names
+
+
+@pytest.mark.parametrize("epsilon", [None, 3.0])
+def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
+    """On crowds with 7.5 answers a task (3 seeds), unprotected or with answers protected, no other method errs less."""
+    errors: dict[str, list[float]] = {}
+    for seed in range(3):
+        answers, gold = ordered_crowd(seed)
+        channel, reports = None, answers
+        if epsilon is not None:
+            assert answers.alphabet is not None
+            mechanism = RandomizedResponse(alphabet=answers.alphabet, epsilon=epsilon, participation="public")
+            channel, reports = mechanism.channel(), perturb(answers, mechanism, seeded(seed))
+        for method in (
+            MajorityVote(),
+            OneCoin(tolerance=1e-4),
+            DawidSkene(tolerance=1e-4),
+            OrdinalDawidSkene(tolerance=1e-4),
+        ):
+            found = method.fit(reports, channel=channel)
+            errors.setdefault(method.name, []).append(metrics.mae(found, gold))
+    means = {name: float(np.mean(values)) for name, values in errors.items()}
+
+    own = means.pop("ordinal-dawid-skene")
+
+    assert all(own < other - 0.02 for other in means.values())
+
+
+def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:
+    """One answer hardly moves a worker's kind from the learned mixture; a hundred do."""
+    answers, _ = ordered_crowd(0)
+    few = Reports(
+        np.append(answers.task, 0), np.append(answers.worker, 150), np.append(answers.value, 4),
+        answers.tasks, np.arange(152), answers.alphabet,
+    )  # fmt: skip
+
+    ability = OrdinalDawidSkene().fit(few).workers.quality
+
+    assert abs(ability[150] - ability[151]) < 0.1
+    assert np.ptp(ability[:150]) > 0.3
+
+
+def test_labels_in_no_order_are_refused() -> None:
+    """What ordered labels would mean is not guessed: the error says how to state the order."""
+    reports = random_reports(np.random.default_rng(0), Categories(LABELS.names), tasks=5, workers=4, share=0.8)
+
+    with pytest.raises(ReportsError, match=r"needs ordered labels, \('a', 'b', 'c'\).*--ordered"):
+        OrdinalDawidSkene().fit(reports)
+
+
+@pytest.mark.parametrize("settings", [{"shrinkage": 0.0}, {"pseudo_answers": -1.0}, {"damping": float("inf")}])
+def test_settings_out_of_range_are_refused(settings: dict[str, float]) -> None:
+    """Pseudo-counts are finite and not negative, pseudo-workers positive: every kind must stay possible."""
+    with pytest.raises(SettingsError, match=next(iter(settings))):
+        OrdinalDawidSkene(**settings)  # type: ignore[arg-type]
