@@ -235,6 +235,33 @@ def test_substitution_without_a_public_share_would_break_the_theorem() -> None:
     assert excess(mixed[0], mixed[1], one.step, point.epsilon) > 20 * point.delta
 
 
+def test_a_small_public_share_costs_epsilon() -> None:
+    """A share of 1e-3 is too small for the theorem's epsilon, which is exceeded, and the curve says a larger one."""
+    test, share = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0), 1e-3
+    one, other, profile = outlier(test)
+    uniform = 1 / (ENDS[1] - ENDS[0])
+    mixed = [(1 - share) * each.density + (share + (1 - share) * each.failure) * uniform for each in (one, other)]
+    point = accounting.single_candidate(test, profile)[0]
+    corrected = accounting.substituted((point,), profile, share)[0]
+
+    assert excess(mixed[0], mixed[1], one.step, point.epsilon) > 20 * point.delta
+    assert math.isclose(corrected.epsilon, math.log(1 + (1 - share) / 30 / share))
+    assert excess(mixed[0], mixed[1], one.step, corrected.epsilon) <= corrected.delta
+
+
+def test_the_loop_s_curve_is_the_formula_of_the_page() -> None:
+    """(2 e, (exp(2 e) + exp(e)) w / (1 - w)) with w = c exp(epsilon0 (t - 1)), delta 1 from w = 1."""
+    test = PrivacyTest(k=5, gamma=2.0, epsilon0=0.5)
+    profile = WeightProfile(largest=0.01, leverage=np.ones(4), imbalance=1.0, crowding=1.0)
+    heavy = WeightProfile(largest=0.7, leverage=np.ones(4), imbalance=1.0, crowding=1.0)
+    w = 0.01 * math.exp(0.5 * 2)
+    found = accounting.until_pass((CurvePoint(0.8, 0.1, 3),), test, profile)[0]
+
+    assert math.isclose(found.epsilon, 1.6)
+    assert math.isclose(found.delta, (math.exp(1.6) + math.exp(0.8)) * w / (1 - w))
+    assert accounting.until_pass((CurvePoint(0.8, 0.1, 3),), test, heavy)[0].delta == 1
+
+
 def test_two_records_keep_the_composed_curve() -> None:
     """The joint density of two records of one task stays within twice epsilon and twice delta."""
     test = SETTINGS[0]
