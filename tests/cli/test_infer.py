@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,40 @@ def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -
 
     assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
     assert "0.25 of task '1'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--mechanism", "quantized-response"),
+        ("--mechanism", "designed", "--sigmas", "1,5"),
+        ("--mechanism", "randomized-response"),
+    ],
+    ids=lambda words: words[1],
+)
+def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
+    words: tuple[str, ...], run: Run, run_json: RunJson
+) -> None:
+    """A prior by label chooses the channel, and the same, or a normal one, guides gaussian: both beat the constant."""
+    weights = [math.exp(-0.5 * x * x) for x in range(-2, 8)]
+    rows = "".join(f"{x},{weight / sum(weights):.12g}\n" for x, weight in zip(range(-2, 8), weights, strict=True))
+    Path("prior.csv").write_text("label,probability\n" + rows)
+    chosen = () if words[1] == "randomized-response" else ("--prior", "prior.csv", "--participation-rate", 0.8)
+    run("perturb", "numbers.csv", "--scale", "-2:7", *words, *chosen, "--epsilon", 5, "--seed", 1, "--out", "sent")
+    through = ("infer", *SENT, "--certificate", "sent/certificate.json", "--method", "gaussian")
+    labels = run_json(*through, "--prior", "prior.csv", "--score", "numbers-gold.csv")
+    normal = run_json(*through, "--prior-mean", 0, "--prior-deviation", 1, "--score", "numbers-gold.csv")
+
+    for data in (labels, normal):
+        assert ("gaussian", True, True) == (data["method"], data["channel_used"], data["converged"])
+        assert data["score"]["error"] < 0.75 * data["score"]["baseline"]
+    assert labels["truths"] != normal["truths"]
+
+
+def test_a_normal_prior_is_whole_and_for_gaussian_only(sent: Path, run: Run) -> None:
+    """Mean and deviation go together, and mean nothing to a method for labels."""
+    for words in (("--prior-mean", 0), ("--prior-mean", 0, "--prior-deviation", 1, "--method", "one-coin")):
+        assert "--prior-deviation go together" in run("infer", *SENT, *words, code=2).stderr
 
 
 def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refusal: Refusal) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil import workflow
+from crowdveil import Gaussian, workflow
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.labels import Categories
@@ -28,12 +28,27 @@ def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Eviden
     assert ESTIMATORS[name]() == build_estimator(Method(name=name), evidence)
 
 
+def test_a_normal_prior_reaches_gaussian(evidence: Evidence) -> None:
+    """Mean and deviation are those of the estimator, beside its other settings."""
+    method = Method(name="gaussian", prior_mean=40.0, prior_deviation=20.0, tolerance=0.5)
+
+    assert Gaussian(prior_mean=40.0, prior_deviation=20.0, tolerance=0.5) == build_estimator(method, evidence)
+
+
 @pytest.mark.parametrize(
     "method",
-    [Method(name="nonsense"), Method(max_steps=0), Method(tolerance=-1.0), Method(tolerance=float("inf"))],
+    [
+        Method(name="nonsense"),
+        Method(max_steps=0),
+        Method(tolerance=-1.0),
+        Method(tolerance=float("inf")),
+        Method(name="gaussian", prior_mean=0.0),
+        Method(name="gaussian", prior_mean=0.0, prior_deviation=-1.0),
+        Method(name="one-coin", prior_mean=0.0, prior_deviation=1.0),
+    ],
     ids=str,
 )
 def test_settings_out_of_range_are_refused(method: Method, evidence: Evidence) -> None:
-    """Unknown methods, no steps, and tolerances that are negative or infinite raise SettingsError."""
+    """Unknown methods, no steps, impossible tolerances and normal priors that are none raise SettingsError."""
     with pytest.raises(SettingsError):
         build_estimator(method, evidence)

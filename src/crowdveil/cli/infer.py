@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crowdveil.workflow import Inference, Method
 
 SHOWN = 5
+FOR_NORMAL = "gaussian"
 HELP = """Infer the truth of every task and the quality of every worker.
 
 REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), or
@@ -30,10 +31,22 @@ Writes truths.csv (task, truth, confidence, and a probability for each label) an
 weight, reports)."""
 
 
-def _method(*, method: str | None, max_steps: int | None, tolerance: float | None) -> Method:
+def _method(
+    *,
+    method: str | None,
+    max_steps: int | None,
+    tolerance: float | None,
+    prior_mean: float | None,
+    prior_deviation: float | None,
+) -> Method:
     from crowdveil.workflow import Method
 
-    return Method(name=method, max_steps=max_steps, tolerance=tolerance)
+    normal = (prior_mean, prior_deviation)
+    if normal != (None, None) and (None in normal or method != FOR_NORMAL):
+        raise click.UsageError(f"--prior-mean and --prior-deviation go together, and with --method {FOR_NORMAL} only.")
+    return Method(
+        name=method, max_steps=max_steps, tolerance=tolerance, prior_mean=prior_mean, prior_deviation=prior_deviation
+    )
 
 
 method_options = as_one(
@@ -48,6 +61,8 @@ method_options = as_one(
     ),
     click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
+    click.option("--prior-mean", type=float, metavar="M", help="gaussian: public normal prior of the truths, its mean"),
+    click.option("--prior-deviation", type=float, metavar="D", help="and its standard deviation. [default: learned]"),
 )
 
 

@@ -11,6 +11,7 @@ from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator
+from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.ingest import load_prior
 from crowdveil.labels import Categories
@@ -33,11 +34,14 @@ class Method:
         name: one of `METHODS`; by default dawid-skene for labels, weighted-mean for numbers.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
+        prior_mean, prior_deviation: of a public normal prior, for gaussian only.
     """
 
     name: str | None = None
     max_steps: int | None = None
     tolerance: float | None = None
+    prior_mean: float | None = None
+    prior_deviation: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,7 +172,7 @@ def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
             value=alphabet.names,
             way_out="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
         )
-    settings: dict[str, int | float] = {}
+    settings: dict[str, Any] = {}
     if method.max_steps is not None:
         if method.max_steps < 1:
             raise SettingsError("max_steps must be at least 1", value=method.max_steps)
@@ -177,6 +181,10 @@ def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
         if not 0 <= method.tolerance < math.inf:
             raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
         settings["tolerance"] = method.tolerance
+    if (method.prior_mean, method.prior_deviation) != (None, None):
+        if name != Gaussian.name:
+            raise SettingsError(f"a normal prior is for {Gaussian.name}", value=name, way_out="Give a prior by label.")
+        return Gaussian(**settings, prior_mean=method.prior_mean, prior_deviation=method.prior_deviation)
     return cast(Callable[..., Estimator[Any, Any]], ESTIMATORS[name])(**settings)
 
 
