@@ -8,11 +8,9 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from os import PathLike, replace
+from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal, TypedDict
 
 import pyarrow as pa
@@ -21,14 +19,15 @@ import pyarrow.csv
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
+from crowdveil.placing import Writer, refusals_named
+from crowdveil.placing import write_atomically as write_atomically
+from crowdveil.placing import write_together as write_together
 from crowdveil.reports import Reports
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE = "assignment.csv"
 TRUTHS_FILE, WORKERS_FILE = "truths.csv", "workers.csv"
 CROWD_FORMAT = "crowdveil-crowd/1"
-
-Writer = Callable[[BinaryIO], None]
 
 
 class Crowd(TypedDict):
@@ -62,32 +61,6 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
 }
 LATER_FIELDS: dict[str, object] = {"assignment_sha256": None}
 """What a crowd means that was written before these fields were."""
-
-
-def write_atomically(path: str | PathLike[str], contents: bytes | str | Writer) -> None:
-    """Write one file that appears whole or not at all; `contents` are bytes, text, or a function that writes them.
-
-    Raises:
-        SettingsError: the system refuses to write there.
-    """
-    write_together(Path(path).parent, {Path(path).name: contents})
-
-
-def write_together(directory: str | PathLike[str], files: Mapping[str, bytes | str | Writer]) -> None:
-    """Write several files into a folder: first all to temporaries, then, once all are whole, renamed in order.
-
-    Raises:
-        SettingsError: the system refuses to write there.
-    """
-    folder = Path(directory)
-    with _refusals_named(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".crowdveil-", dir=folder) as temporary:
-            for name, contents in files.items():
-                with open(Path(temporary, name), "wb") as stream:
-                    _fill(stream, contents)
-            for name in files:
-                replace(Path(temporary, name), folder / name)
 
 
 def describe_crowd(
@@ -143,7 +116,7 @@ def write_reports(
         files[ASSIGNMENT_FILE] = assignment
     files |= {CROWD_FILE: _json(crowd), REPORTS_FILE: lambda stream: write_table(stream, reports_table(reports))}
     write_together(directory, files)
-    with _refusals_named(Path(directory)):
+    with refusals_named(Path(directory)):
         for name in {CERTIFICATE_FILE, ASSIGNMENT_FILE}.difference(files):
             Path(directory, name).unlink(missing_ok=True)
 
@@ -223,22 +196,6 @@ def _named(names: Any, codes: Any) -> Any:
 
 def _json(data: Mapping[str, Any]) -> bytes:
     return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
-
-
-def _fill(stream: BinaryIO, contents: bytes | str | Writer) -> None:
-    if callable(contents):
-        contents(stream)
-    else:
-        stream.write(contents.encode("utf-8") if isinstance(contents, str) else contents)
-
-
-@contextmanager
-def _refusals_named(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        way_out = f"{error.strerror or error}. Choose another folder, or make room."
-        raise SettingsError("the output folder must be writable", value=str(folder), way_out=way_out) from error
 
 
 def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -27,10 +28,12 @@ from crowdveil.coding import (
     require_policy,
     resolve_duplicates,
 )
+from crowdveil.encoded import FILES, MANIFEST_FILE, Part, open_encoded, write_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.ordering import in_order, packed_order
+from crowdveil.placing import placed
 
 Kind = Literal["categorical", "numeric"]
 Names = Sequence[Any] | NDArray[Any]
@@ -125,6 +128,35 @@ class Reports:
             stop = max(first + 1, int(np.searchsorted(ends, ends[first] + reports, side="right")) - 1)
             yield self.rows.block(first, stop)
             first = stop
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the reports as encoded blocks, which `open` maps into memory; they appear whole or not at all.
+
+        Raises:
+            SettingsError: the system refuses to write there.
+            ReportsError: a name cannot be written as text.
+        """
+        parts = (Part(block.task + block.first, block.worker, block.value) for block in self.blocks())
+        with placed(folder, FILES) as temporary:
+            write_encoded(temporary, parts, self.tasks, self.workers, self.alphabet)
+            Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str], *, verify: bool = False) -> Self:
+        """Open encoded blocks without reading them: reports are read, and checked, when they are first used.
+
+        Opening checks the manifest's seal, the size of every file, the names and the index of tasks; `verify` checks
+        every report as well.
+
+        Raises:
+            ReportsError: no such folder, another format, or damage; also later, where a damaged piece is first used.
+        """
+        opened = open_encoded(Path(folder))
+        reports = cls.of_rows(*opened)
+        if verify:
+            for _ in reports.blocks():
+                pass
+        return reports
 
     @classmethod
     def from_arrays(
