@@ -15,9 +15,10 @@ from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
+from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError
 
-COMMANDS: tuple[click.Command, ...] = (demo, assign, perturb, infer, account, datasets)
+COMMANDS: tuple[click.Command, ...] = (demo, assign, perturb, infer, account, synthesize, datasets)
 """In the order in which help lists them."""
 
 

@@ -1,0 +1,64 @@
+"""Seconds of the whole pipeline, from columns in memory to synthetic records, by mode, for growing crowds.
+
+Usage: python benchmarks/synthesis.py [CLAIMS ...]   (default 10000 30000 100000 300000 1000000)
+Ten claims a task and twenty a worker on average, 30 records a task; one claim in twenty is absurd. Secure randomness,
+but for mode published, whose randomness makes no promise anyway and is seeded. One process; every time is one run.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+from crowdveil.randomness import secure, seeded
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.shared import Shared
+
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+MODES = (
+    Histogram(epsilon=1.0),
+    Histogram(epsilon=10.0, zoom=True),
+    Shared(epsilon=2.0),
+    Published(),
+)
+RECORDS = (1, 10, 30, 100)
+
+
+def columns(claims: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return columns task, worker and value."""
+    random = np.random.default_rng(1)
+    tasks, workers = claims // 10, claims // 20
+    task, worker = random.integers(0, tasks, claims), random.integers(0, workers, claims)
+    spread = random.lognormal(0, 0.7, workers)[worker]
+    absurd = (random.random(claims) < 0.05) * random.normal(0, 50, claims)
+    return task, worker, random.normal(0, 10, tasks)[task] + random.normal(size=claims) * spread + absurd
+
+
+def seconds(given: tuple[np.ndarray, ...], mode: Histogram | Shared | Published) -> tuple[float, int]:
+    """Return the time of one run and the number of records."""
+    start = time.perf_counter()
+    claims = Claims.from_arrays(*given, bounds=(-100, 100), outside="clip", duplicates="first")
+    made = mode.release(claims, seeded(1) if isinstance(mode, Published) else secure())
+    return time.perf_counter() - start, len(made)
+
+
+def main(sizes: tuple[int, ...]) -> None:
+    """Print the growth with claims, then with records at the smallest size of at least 100,000."""
+    names = ["histogram", "histogram, zoom", "shared", "published"]
+    print("| claims | " + " | ".join(names) + " |\n| --- |" + " --- |" * len(names))
+    for size in sizes:
+        given = columns(size)
+        row = [f"{seconds(given, mode)[0]:.2f} s" for mode in MODES]
+        print(f"| {size:,} | " + " | ".join(row) + " |", flush=True)
+    given = columns(next((size for size in sizes if size >= 100_000), sizes[-1]))
+    print("\n| records a task | histogram | shared | published |\n| --- | --- | --- | --- |")
+    for records in RECORDS:
+        histogram, shared = Histogram(epsilon=1.0, records=records), Shared(epsilon=2.0, records=records)
+        row = [f"{seconds(given, mode)[0]:.2f} s" for mode in (histogram, shared, Published(records=records))]
+        print(f"| {records} | " + " | ".join(row) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main(tuple(int(float(text)) for text in sys.argv[1:]) or SIZES)

@@ -1,0 +1,298 @@
+"""The trusted curator's release as one call: claims in; synthetic claims, what they promise, and pictures out.
+
+`guarantee.json` holds nothing that depends on the claims beyond the release itself: how many claims were clipped is
+told to the curator, not to the reader.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from crowdveil import datasets
+from crowdveil.coding import Duplicates
+from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Guarantee, Participation, Unit
+from crowdveil.output import reports_table, write_table, write_together
+from crowdveil.randomness import secure, seeded
+from crowdveil.reports import Reports
+from crowdveil.synthesis.bandwidth import Bandwidth
+from crowdveil.synthesis.claims import Claims, Outside
+from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.release import CurvePoint, Release
+from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.substituted import Substituted
+from crowdveil.workflow.files import DATASET, read_names
+
+SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
+GUARANTEE_FORMAT = "crowdveil-synthesis/1"
+LARGEST_DELTA = 1e-6
+"""Largest delta at which an epsilon is read off a curve."""
+SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
+PUBLIC = {
+    "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
+    "protected": "Known to all: the list of tasks, their bounds, the settings in this file. Neighbours add or remove a "
+    "claim; one that is replaced costs twice the epsilon.",
+}
+
+AnyMode: TypeAlias = Histogram | Shared | Substituted | Published
+Mechanism = Literal["histogram", "shared", "substituted", "published"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisWanted:
+    """What was asked for; None where nothing was said.
+
+    Attributes:
+        mechanism: how claims become synthetic ones; "published" is the paper's own and promises nothing.
+        epsilon: of the sound mechanisms; what "substituted" may cost at most.
+        records: synthetic claims per task.
+        unit, participation: whose loss epsilon bounds, and whether who claimed what is public.
+        bins, zoom: of the histogram.
+        expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
+        k, gamma, epsilon0: of the paper's test.
+        bandwidth: share of the bounds, public; of the mechanisms that use kernels.
+    """
+
+    mechanism: Mechanism
+    epsilon: float | None = None
+    records: int = 30
+    unit: Unit = "cell"
+    participation: Participation = "public"
+    bins: int | None = None
+    zoom: bool = False
+    expected_claims: float | None = None
+    most_claims: int | None = None
+    least_claims: int | None = None
+    k: int | None = None
+    gamma: float | None = None
+    epsilon0: float | None = None
+    bandwidth: float | None = None
+
+    def build(self) -> AnyMode:
+        """Return the mode of release.
+
+        Raises:
+            SettingsError: a setting breaks a rule of the mechanism.
+        """
+        if self.mechanism == "published":
+            return self._published()
+        if self.mechanism == "substituted":
+            return self._substituted()
+        if self.epsilon is None:
+            raise SettingsError(f"{self.mechanism} needs an epsilon", value=None, way_out="Give one, such as 1.")
+        least = self.least_claims or 1
+        if self.mechanism == "histogram":
+            return Histogram(
+                epsilon=self.epsilon,
+                records=self.records,
+                unit=self.unit,
+                participation=self.participation,
+                bins=self.bins,
+                zoom=self.zoom,
+                expected_claims=self.expected_claims,
+                most_claims=self.most_claims,
+                least_claims=least,
+            )
+        return Shared(
+            epsilon=self.epsilon,
+            records=self.records,
+            unit=self.unit,
+            most_claims=self.most_claims,
+            least_claims=least,
+        )
+
+    def _test(self, default: PrivacyTest) -> PrivacyTest:
+        given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
+        return replace(default, **given)
+
+    def _published(self) -> Published:
+        width = Bandwidth() if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
+        return Published(records=self.records, test=self._test(PrivacyTest()), bandwidth=width)
+
+    def _substituted(self) -> Substituted:
+        default = Substituted()
+        width = default.bandwidth if self.bandwidth is None else replace(default.bandwidth, width=self.bandwidth)
+        return replace(default, records=self.records, test=self._test(default.test), bandwidth=width)
+
+
+class ClaimsRead(NamedTuple):
+    """Claims, and what was done to the rows to get them; the notes are for the curator's eyes."""
+
+    claims: Claims
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthesis:
+    """A release with everything that is written about it.
+
+    Attributes:
+        release: in the units of the file.
+        mode: that made it.
+        seed: of a simulation, which protects nobody; None if the randomness was secure.
+        bounds: as given.
+        logarithmic: whether claims were treated on a logarithmic scale.
+    """
+
+    release: Release
+    mode: AnyMode
+    seed: int | None
+    bounds: tuple[float, float]
+    logarithmic: bool
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What is promised per claim and per worker, at the largest delta accepted; infinite for a simulation."""
+        if self.seed is None:
+            return self.release.guarantees(LARGEST_DELTA)
+        return tuple(
+            replace(guarantee, epsilon=math.inf, delta=0.0, reason=f"{SIMULATED}{guarantee}")
+            for guarantee in self.release.guarantees(LARGEST_DELTA)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contents of `guarantee.json`; infinity is a text."""
+        curves = self.release.curves if self.seed is None else ()
+        return {
+            "format": GUARANTEE_FORMAT,
+            "mode": self.mode.name,
+            "settings": settings_of(self.mode),
+            "bounds": list(self.bounds),
+            "logarithmic": self.logarithmic,
+            "guarantees": [_plain(asdict(guarantee)) for guarantee in self.guarantees],
+            "curves": [
+                {"unit": curve.unit, "exact": _points(curve.exact), "claimed": _points(curve.claimed)}
+                for curve in curves
+            ],
+            "public": PUBLIC[self.release.curves[0].participation],
+            "tasks": len(self.release.tasks),
+            "records": len(self.release),
+            "withheld": [note._asdict() for note in self.release.withheld],
+            "simulation": self.release.simulation,
+            "seed": self.seed,
+        }
+
+
+def read_claims(
+    source: str,
+    *,
+    bounds: tuple[float, float],
+    outside: Outside = "error",
+    logarithmic: bool = False,
+    duplicates: Duplicates | None = None,
+    tasks: Path | None = None,
+) -> ClaimsRead:
+    """Read a curator's claims.
+
+    Args:
+        source: a CSV or Parquet file, or `dataset:NAME`.
+        bounds: what a claim can be, known without looking at the claims.
+        outside: policy for claims outside of them.
+        logarithmic: treat claims by their logarithms to base 10; then bounds and claims must be positive.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        tasks: a file that lists all tasks.
+
+    Raises:
+        ReportsError: the file or a row breaks a rule.
+        SettingsError: impossible bounds.
+    """
+    found, notes = _numbers(source, duplicates, tasks)
+    low, high = bounds
+    if logarithmic:
+        if not low > 0:
+            raise SettingsError("bounds must be positive on a logarithmic scale", value=bounds)
+        # A claim of 0 or less lies below all bounds, and the policy for these decides about it.
+        value = np.log10(np.where(found.numbers > 0, found.numbers, np.finfo(float).tiny))
+        found = Reports(found.task, found.worker, value, found.tasks, found.workers)
+        low, high = math.log10(low), math.log10(high)
+    claims = Claims.from_reports(found, bounds=(low, high), outside=outside)
+    notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
+    notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
+    return ClaimsRead(claims, notes)
+
+
+def synthesize(
+    claims: Claims,
+    wanted: SynthesisWanted,
+    *,
+    bounds: tuple[float, float],
+    logarithmic: bool = False,
+    seed: int | None = None,
+) -> Synthesis:
+    """Release synthetic claims: securely, or, with a seed, reproducibly and without any privacy.
+
+    Raises:
+        SettingsError: the mechanism refuses the settings or the claims, or it would cost more than was allowed.
+    """
+    mode = wanted.build()
+    release = mode.release(claims, secure() if seed is None else seeded(seed))
+    if wanted.mechanism == "substituted" and wanted.epsilon is not None:
+        _refuse_costly(release, wanted)
+    if logarithmic:
+        release = replace(release, value=np.clip(10.0**release.value, *bounds))
+    return Synthesis(release=release, mode=mode, seed=seed, bounds=bounds, logarithmic=logarithmic)
+
+
+def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Write `synthetic.csv`, `guarantee.json` and the pictures; return the names.
+
+    Raises:
+        SettingsError: the folder cannot be written.
+    """
+    table = reports_table(synthesis.release.reports())
+    guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    write_together(
+        directory,
+        {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table), **pictures},
+    )
+    return (SYNTHETIC_FILE, GUARANTEE_FILE, *pictures)
+
+
+def settings_of(mode: AnyMode) -> dict[str, Any]:
+    """Return the settings of a mode as JSON values."""
+    return {field.name: _setting(getattr(mode, field.name)) for field in fields(mode)}
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
+    unit = release.guarantees(LARGEST_DELTA)[0 if wanted.unit == "cell" else 1]
+    if wanted.epsilon is not None and unit.epsilon > wanted.epsilon:
+        raise SettingsError(
+            f"substituted may cost epsilon {wanted.epsilon:g} per {wanted.unit} at delta {LARGEST_DELTA:g}",
+            value=unit.epsilon,
+            way_out="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
+        )
+
+
+def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
+    if source.startswith(DATASET):
+        if tasks is not None:
+            raise SettingsError("a list of tasks goes with a file of claims", value=source)
+        data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
+        if data.kind != "numeric":
+            raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
+        left = (f"{data.left_out:,} answers are no numbers and were left out.",) if data.left_out else ()
+        return data.answers, left
+    reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
+    listed = None if tasks is None else read_names(tasks, "task")
+    return reader(source, kind="numeric", tasks=listed, duplicates=duplicates or "error"), ()
+
+
+def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
+    return [_plain(point._asdict()) for point in points]
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: "infinity" if value == math.inf else value for name, value in values.items()}

@@ -1,0 +1,124 @@
+"""`crowdveil synthesize`: what is printed is what was proved, and raw claims never leave unasked."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+SOUND = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
+
+
+def written() -> set[str]:
+    """Names of the files in the output folder."""
+    return {path.name for path in Path("made").iterdir()}
+
+
+def test_a_sound_release_prints_its_epsilon_per_claim_and_per_worker(run: Run) -> None:
+    """Two files appear, and both epsilons are printed with their units."""
+    shown = run(*SOUND, "--records", 5).stdout
+
+    assert written() == {"synthetic.csv", "guarantee.json"}
+    assert "exact 2 (per claim, participation public)" in shown
+    assert "(per worker, participation public)" in shown
+
+
+@pytest.mark.parametrize("mechanism", ["histogram", "shared"])
+def test_a_worker_can_be_protected_whole(run_json: RunJson, mechanism: str) -> None:
+    """With --unit worker the whole release costs a worker at most epsilon."""
+    said = run_json(*SOUND, "--mechanism", mechanism, "--unit", "worker")
+    epsilon = {guarantee["unit"]: guarantee["epsilon"] for guarantee in said["guarantees"]}
+
+    assert 1.99 < epsilon["worker"] <= 2.0
+    assert epsilon["cell"] < 1.0
+
+
+def test_participation_can_be_protected(run_json: RunJson) -> None:
+    """With protected participation the file says what remains public, and workers need --most-claims."""
+    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24)
+    said = run_json(*hidden)
+    bounded = run_json(*hidden, "--most-claims", 4, "--unit", "worker")
+
+    assert [guarantee["epsilon"] for guarantee in said["guarantees"]] == [2.0, "infinity"]
+    assert "list of tasks" in said["public"]
+    assert [guarantee["epsilon"] for guarantee in bounded["guarantees"]] == [0.5, 2.0]
+
+
+def test_the_published_mode_is_refused_a_finite_epsilon(run: Run, run_json: RunJson) -> None:
+    """Claim and exact epsilon are printed; exact is none."""
+    published = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--mode", "published", "--out", "made")
+    said = run_json(*published, "--k", 4)
+
+    assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
+    assert "exact none (infinite)" in run(*published).stdout
+
+
+def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
+    """Two runs with one seed write the same numbers and promise nothing."""
+    first = run_json(*SOUND, "--seed", 3)
+    numbers = Path("made/synthetic.csv").read_bytes()
+    again = run(*SOUND, "--seed", 3)
+
+    assert first["simulation"]
+    assert "carries no privacy" in again.stdout
+    assert numbers == Path("made/synthetic.csv").read_bytes()
+
+
+def test_pictures_come_on_request_with_a_warning(run: Run) -> None:
+    """A picture is written for the task that was named, and both name and message say for whose eyes it is."""
+    task = Path("numbers.csv").read_text("utf-8").splitlines()[1].split(",")[0]
+    shown = run(*SOUND, "--pictures", task).stdout
+    pictures = written() - {"synthetic.csv", "guarantee.json"}
+
+    assert len(pictures) == 1
+    assert pictures.pop().startswith("CURATOR-ONLY-raw-claims-")
+    assert "RAW CLAIMS" in shown
+
+
+def test_what_was_clipped_is_told_to_the_curator_only(run: Run) -> None:
+    """The number of clipped claims is printed and not written."""
+    shown = run(*(word if word != "-2:7" else "0:5" for word in SOUND), "--outside", "clip").stdout
+
+    assert "clipped" in shown
+    assert "clip" not in Path("made/guarantee.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("--mode", "published"), "published promises nothing"),
+        (("--mechanism", "shared", "--zoom"), "--zoom is an option of histogram"),
+        (("--mechanism", "shared", "--participation", "protected"), "option of histogram, not of shared"),
+        (("--bounds", "7"), "is not LOW:HIGH"),
+        (("--k", 3), "--k is an option of substituted and published"),
+    ],
+)
+def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) -> None:
+    """An option that means nothing here ends with exit code 2 and its name."""
+    assert rule in " ".join(run(*SOUND, *words, code=2).stderr.split())
+
+
+def test_epsilon_must_be_said(run: Run) -> None:
+    """Mode sound without an epsilon is wrong usage."""
+    assert "--epsilon" in run("synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
+
+
+def test_refusals_name_the_way_out(refusal: Callable[..., str]) -> None:
+    """Claims outside the bounds, and an output that would replace the input, are refused in one line."""
+    assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in SOUND))
+    Path("made").mkdir()
+    Path("numbers.csv").rename("made/synthetic.csv")
+    assert "must not replace" in refusal("synthesize", "made/synthetic.csv", *SOUND[2:])
+
+
+def test_json_has_the_numbers_of_the_table(run: Run, run_json: RunJson) -> None:
+    """The object on stdout holds what guarantee.json holds, and the files."""
+    said = run_json(*SOUND)
+    file = json.loads(Path("made/guarantee.json").read_text("utf-8"))
+
+    assert file.items() <= said.items()
+    assert len(said["files"]) == 2

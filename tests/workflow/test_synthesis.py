@@ -1,0 +1,166 @@
+"""The curator's release as one call: reading, building modes, and a guarantee file that says what is true."""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.substituted import Substituted
+from crowdveil.workflow.synthesis import (
+    GUARANTEE_FILE,
+    SYNTHETIC_FILE,
+    SynthesisWanted,
+    read_claims,
+    synthesize,
+    write_synthesis,
+)
+from crowdveil.workflow.synthesis_pictures import PREFIX, draw_pictures
+from tests.real_data import load_or_skip
+
+
+def crowd(each: int = 20) -> Claims:
+    """Three tasks with claims within 0 .. 10."""
+    generator = np.random.default_rng(1)
+    value = np.clip(np.repeat([2.0, 5.0, 8.0], each) + generator.normal(size=3 * each), 0, 10)
+    return Claims.from_arrays(np.repeat(["a", "b", "c/../d"], each), np.tile(np.arange(each), 3), value, bounds=(0, 10))
+
+
+def wanted(**settings: Any) -> SynthesisWanted:
+    """A histogram at epsilon 1 unless told otherwise."""
+    return SynthesisWanted(**{"mechanism": "histogram", "epsilon": 1.0, "records": 4, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode"),
+    [
+        ({}, Histogram(epsilon=1.0, records=4)),
+        ({"zoom": True, "unit": "worker"}, Histogram(epsilon=1.0, records=4, zoom=True, unit="worker")),
+        ({"mechanism": "shared", "least_claims": 3}, Shared(epsilon=1.0, records=4, least_claims=3)),
+    ],
+)
+def test_what_was_asked_for_is_built(settings: dict[str, Any], mode: Histogram | Shared) -> None:
+    """A request becomes the mode it names, with its settings."""
+    assert wanted(**settings).build() == mode
+
+
+def test_the_papers_modes_are_built_with_their_parameters() -> None:
+    """k, gamma, epsilon0 and a public bandwidth reach both modes that use kernels."""
+    settings: dict[str, Any] = {"k": 9, "gamma": 3.0, "epsilon0": 0.5, "bandwidth": 0.1}
+    for name, kind in (("published", Published), ("substituted", Substituted)):
+        mode = wanted(mechanism=name, **settings).build()
+        assert isinstance(mode, kind)
+        assert (mode.test.k, mode.test.gamma, mode.test.epsilon0) == (9, 3.0, 0.5)
+        assert (mode.bandwidth.rule, mode.bandwidth.width) == ("share", 0.1)
+    plain = wanted(mechanism="published").build()
+    assert isinstance(plain, Published)
+    assert plain.bandwidth.rule == "silverman"
+
+
+def test_a_sound_release_needs_an_epsilon() -> None:
+    """Without an epsilon nothing sound is built."""
+    with pytest.raises(SettingsError, match="needs an epsilon"):
+        wanted(epsilon=None).build()
+
+
+def test_files_say_what_is_true(tmp_path: Path) -> None:
+    """The release and its guarantee are written; epsilon per claim and per worker, and nothing about clipping."""
+    made = synthesize(crowd(), wanted(), bounds=(0, 10))
+    names = write_synthesis(tmp_path, made, {})
+    said = json.loads((tmp_path / GUARANTEE_FILE).read_text("utf-8"))
+    with open(tmp_path / SYNTHETIC_FILE, newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+
+    assert names == (SYNTHETIC_FILE, GUARANTEE_FILE)
+    assert [(g["unit"], g["epsilon"], g["delta"]) for g in said["guarantees"]] == [("cell", 1.0, 0), ("worker", 3.0, 0)]
+    assert not said["simulation"]
+    assert "clip" not in json.dumps(said)
+    assert [row["task"] for row in rows] == ["a"] * 4 + ["b"] * 4 + ["c/../d"] * 4
+    assert {row["worker"] for row in rows} == {"s1", "s2", "s3", "s4"}
+    assert all(0 <= float(row["value"]) <= 10 for row in rows)
+
+
+def test_a_seed_promises_nothing() -> None:
+    """A simulation has an infinite epsilon, and says what secure randomness would have given."""
+    made = synthesize(crowd(), wanted(), bounds=(0, 10), seed=5)
+    said = made.to_json()
+
+    assert all(math.isinf(guarantee.epsilon) for guarantee in made.guarantees)
+    assert said["guarantees"][0]["epsilon"] == "infinity"
+    assert "with secure randomness it would be epsilon = 1 per cell" in said["guarantees"][0]["reason"]
+    assert said["curves"] == []
+    assert said["simulation"]
+
+
+def test_no_finite_epsilon_for_what_has_none() -> None:
+    """The published mode learns weights and bandwidths from claims: its exact epsilon is infinite, with the reasons."""
+    said = synthesize(crowd(), wanted(mechanism="published", epsilon=None), bounds=(0, 10)).to_json()
+
+    assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
+    assert "weights follow from the claims" in said["guarantees"][0]["reason"]
+    json.dumps(said, allow_nan=False)
+
+
+def test_a_substituted_release_keeps_within_its_epsilon() -> None:
+    """What would cost more than epsilon is refused with the number; with enough claims it is released."""
+    close = Claims.from_arrays(np.zeros(2000), np.arange(2000), np.full(2000, 5.0), bounds=(0, 10))
+    settings: dict[str, Any] = {"mechanism": "substituted", "records": 1, "k": 200, "epsilon0": 0.3}
+
+    with pytest.raises(SettingsError, match=r"may cost epsilon 0\.01 per cell"):
+        synthesize(close, wanted(epsilon=0.01, **settings), bounds=(0, 10))
+    made = synthesize(close, wanted(epsilon=5.0, **settings), bounds=(0, 10))
+    assert made.guarantees[0].epsilon <= 5.0
+
+
+def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:
+    """On a logarithmic scale claims, 0 among them, meet the bounds' policy, and records come back in their units."""
+    path = tmp_path / "claims.csv"
+    path.write_text("task,worker,value\na,1,100\na,2,0\na,3,6.6e18\nb,1,1000\n", encoding="utf-8")
+    read = read_claims(str(path), bounds=(1, 1e9), outside="clip", logarithmic=True)
+    made = synthesize(read.claims, wanted(), bounds=(1, 1e9), logarithmic=True)
+
+    assert read.claims.value.tolist() == [2.0, 0.0, 9.0, 3.0]
+    assert read.notes == ("2 claims lay outside the bounds and were clipped to them.",)
+    assert made.release.value.min() >= 1
+    assert made.release.value.max() <= 1e9
+    with pytest.raises(SettingsError, match="must be positive"):
+        read_claims(str(path), bounds=(0, 9), logarithmic=True)
+    with pytest.raises(ReportsError, match="within the bounds"):
+        read_claims(str(path), bounds=(1, 1e9))
+
+
+def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
+    """Tasks without claims come from a list; data sets of labels, or with a list, are refused."""
+    path, tasks = tmp_path / "claims.csv", tmp_path / "tasks.csv"
+    path.write_text("task,worker,value\na,1,3\n", encoding="utf-8")
+    tasks.write_text("task\na\nb\n", encoding="utf-8")
+
+    assert read_claims(str(path), bounds=(0, 9), tasks=tasks).claims.tasks.tolist() == ["a", "b"]
+    load_or_skip("weather_temperature")
+    with pytest.raises(SettingsError, match="goes with a file"):
+        read_claims("dataset:weather_temperature", bounds=(-40, 120), tasks=tasks)
+    with pytest.raises(SettingsError, match="claims must be numbers"):
+        read_claims("dataset:bluebird", bounds=(0, 1))
+    read = read_claims("dataset:weather_temperature", bounds=(-40, 120))
+    assert "no numbers" in read.notes[0]
+
+
+def test_pictures_are_marked_as_the_curators_own() -> None:
+    """A picture's file name says that it shows raw claims, and cannot leave the folder; unknown tasks are refused."""
+    claims = crowd(6)
+    release = synthesize(claims, wanted(), bounds=(0, 10)).release
+    drawn = draw_pictures(claims, release, ["c/../d"], logarithmic=False)
+
+    assert list(drawn) == [f"{PREFIX}3-c-d.png"]
+    assert drawn[f"{PREFIX}3-c-d.png"].startswith(b"\x89PNG")
+    assert draw_pictures(claims, release, [], logarithmic=False) == {}
+    with pytest.raises(SettingsError, match="task with claims"):
+        draw_pictures(claims, release, ["z"], logarithmic=False)
