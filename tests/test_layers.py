@@ -46,6 +46,7 @@ FLOORS = {
     "datasets": 3,
     "design": 3,
     "output": 3,
+    "planning": 3,
     "simulate": 3,
     "theory": 3,
 }

@@ -22,9 +22,14 @@ Bar = Callable[[float, float | None], None]
 def show(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
     """Print a result: `data` as one JSON object (infinity is a text, what is unknown is null), or `rows`, stacked."""
     if as_json:
-        click.echo(json.dumps(_plain(data), indent=1, allow_nan=False))
+        click.echo(as_text(data))
     else:
         click.echo(_stacked(rows))
+
+
+def as_text(data: Mapping[str, Any]) -> str:
+    """Return a result as the text of one JSON object; infinity is a text, what is unknown is null."""
+    return json.dumps(_plain(data), indent=1, allow_nan=False)
 
 
 def _stacked(rows: Sequence[tuple[str, str]]) -> str:

@@ -88,7 +88,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(next(csv.reader([text], skipinitialspace=True), []))
 
 
-def _numbers(text: str, option: str) -> tuple[float, ...]:
+def numbers(text: str, option: str) -> tuple[float, ...]:
+    """Read a list of numbers with commas between them, given to an option."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -146,7 +147,7 @@ def _wanted(
             prior=prior,
             participation_rate=1.0 if participation_rate is None else participation_rate,
             ability=ability,
-            sigmas=() if sigmas is None else _numbers(sigmas, "--sigmas"),
+            sigmas=() if sigmas is None else numbers(sigmas, "--sigmas"),
         ),
     )
     _check_usage(wanted)

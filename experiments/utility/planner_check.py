@@ -1,0 +1,264 @@
+"""Does the planner's prediction come true? Predicted intervals against errors measured in whole campaigns.
+
+Twelve settings that were used to build nothing. The measured campaigns are made by `crowdveil.simulate` with what the
+planner only approximates: abilities from a continuous Beta distribution, truths from a normal distribution, all tasks,
+and estimators with their own settings. Then two real sets, planned from public facts only: labels, sizes, the share of
+cells that are answered, and the planner's usual ability. Run `python experiments/utility/planner_check.py [--quick]`.
+"""
+
+import argparse
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from crowdveil import Categories, DawidSkene, Designed, Gaussian, QuantizedResponse, Question, RandomizedResponse, Scale
+from crowdveil.datasets import available, load
+from crowdveil.design import design, normal_answers, one_coin_answers
+from crowdveil.guarantee import Participation
+from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.metrics import score
+from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
+from crowdveil.planning.crowds import CONCENTRATION
+from crowdveil.randomness import seeded
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb
+
+RUNS = 5
+FIRST_SEED = 7_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One campaign: `labels` or `scale`, with `ability` or `sigmas`; normal truths have a `centre` and a `width`."""
+
+    mechanism: str
+    epsilon: float
+    tasks: int
+    workers: int
+    rate: float
+    participation: Participation = "protected"
+    labels: int = 0
+    prior: tuple[float, ...] = ()
+    ability: float = 0.75
+    scale: Scale | None = None
+    sigmas: tuple[float, ...] = ()
+    centre: float = 0.0
+    width: float = 1.0
+    learned: bool = False
+
+
+SETTINGS = (
+    Setting(labels=2, mechanism="randomized-response", epsilon=1, tasks=300, workers=100, rate=0.3),
+    Setting(labels=2, mechanism="randomized-response", epsilon=3, tasks=1000, workers=400, rate=0.05, prior=(0.7, 0.3)),
+    Setting(
+        labels=2, mechanism="randomized-response", epsilon=2, tasks=200, workers=50, rate=0.5, participation="public"
+    ),
+    Setting(labels=4, mechanism="quantized-response", epsilon=2, tasks=400, workers=300, rate=0.1, ability=0.8),
+    Setting(labels=4, mechanism="designed", epsilon=3, tasks=600, workers=150, rate=0.2, prior=(0.6, 0.2, 0.1, 0.1)),
+    Setting(
+        labels=4,
+        mechanism="randomized-response",
+        epsilon=1,
+        tasks=250,
+        workers=80,
+        rate=0.25,
+        participation="public",
+        ability=0.65,
+    ),
+    Setting(labels=10, mechanism="randomized-response", epsilon=4, tasks=300, workers=500, rate=0.1, ability=0.6),
+    Setting(labels=10, mechanism="designed", epsilon=2, tasks=150, workers=200, rate=0.2, participation="public"),
+    Setting(
+        scale=Scale(0, 9),
+        sigmas=(1.0, 4.0),
+        mechanism="quantized-response",
+        epsilon=2,
+        tasks=150,
+        workers=1000,
+        rate=0.2,
+    ),
+    Setting(
+        scale=Scale(0, 9),
+        sigmas=(1.0, 2.0, 4.0),
+        mechanism="randomized-response",
+        epsilon=4,
+        tasks=100,
+        workers=600,
+        rate=0.3,
+        centre=5,
+        width=2,
+    ),
+    Setting(
+        scale=Scale(0, 20),
+        sigmas=(2.0, 6.0),
+        mechanism="designed",
+        epsilon=3,
+        tasks=200,
+        workers=300,
+        rate=0.1,
+        participation="public",
+        centre=12,
+        width=3,
+    ),
+    Setting(
+        scale=Scale(0, 9),
+        sigmas=(1.0, 3.0),
+        mechanism="randomized-response",
+        epsilon=5,
+        tasks=80,
+        workers=400,
+        rate=0.5,
+        centre=4,
+        width=3,
+        learned=True,
+    ),
+)
+
+
+def campaign_of(setting: Setting) -> Campaign:
+    """Return the setting as the planner is told of it."""
+    crowd: LabelCrowd | NumberCrowd
+    if setting.scale is None:
+        alphabet = Categories(tuple(f"label {number}" for number in range(setting.labels)))
+        prior = np.array(setting.prior or [1 / setting.labels] * setting.labels)
+        answers = one_coin_answers(setting.labels, setting.ability)
+        crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(setting.ability))
+    else:
+        scale = setting.scale
+        edges = (scale.values[:-1] + scale.step / 2 - setting.centre) / setting.width
+        prior = np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-6)
+        prior /= prior.sum()
+        answers = normal_answers(scale, setting.sigmas)
+        crowd = NumberCrowd(alphabet=scale, prior=prior, sigmas=setting.sigmas)
+    question = Question(
+        alphabet=crowd.alphabet,
+        prior=prior,
+        answers=answers,
+        participation_rate=setting.rate,
+        participation=setting.participation,
+    )
+    known = not setting.learned and (setting.scale is not None or bool(setting.prior))
+    return Campaign(question=question, crowd=crowd, tasks=setting.tasks, workers=setting.workers, prior_public=known)
+
+
+def mechanism_of(name: str, campaign: Campaign, epsilon: float) -> ChannelMechanism:
+    """Return the mechanism, chosen for the campaign's question."""
+    if name == Designed.name:
+        return Designed.from_channel(design(campaign.asked, epsilon, null_apart=True))
+    if name == QuantizedResponse.name:
+        return QuantizedResponse.for_question(campaign.asked, epsilon)
+    return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
+
+
+def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
+    """Make the whole campaign up, not as the planner does."""
+    source = seeded(seed)
+    if setting.scale is not None:
+        return numeric_crowd(
+            workers=setting.workers,
+            tasks=setting.tasks,
+            sparsity=1 - setting.rate,
+            scale=setting.scale,
+            truth=lambda generator, count: generator.normal(setting.centre, setting.width, count),
+            sigmas=setting.sigmas,
+            source=source,
+        )
+    a, b = setting.ability * CONCENTRATION, (1 - setting.ability) * CONCENTRATION
+    alphabet = campaign.crowd.alphabet
+    assert isinstance(alphabet, Categories)
+    return categorical_crowd(
+        workers=setting.workers,
+        tasks=setting.tasks,
+        labels=alphabet,
+        sparsity=1 - setting.rate,
+        prior=setting.prior or None,
+        ability=lambda generator, count: generator.beta(a, b, count),
+        source=source,
+    )
+
+
+def measure(setting: Setting, campaign: Campaign, mechanism: ChannelMechanism, seed: int) -> tuple[float, float, float]:
+    """Return one campaign's error, the error of the best constant on it, and the correlation with the truth."""
+    crowd = make(setting, campaign, seed)
+    reports = perturb(crowd.answers, mechanism, seeded(seed + 50_000))
+    estimator = DawidSkene() if setting.scale is None else Gaussian()
+    result = score(estimator.fit(reports, channel=mechanism.channel(), prior=campaign.prior), crowd.gold)
+    return result.error, result.baseline, result.correlation
+
+
+def inside(prediction: Prediction, error: float) -> bool:
+    """Return whether an error lies in the predicted interval."""
+    return prediction.low - 1e-12 <= error <= prediction.high + 1e-12
+
+
+def simulated(quick: bool) -> None:
+    """Print one line per setting: prediction, what the first run measured, and how many of all runs lie inside."""
+    print("| setting | epsilon | predicted | interval | measured | inside | of 5 runs | constant | correlation |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    first = every = 0
+    shown = SETTINGS[::4] if quick else SETTINGS
+    for number, setting in enumerate(shown):
+        campaign = campaign_of(setting)
+        mechanism = mechanism_of(setting.mechanism, campaign, setting.epsilon)
+        prediction = predict(campaign, mechanism)
+        runs = [measure(setting, campaign, mechanism, FIRST_SEED + 100 * number + run) for run in range(RUNS)]
+        hits = [inside(prediction, error) for error, _, _ in runs]
+        first, every = first + hits[0], every + sum(hits)
+        what = f"{setting.labels} labels" if setting.scale is None else f"scale 0..{setting.scale.high:g}"
+        print(
+            f"| {what}, {setting.workers} x {setting.tasks}, rate {setting.rate:g}, {setting.participation}, "
+            f"{setting.mechanism} | {mechanism.guarantee.epsilon:.4g} | {prediction.error:.3f} | "
+            f"{prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
+            f"{sum(hits)} | {runs[0][1]:.3f} | {runs[0][2]:.2f} |",
+            flush=True,
+        )
+    print(f"\nFirst runs inside: {first} of {len(shown)}; all runs: {every} of {RUNS * len(shown)}.\n")
+
+
+def real(quick: bool) -> None:
+    """Print what was predicted for two real sets from public facts, and what was measured."""
+    print("| set | epsilon | predicted | interval | measured | inside | constant | correlation | gold |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in ("duchenne", "adult2"):
+        if name not in available():
+            print(f"{name}: not in the data directory")
+            continue
+        data = load(name)
+        answers, labels = data.answers, data.answers.alphabet
+        assert isinstance(labels, Categories)
+        rate = len(answers) / (len(answers.tasks) * len(answers.workers))
+        prior = np.full(labels.size, 1 / labels.size)
+        question = Question(
+            alphabet=labels, prior=prior, answers=one_coin_answers(labels.size, 0.75), participation_rate=rate
+        )
+        campaign = Campaign(
+            question=question,
+            crowd=LabelCrowd(alphabet=labels, prior=prior, abilities=beta_abilities(0.75)),
+            tasks=len(answers.tasks),
+            workers=len(answers.workers),
+        )
+        for epsilon in (5.0,) if quick else (3.0, 5.0, 8.0, math.inf):
+            mechanism = None if math.isinf(epsilon) else RandomizedResponse(alphabet=labels, epsilon=epsilon)
+            prediction = predict(campaign, mechanism)
+            reports = answers if mechanism is None else perturb(answers, mechanism, seeded(FIRST_SEED))
+            channel = None if mechanism is None else mechanism.channel()
+            result = score(DawidSkene().fit(reports, channel=channel), data.gold, error="error_rate")
+            print(
+                f"| {name} | {epsilon:g} | {prediction.error:.3f} | {prediction.low:.3f} to {prediction.high:.3f} | "
+                f"{result.error:.3f} | {'yes' if inside(prediction, result.error) else 'no'} | {result.baseline:.3f} | "
+                f"{result.correlation:.2f} | {result.scored} |",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Read the arguments and print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="three settings, and one epsilon of the real sets")
+    quick = parser.parse_args().quick
+    simulated(quick)
+    real(quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""`crowdveil plan`: which mechanism, which epsilon and how many workers for a wanted error."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
+
+if TYPE_CHECKING:
+    from crowdveil.guarantee import Participation
+    from crowdveil.labels import Alphabet
+    from crowdveil.planning import Campaign, Plan, Row, Way
+    from crowdveil.planning.trials import Prediction
+    from crowdveil.workflow import Expectation
+
+USUAL_SIGMAS = (0.1, 0.5)
+"""Of the range of a scale: what half of the workers, and the other half, err by."""
+PLAN_METHODS = ("dawid-skene", "one-coin", "gaussian")
+"""Those of `crowdveil.planning`, written out so that help needs no numerical library; a test compares."""
+
+HELP = """Say which mechanism, which epsilon and how many workers a wanted error takes, before anyone is asked.
+
+Simulates campaigns of made-up workers (abilities in a Beta distribution around --ability; or, on a scale, normal errors
+of --sigmas in equal shares) with truths from the public prior, infers from them as infer would, and adds a closed form
+for everything in between. Every candidate's expected error stands beside the interval that nine of ten real runs lie in
+if the crowd is as expected, the best public constant, and the error without protection.
+
+The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one cell:
+one worker's answer to one task; what it adds up to for a worker is printed beside it.
+
+With --out, writes plan.json, plan.svg and plan.png."""
+
+
+def _expectation(
+    *, prior: Path | None, participation_rate: float, ability: float | None, sigmas: str | None
+) -> Expectation:
+    from crowdveil.workflow import Expectation
+
+    given = () if sigmas is None else numbers(sigmas, "--sigmas")
+    return Expectation(prior=prior, participation_rate=participation_rate, ability=ability, sigmas=given)
+
+
+expectation_options = as_one(
+    "expected",
+    _expectation,
+    click.option(
+        "--participation-rate", type=float, required=True, metavar="S", help="Share of all tasks a worker answers."
+    ),
+    click.option(
+        "--prior",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Public label,probability of truths, known to inference too. [default: all alike, and not known to it]",
+    ),
+    click.option("--ability", type=float, metavar="A", help="Mean probability of a right label. [default: 0.75]"),
+    click.option(
+        "--sigmas",
+        metavar="S,T",
+        help="On a scale: workers' standard deviations, in equal shares. [default: a tenth and half of the range]",
+    ),
+)
+
+
+@click.command(help=HELP, short_help="Say what error to expect, and what a wanted error takes.")
+@alphabet_options
+@click.option("--tasks", type=click.IntRange(min=1), required=True, metavar="N", help="Number of tasks.")
+@click.option("--workers", type=click.IntRange(min=1), required=True, metavar="M", help="Number of workers.")
+@click.option("--target-error", "target", type=float, required=True, metavar="E", help="The error wanted.")
+@expectation_options
+@click.option(
+    "--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell to compare. [default: 0.5,1,2,3,4,5,6,8]"
+)
+@click.option(
+    "--participation",
+    type=click.Choice(["protected", "public"]),
+    default="protected",
+    show_default=True,
+    help="protected: epsilon also hides whether a cell was answered; public: who answered what is visible.",
+)
+@click.option(
+    "--assigned-per-task",
+    type=click.IntRange(min=1),
+    metavar="R",
+    help="Workers to whom each task is publicly assigned; only assigned cells are reported. [default: all]",
+)
+@click.option(
+    "--method",
+    type=click.Choice(PLAN_METHODS),
+    metavar="NAME",
+    help=f"How truths will be inferred: {', '.join(PLAN_METHODS)}. [default: dawid-skene for labels, else gaussian]",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written.")
+@json_option
+def plan(
+    alphabet: Alphabet | None,
+    tasks: int,
+    workers: int,
+    target: float,
+    expected: Expectation,
+    epsilon: tuple[str, ...],
+    participation: Participation,
+    assigned_per_task: int | None,
+    method: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Read, plan, write, print; see `HELP`."""
+    from crowdveil.planning import EPSILONS
+    from crowdveil.planning import plan as make_plan
+
+    if alphabet is None:
+        raise click.UsageError("Say what an answer can be: --labels or --scale.")
+    campaign = _campaign(
+        alphabet, expected, participation, tasks=tasks, workers=workers, assigned=assigned_per_task, method=method
+    )
+    epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or EPSILONS
+    with progress_bar("simulating") as bar:
+        made = make_plan(campaign, target=target, epsilons=epsilons, progress=bar)
+    data = _data(made)
+    data["files"] = [] if out is None else _write(out, made, data)
+    show(data, _lines(made, data), as_json=as_json)
+
+
+def _campaign(
+    alphabet: Alphabet,
+    expected: Expectation,
+    participation: Participation,
+    *,
+    tasks: int,
+    workers: int,
+    assigned: int | None,
+    method: str | None,
+) -> Campaign:
+    """Return what is planned: the question that channels are chosen for, and the crowd that is made up."""
+    from dataclasses import replace
+
+    from crowdveil.labels import Scale
+    from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities
+    from crowdveil.workflow.expectation import USUAL_ABILITY
+
+    crowd: LabelCrowd | NumberCrowd
+    if isinstance(alphabet, Scale):
+        if expected.ability is not None:
+            raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
+        expected = replace(expected, sigmas=expected.sigmas or tuple(share * alphabet.range for share in USUAL_SIGMAS))
+        question = expected.question(alphabet, participation)
+        crowd = NumberCrowd(alphabet=alphabet, prior=question.prior, sigmas=expected.sigmas)
+    else:
+        question = expected.question(alphabet, participation)
+        abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
+        crowd = LabelCrowd(alphabet=alphabet, prior=question.prior, abilities=abilities)
+    return Campaign(
+        question=question,
+        crowd=crowd,
+        tasks=tasks,
+        workers=workers,
+        assigned_per_task=assigned,
+        prior_public=expected.prior is not None,
+        method=method,
+    )
+
+
+def _write(out: Path, made: Plan, data: dict[str, Any]) -> list[str]:
+    """Write the plan and its picture; return the files."""
+    from crowdveil.cli.display import as_text
+    from crowdveil.output import write_together
+    from crowdveil.planning.picture import draw
+
+    files: dict[str, bytes | str] = {
+        "plan.json": as_text(data) + "\n",
+        "plan.svg": draw(made, "svg"),
+        "plan.png": draw(made, "png"),
+    }
+    write_together(out, files)
+    return [str(out / name) for name in files]
+
+
+def _data(made: Plan) -> dict[str, Any]:
+    from crowdveil.planning import verdict
+
+    campaign, crowd = made.campaign, made.campaign.crowd
+    return {
+        "target_error": made.target,
+        "error_name": crowd.error_name,
+        "labels": list(crowd.alphabet.names),
+        "tasks": campaign.tasks,
+        "workers": campaign.workers,
+        "participation": campaign.participation,
+        "participation_rate": campaign.question.participation_rate,
+        "assigned_per_task": campaign.assigned_per_task,
+        "tasks_per_worker": campaign.cells,
+        "worker_qualities": crowd.kinds.tolist(),
+        "worker_shares": crowd.shares.tolist(),
+        "method": campaign.estimator.name,
+        "prior_known_to_inference": campaign.prior_public,
+        "verdict": verdict(made),
+        "recommended": None if made.recommended is None else _row(made.recommended),
+        "sure": None if made.sure is None else _row(made.sure),
+        "constant_error": made.constant_error,
+        "unprotected": _prediction(made.unprotected),
+        "candidates": [_row(row) for row in made.rows],
+        "workers_needed": [{"epsilon": epsilon, "way": _way(way)} for epsilon, way in made.workers.items()],
+        "workers_needed_unprotected": _way(made.unprotected_workers),
+        "ways": [_way(way) for way in made.ways],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    from crowdveil.workflow import parameters
+
+    channel = row.mechanism.channel()
+    return {
+        "line": row.line,
+        "mechanism": row.mechanism.name,
+        "epsilon": row.epsilon,
+        "parameters": parameters(row.mechanism),
+        "reports": list(channel.outputs),
+        "same_as": row.same_as,
+        **_prediction(row.prediction),
+        "epsilon_per_cell": row.cost.cell_epsilon,
+        "epsilon_per_worker": row.cost.worker_epsilon,
+        "cells_per_worker": row.cost.cells,
+        "bytes_per_worker": row.cost.bytes,
+    }
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return asdict(prediction)
+
+
+def _way(way: Way | None) -> dict[str, Any] | None:
+    if way is None:
+        return None
+    return {
+        "change": way.change,
+        "line": way.line,
+        "epsilon": None if way.mechanism is None else way.mechanism.epsilon,
+        "workers": way.campaign.workers,
+        "participation": way.campaign.participation,
+        "assigned_per_task": way.campaign.assigned_per_task,
+        **_prediction(way.prediction),
+    }
+
+
+def _lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
+    from crowdveil.planning.verdict import interval
+
+    rows = [("plan", sentence) for sentence in data["verdict"]]
+    if made.recommended is not None:
+        rows += _commands(data["recommended"], data)
+    rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
+    rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
+    rows.append(("unprotected", f"{interval(made.unprotected)}, {data['method']}"))
+    for row in made.rows:
+        if row.same_as is not None:
+            said = f"{row.line}: the same as {row.same_as}"
+        else:
+            cost = f"epsilon {number(float(f'{row.cost.worker_epsilon:.4g}'))} per worker, {row.cost.bytes:,} bytes"
+            said = f"{row.line}: {interval(row.prediction)}; {cost}"
+        rows.append((f"epsilon {row.epsilon:g}", said))
+    reported = f"{made.rows[0].cost.cells:,} cells, participation {data['participation']}"
+    rows.append(("per worker", f"{reported}; bytes = ceil(tasks x ceil(log2(symbols)) / 8)"))
+    return rows + [("written", path) for path in data["files"]]
+
+
+def _commands(row: dict[str, Any], data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines about the recommended mechanism: what is reported, and how to infer."""
+    prior = " --prior FILE" if data["prior_known_to_inference"] else ""
+    return [
+        ("reports", f"{', '.join(row['reports'])}; epsilon {row['epsilon_per_cell']:.6g} per cell"),
+        ("infer with", f"crowdveil infer REPORTS --method {data['method']}{prior}"),
+    ]

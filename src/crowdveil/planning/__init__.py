@@ -1,0 +1,32 @@
+"""Before anyone is asked: what error to expect at an epsilon, which mechanism to use, how many workers it takes."""
+
+from crowdveil.planning.bounds import Bounds, bounds
+from crowdveil.planning.campaign import METHODS, Campaign
+from crowdveil.planning.candidates import LINES, Cost
+from crowdveil.planning.crowds import LabelCrowd, NumberCrowd, beta_abilities
+from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
+from crowdveil.planning.search import MOST_WORKERS, Way
+from crowdveil.planning.trials import LEVEL, Prediction, predict
+from crowdveil.planning.verdict import verdict
+
+__all__ = [
+    "EPSILONS",
+    "LEVEL",
+    "LINES",
+    "METHODS",
+    "MOST_WORKERS",
+    "Bounds",
+    "Campaign",
+    "Cost",
+    "LabelCrowd",
+    "NumberCrowd",
+    "Plan",
+    "Prediction",
+    "Row",
+    "Way",
+    "beta_abilities",
+    "bounds",
+    "plan",
+    "predict",
+    "verdict",
+]

@@ -1,0 +1,196 @@
+"""Predictions: simulated campaigns, inferred from as `infer` would, put on top of the closed form.
+
+A simulation gives the gap between the estimator and the exact posterior that knows every worker, both on the same
+reports; the closed form gives that posterior's error. The sum is the prediction: most of a simulation's noise is common
+to both and drops out. Where only some of a worker's tasks are simulated, workers are known less well than they will be,
+and the gap may stay or shrink in proportion to the tasks: the middle is predicted, and both lie in the interval.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import gamma
+
+from crowdveil.assignment import Assignment
+from crowdveil.channel import Channel
+from crowdveil.mechanisms import Mechanism
+from crowdveil.metrics import score
+from crowdveil.planning.bounds import CROWDS, Bounds, bounds, known_error, report_table
+from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.crowds import NumberCrowd
+from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
+from crowdveil.simulate import perturb_cells
+
+LEVEL = 0.9
+"""Share of real runs whose error lies in the interval, if the crowd is as expected."""
+MODEL = 0.05
+"""Standard deviation of a prediction that nothing here accounts for, as a share of the error."""
+SEEDS = 3
+REPORTS_OF_LABELS, REPORTS_OF_NUMBERS = 150_000, 40_000
+"""Largest expected number of reports of one simulation, as long as it has `FEWEST` tasks."""
+FEWEST = 16
+FIRST_SEED = 101
+
+Tick = Callable[[], None]
+"""Called after each simulation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """The error that a real run should measure, over all its tasks.
+
+    Attributes:
+        error: expected.
+        low, high: interval for the error of one run, of probability `LEVEL`.
+        information: mutual information of truth and report, in nats per cell.
+        known, nameless: errors of exact posteriors, see `Bounds`.
+        simulated: how many campaigns were simulated; 0 for the closed form alone.
+        simulated_tasks: tasks of each of them.
+    """
+
+    error: float
+    low: float
+    high: float
+    information: float
+    known: float
+    nameless: float
+    simulated: int
+    simulated_tasks: int
+
+    @property
+    def share(self) -> float:
+        """Where the error lies between that of known (0) and of nameless workers (1); above 1 it is worse."""
+        room = self.nameless - self.known
+        return (self.error - self.known) / room if room > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """Errors of the estimator over those of known workers: mean, variance from run to run, runs.
+
+    `tasks` of each run, and `cells` of each of its workers.
+    """
+
+    mean: float
+    variance: float
+    runs: int
+    tasks: int
+    cells: float
+
+
+def predict(
+    campaign: Campaign, mechanism: Mechanism | None, *, seeds: int = SEEDS, effort: int = 1, tick: Tick | None = None
+) -> Prediction:
+    """Return the predicted error of a campaign under a mechanism (None: unprotected).
+
+    Args:
+        campaign: what is planned.
+        mechanism: what devices run; its cells must be perturbed one by one.
+        seeds: simulated campaigns; at least 2.
+        effort: times the usual number of simulated tasks.
+        tick: called after each simulation.
+    """
+    channel = None if mechanism is None else mechanism.channel()
+    tasks = simulated_tasks(campaign, channel, effort)
+    gaps = []
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        gaps.append(_gap(campaign, mechanism, tasks, seed))
+        if tick is not None:
+            tick()
+    cells = tasks * campaign.reporters / _simulated_workers(campaign, tasks)
+    found = _Gaps(float(np.mean(gaps)), float(np.var(gaps, ddof=1)), seeds, tasks, cells)
+    return _predicted(campaign, channel, bounds(campaign, channel), found)
+
+
+def closed_form(campaign: Campaign, channel: Channel | None, share: float, *, crowds: int = CROWDS) -> Prediction:
+    """Return the prediction without simulation, the error at `share` of the way from known to nameless workers."""
+    exact = bounds(campaign, channel, crowds=crowds)
+    gap = share * (exact.nameless - exact.known)
+    return _predicted(campaign, channel, exact, _Gaps(gap, (gap / 2) ** 2, 0, campaign.tasks, campaign.cells))
+
+
+def simulated_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1) -> int:
+    """Return how many tasks are simulated: all (of a group), if that is not too much work."""
+    crowd = campaign.crowd
+    table = np.tensordot(crowd.shares, report_table(crowd.tables(), campaign.rate, channel), axes=1)
+    per_task = campaign.reporters * float(np.exp(crowd.log_prior) @ (1 - table[:, -1]))
+    most = REPORTS_OF_NUMBERS if isinstance(crowd, NumberCrowd) else REPORTS_OF_LABELS
+    whole = campaign.cells if campaign.grouped else campaign.tasks
+    return int(min(whole, max(FEWEST, effort * most / max(per_task, 1.0))))
+
+
+def _gap(campaign: Campaign, mechanism: Mechanism | None, tasks: int, seed: int) -> float:
+    """Simulate one campaign; return the estimator's error less that of known workers on the same reports."""
+    crowd, channel = campaign.crowd, None if mechanism is None else mechanism.channel()
+    made = crowd.make(workers=_simulated_workers(campaign, tasks), tasks=tasks, rate=campaign.rate, source=seeded(seed))
+    assignment, answers = None, made.answers
+    if campaign.assigned_per_task is not None and not campaign.grouped:
+        names = answers.tasks, answers.workers
+        assignment = Assignment.balanced(*names, campaign.assigned_per_task, seeded(seed + 20_000))
+        answers = _assigned_answers(answers, assignment)
+    if channel is None:
+        reports = answers
+    else:
+        reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
+    estimate = campaign.estimator.fit(
+        reports, channel=channel, assignment=None if channel is None else assignment, prior=campaign.prior
+    )
+    kind = np.searchsorted(crowd.kinds, made.quality)
+    exact = known_error(campaign, channel, reports, kind, crowd.truths_of(made), assignment)
+    return score(estimate, made.gold).error - exact
+
+
+def _simulated_workers(campaign: Campaign, tasks: int) -> int:
+    """Return with how many workers a part of the tasks is simulated: each has as many tasks as in all, if possible."""
+    if campaign.grouped:
+        return campaign.reporters
+    return max(campaign.reporters, round(campaign.workers * tasks / campaign.tasks))
+
+
+def _assigned_answers(answers: Reports, assignment: Assignment) -> Reports:
+    """Return the answers in assigned cells."""
+    crowd = len(answers.workers)
+    kept = np.isin(answers.task.astype(np.int64) * crowd + answers.worker, assignment.task * crowd + assignment.worker)
+    return replace(answers, task=answers.task[kept], worker=answers.worker[kept], value=answers.value[kept])
+
+
+def _predicted(campaign: Campaign, channel: Channel | None, exact: Bounds, gaps: _Gaps) -> Prediction:
+    """Put closed form and simulations together, with everything that a real run may differ by."""
+    shown = min(1.0, gaps.cells / campaign.cells)
+    gap = max(gaps.mean, 0.0)
+    error = exact.known + gap * (1 + shown) / 2
+    unknown = gap * (1 - shown) / math.sqrt(12)
+    variance = (
+        campaign.crowd.spread(error, exact.losses) / campaign.tasks
+        + exact.between / campaign.groups
+        + exact.noise
+        + gaps.variance * (min(1.0, gaps.tasks / campaign.tasks) + (1 / gaps.runs if gaps.runs else 0.0))
+        + unknown**2
+        + (MODEL * error) ** 2
+    )
+    low, high = _interval(error, variance, campaign)
+    return Prediction(
+        error=error,
+        low=low,
+        high=high,
+        information=campaign.information(channel),
+        known=exact.known,
+        nameless=exact.nameless,
+        simulated=gaps.runs,
+        simulated_tasks=gaps.tasks if gaps.runs else 0,
+    )
+
+
+def _interval(error: float, variance: float, campaign: Campaign) -> tuple[float, float]:
+    """Return the quantiles of a gamma distribution, for labels widened to whole numbers of wrong tasks."""
+    if not (error > 0 and variance > 0):
+        return error, error
+    low, high = gamma.ppf(((1 - LEVEL) / 2, (1 + LEVEL) / 2), error**2 / variance, scale=variance / error).tolist()
+    if isinstance(campaign.crowd, NumberCrowd):
+        return low, high
+    return math.floor(low * campaign.tasks) / campaign.tasks, min(
+        1.0, math.ceil(high * campaign.tasks) / campaign.tasks
+    )

@@ -1,0 +1,60 @@
+"""Small campaigns that the planner's tests share."""
+
+from typing import Any
+
+import numpy as np
+
+from crowdveil.design import normal_answers, one_coin_answers
+from crowdveil.guarantee import Participation
+from crowdveil.labels import Categories, Scale
+from crowdveil.mechanisms import Question
+from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd
+
+SCALE = Scale(0, 4)
+
+
+def of_labels(
+    *,
+    labels: int = 3,
+    tasks: int = 60,
+    workers: int = 40,
+    rate: float = 0.5,
+    participation: Participation = "protected",
+    abilities: tuple[float, ...] = (0.6, 0.9),
+    prior: tuple[float, ...] = (),
+    **more: Any,
+) -> Campaign:
+    """Return a campaign of labels a, b, ...; every label alike unless told otherwise."""
+    alphabet = Categories(tuple("abcdefghij"[:labels]))
+    shares = np.array(prior) if prior else np.full(labels, 1 / labels)
+    question = Question(
+        alphabet=alphabet,
+        prior=shares,
+        answers=one_coin_answers(labels, float(np.mean(abilities))),
+        participation_rate=rate,
+        participation=participation,
+    )
+    crowd = LabelCrowd(alphabet=alphabet, prior=shares, abilities=abilities)
+    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, **more)
+
+
+def of_numbers(
+    *,
+    tasks: int = 20,
+    workers: int = 60,
+    rate: float = 0.5,
+    participation: Participation = "protected",
+    sigmas: tuple[float, ...] = (0.5, 2.0),
+    **more: Any,
+) -> Campaign:
+    """Return a campaign on the scale 0..4 whose truths lie low; the prior is known to inference."""
+    prior = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    question = Question(
+        alphabet=SCALE,
+        prior=prior,
+        answers=normal_answers(SCALE, sigmas),
+        participation_rate=rate,
+        participation=participation,
+    )
+    crowd = NumberCrowd(alphabet=SCALE, prior=prior, sigmas=sigmas)
+    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, prior_public=True, **more)
