@@ -1,6 +1,7 @@
 """Workers behind a channel: the E-step and M-step of Dawid-Skene and one-coin against loops over every cell."""
 
 from dataclasses import replace
+from math import lgamma
 
 import numpy as np
 import pytest
@@ -189,16 +190,19 @@ def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channe
 
 @each_model
 def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
-    """The traced log-prior is the sum of Dirichlet, Beta and class-prior terms, written out."""
+    """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
     _, parameters = random_crowd(model, CHANNELS["randomized response, protected"])
-    pool = parameters.pool
+    pool, anchor = parameters.pool, parameters.anchor
 
     tables = sum(
-        parameters.anchor[z, x] * np.log(parameters.confusion[w, z, x])
-        for w in range(5)
-        for z in range(3)
-        for x in range(3)
+        anchor[z, x] * np.log(parameters.confusion[w, z, x]) for w in range(5) for z in range(3) for x in range(3)
     )
+    if model.name == "one-coin":
+        right = sum(anchor[z, z] for z in range(3))
+        wrong = anchor.sum() - right
+        ability = parameters.confusion[:4, 0, 0]  # the fifth worker reported nothing
+        tables = sum(right * np.log(p) + wrong * np.log(1 - p) for p in ability)
+        tables -= 4 * (lgamma(right) + lgamma(wrong) - lgamma(right + wrong))
     rate, cells = pool.participation, parameters.pseudo_cells
     shares = sum(cells * (rate * np.log(s) + (1 - rate) * np.log(1 - s)) for s in parameters.participation)
     weight = model.damping * pool.noise * 7

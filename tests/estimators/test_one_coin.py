@@ -1,10 +1,14 @@
 """One-coin against its equations written as loops."""
 
+from dataclasses import replace
+from math import lgamma, log
+
 import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from tests.estimators.dense import LABELS, channels, random_reports, summary_of
+from crowdveil.estimators.crowd_ability import candidates
+from tests.estimators.dense import LABELS, channels, one_block, random_reports, summary_of
 
 SMOOTHING = 0.01
 
@@ -76,3 +80,32 @@ def test_errors_are_spread_evenly() -> None:
         assert pytest.approx(table[0, 0]) == table[1, 1] == pytest.approx(table[2, 2])
         off = table[~np.eye(3, dtype=bool)]
         np.testing.assert_allclose(off, np.full(6, (1 - table[0, 0]) / 2))
+
+
+def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
+    """Of all candidates the anchor's ability has the largest joint density with the workers' own; none is learned
+    without noise."""
+    model = OneCoin()
+    reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=6, share=0.7)
+    noisy = model.start(summary_of(reports, channels()["randomized response, protected"]))
+    ability = np.array([0.5, 0.4, 0.45, 0.55, 0.5, 0.9])  # the last worker reported nothing
+    tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
+    noisy = replace(noisy, confusion=tables)
+    best, most = None, -np.inf
+    for centre in candidates(0.7):
+        anchor = model.anchor(noisy.pool, centre)
+        right = sum(anchor[z, z] for z in range(3))
+        wrong = anchor.sum() - right
+        density = -0.5 * ((centre - 0.7) / 0.1) ** 2
+        for p in ability[:5]:
+            density += right * log(p) + wrong * log(1 - p) - lgamma(right) - lgamma(wrong) + lgamma(right + wrong)
+        best, most = (anchor, density) if density > most else (best, most)
+
+    learned = model.learn_anchor(noisy)
+
+    np.testing.assert_allclose(learned, best, rtol=1e-12)
+    assert np.trace(learned) < np.trace(noisy.anchor)
+    assert pytest.approx(most) == model.log_tables(replace(noisy, anchor=learned))
+    plain = model.start(summary_of(reports, None))
+    statistics = model.expect(one_block(reports), plain).statistics
+    np.testing.assert_array_equal(model.maximize(statistics, plain).anchor, plain.anchor)

@@ -258,6 +258,8 @@ def test_settings_are_checked(projection: float) -> None:
     """Lambda must lie in (0, 0.5): at 0 an ability can be trapped, at 0.5 nothing is left to learn."""
     with pytest.raises(SettingsError, match="projection"):
         PrivateDawidSkene(projection=projection)
+    with pytest.raises(SettingsError, match="shrinkage"):
+        PrivateDawidSkene(shrinkage=-1.0)
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,14 @@ class ConfusionEstimator(CrowdEstimator):
         """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
 
     @abstractmethod
+    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
+
+    @abstractmethod
+    def log_tables(self, parameters: CrowdParameters) -> float:
+        """Return the log-density of the tables, and of the anchor where it is learned, up to a constant."""
+
+    @abstractmethod
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return P(truth) from the posterior totals; not asked where a public prior is given."""
 
@@ -170,9 +178,13 @@ class ConfusionEstimator(CrowdEstimator):
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
-        tables = float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        return tables + log_participation_prior(parameters) + learned
+        return self.log_tables(parameters) + log_participation_prior(parameters) + learned
+
+    def anchor(self, pool: Pool, ability: float) -> NDArray[np.float64]:
+        """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label]."""
+        guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
+        return self.smoothing + self.shrinkage * pool.noise * guess
 
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -181,7 +193,7 @@ class ConfusionEstimator(CrowdEstimator):
         return CrowdParameters(
             summary=summary,
             pool=pool,
-            anchor=self.smoothing + self.shrinkage * pool.noise * guess,
+            anchor=self.anchor(pool, self.anchor_ability),
             pseudo_cells=self.shrinkage * pool.noise / pool.participation,
             confusion=np.repeat(guess[None], summary.workers, axis=0),
             participation=np.full(summary.workers, pool.participation),
@@ -198,7 +210,7 @@ class ConfusionEstimator(CrowdEstimator):
             )
         if parameters.summary.prior is None:
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
-        return parameters
+        return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters
 
 
 def split_reports(
@@ -229,6 +241,11 @@ def share_answered(
     """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
     given = answered + parameters.pseudo_cells * parameters.pool.participation
     return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
+
+
+def log_dirichlet(parameters: CrowdParameters) -> float:
+    """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
+    return float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
 
 
 def log_participation_prior(parameters: CrowdParameters) -> float:

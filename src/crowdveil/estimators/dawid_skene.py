@@ -6,7 +6,13 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters, damped_shares, log_damping
+from crowdveil.estimators.confusion_model import (
+    ConfusionEstimator,
+    CrowdParameters,
+    damped_shares,
+    log_damping,
+    log_dirichlet,
+)
 
 
 @final
@@ -31,6 +37,14 @@ class DawidSkene(ConfusionEstimator):
         """Return each row's shares of answers, pseudo-answers added."""
         counts = answers + anchor
         return counts / counts.sum(axis=2, keepdims=True)
+
+    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the anchor as it is: learned ones were worse (see the page)."""
+        return parameters.anchor
+
+    def log_tables(self, parameters: CrowdParameters) -> float:
+        """Return the Dirichlet log-densities of the rows."""
+        return log_dirichlet(parameters)
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""

@@ -6,7 +6,8 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters
+from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters, log_dirichlet
+from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 
 
 @final
@@ -35,6 +36,23 @@ class OneCoin(ConfusionEstimator):
         rest = (1 - ability) / (labels - 1)
         return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
 
+    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the anchor of the crowd's likeliest ability, given everybody's own."""
+        anchors = np.array([self.anchor(parameters.pool, ability) for ability in candidates(self.anchor_ability)])
+        right, wrong = pseudo_answers(anchors)
+        best = best_centre(self.anchor_ability, known_abilities(parameters), right[:, None], wrong[:, None])
+        return np.asarray(anchors[best])
+
+    def log_tables(self, parameters: CrowdParameters) -> float:
+        """Return the Beta log-densities of abilities, and behind a channel that of the crowd's."""
+        if not parameters.pool.noise:
+            return log_dirichlet(parameters)
+        anchors = np.array([self.anchor(parameters.pool, ability) for ability in candidates(self.anchor_ability)])
+        current = int(np.abs(anchors - parameters.anchor).sum(axis=(1, 2)).argmin())
+        centre = candidates(self.anchor_ability)[current]
+        right, wrong = pseudo_answers(parameters.anchor)
+        return float(log_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
+
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed mixture of uniform and base rate."""
         weight = min(1.0, self.damping * parameters.pool.noise)
@@ -43,3 +61,14 @@ class OneCoin(ConfusionEstimator):
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return 0: the class prior is fixed."""
         return 0.0
+
+
+def pseudo_answers(anchor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many pseudo-answers of an anchor [..., truth, label] are right, and how many wrong."""
+    right = np.einsum("...zz->...", anchor)
+    return right, anchor.sum(axis=(-2, -1)) - right
+
+
+def known_abilities(parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the abilities of the workers who reported anything: the others' are the anchor's own."""
+    return np.asarray(parameters.confusion[parameters.summary.per_worker > 0, 0, 0])

@@ -4,7 +4,7 @@ The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import softmax
@@ -21,6 +22,8 @@ from crowdveil.labels import NULL
 
 LEAST_PROJECTION = 0.001
 """Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""
+EXPECTED_ABILITY = 0.7
+"""The crowd's ability before guessing, before a single report is seen."""
 SAME = 1e-12
 """Table entries closer than this are equal: rounding to the device's denominator moves them by 2^-48."""
 
@@ -47,11 +50,17 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class DawidSkeneParameters:
-    """The crowd's counts, how abilities show in reports, and P(report right) of each worker, None at the start."""
+    """The crowd's counts, how abilities show in reports, and what is learned.
+
+    Attributes:
+        right: P(report right) of each worker, shape (workers,); None at the start.
+        centre: the crowd's ability, before guessing, that workers are shrunk to.
+    """
 
     summary: Summary
     reading: Reading
     right: NDArray[np.float64] | None
+    centre: float
 
 
 class DawidSkeneStatistics(NamedTuple):
@@ -74,17 +83,20 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             [lambda, 1 - lambda]. None: the interval that the channel allows, [1 / (e^epsilon + 1),
             e^epsilon / (e^epsilon + 1)] for binary randomized response, cut by lambda = 0.001; that alone without a
             channel.
+        shrinkage: answers by which each ability is drawn to the crowd's, which is learned; 0, as published, believes
+            whatever the reports say.
         max_steps: largest number of steps.
         tolerance: stop when no posterior changes by more than this.
 
     Raises:
-        SettingsError: `projection` outside (0, 0.5).
+        SettingsError: `projection` outside (0, 0.5), or `shrinkage` negative or not finite.
     """
 
     name: ClassVar[str] = "private-dawid-skene"
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
     projection: float | None = None
+    shrinkage: float = 0.0
     max_steps: int = 1000
     tolerance: float = 1e-8
 
@@ -95,6 +107,8 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
                 value=self.projection,
                 way_out="Leave it out to use the channel's own.",
             )
+        if not 0 <= self.shrinkage < np.inf:
+            raise SettingsError("shrinkage must be finite and not negative", value=self.shrinkage)
 
     def start(self, summary: Summary) -> DawidSkeneParameters:
         """Return parameters without abilities: the first truths are votes.
@@ -102,7 +116,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         Raises:
             SettingsError: the channel does not treat all labels alike.
         """
-        return DawidSkeneParameters(summary, read_channel(summary), None)
+        return DawidSkeneParameters(summary, read_channel(summary), None, EXPECTED_ABILITY)
 
     def expect(self, block: GoldBlock, parameters: DawidSkeneParameters) -> Expected[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
@@ -113,8 +127,24 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
-        right = self._project(statistics, parameters)
-        return DawidSkeneParameters(parameters.summary, parameters.reading, right)
+        parameters = replace(parameters, right=self._project(statistics, parameters))
+        if not self.shrinkage:
+            return parameters
+        choices = candidates(EXPECTED_ABILITY)
+        known, right, wrong = self._pseudo_reports(parameters, choices)
+        assert parameters.right is not None
+        best = best_centre(EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known])
+        return replace(parameters, centre=float(choices[best]))
+
+    def log_prior(self, parameters: DawidSkeneParameters) -> float:
+        """Return the log-densities of abilities and of the crowd's, where they are shrunk."""
+        if not self.shrinkage or parameters.right is None:
+            return 0.0
+        known, right, wrong = self._pseudo_reports(parameters, np.array([parameters.centre]))
+        density = log_density(
+            parameters.centre, EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known]
+        )
+        return float(density[0])
 
     def workers(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
         """Return the abilities of step 7, clipped to [0, 1]; nan for a worker of whom reports tell nothing."""
@@ -130,12 +160,30 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
         summary, reading = parameters.summary, parameters.reading
         share = right_share(statistics.agreement, summary.per_worker, summary.labels)
+        if self.shrinkage:
+            known, extra, wrong = self._pseudo_reports(parameters, np.array([parameters.centre]))
+            total = summary.per_worker + extra[0] + wrong[0]
+            share[known] = (statistics.agreement + extra[0])[known] / total[known]
         least = LEAST_PROJECTION if self.projection is None else self.projection
         right = np.clip(share, 2 * least / summary.labels, 1 - least)
         if self.projection is not None:
             return right
         # Both intervals contain chance, so the second clip never leaves the first.
         return np.clip(right, reading.base, reading.base + reading.gain)
+
+    def _pseudo_reports(
+        self, parameters: DawidSkeneParameters, centre: NDArray[np.float64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Return which workers' reports tell anything, and their pseudo-reports, right and wrong, [centre, worker].
+
+        A report says as much about a worker as gain^2 answers: so many more of them weigh as much as `shrinkage`.
+        """
+        reading, labels = parameters.reading, parameters.summary.labels
+        known = (reading.gain > SAME) & (parameters.summary.per_worker > 0)
+        strength = np.where(known, self.shrinkage / np.where(known, reading.gain, 1.0) ** 2, 0.0)
+        ability = centre + (1 - centre) / labels
+        share = reading.base + reading.gain * ability[:, None]
+        return known, strength * share, strength * (1 - share)
 
     def _vote(self, block: GoldBlock, parameters: DawidSkeneParameters) -> tuple[NDArray[np.float64], float]:
         """Return posterior [task, label] and log-likelihood of the block, nan where there are no abilities yet."""
