@@ -21,6 +21,7 @@ CURATOR_ONLY = "Pictures show RAW CLAIMS: they are for the curator only and prot
 OWNERS = {
     "bins": ("histogram",),
     "zoom": ("histogram",),
+    "learn_weights": ("histogram",),
     "expected_claims": ("histogram",),
     "most_claims": ("histogram", "shared"),
     "least_claims": ("histogram", "shared"),
@@ -56,6 +57,7 @@ def _wanted(
     participation: Participation,
     bins: int | None,
     zoom: bool,
+    learn_weights: bool,
     expected_claims: float | None,
     most_claims: int | None,
     least_claims: int | None,
@@ -81,6 +83,7 @@ def _wanted(
         participation=participation,
         bins=bins,
         zoom=zoom,
+        learn_weights=learn_weights,
         expected_claims=expected_claims,
         most_claims=most_claims,
         least_claims=least_claims,
@@ -139,6 +142,7 @@ wanted_options = as_one(
     ),
     click.option("--bins", type=int, metavar="B", help="histogram: 8, 12, 16, 24, 32 or 48. [default: by public rule]"),
     click.option("--zoom", is_flag=True, help="histogram: find each task's part of bounds that are far too wide."),
+    click.option("--learn-weights", is_flag=True, help="histogram: weight workers by agreement, for 1/4 of epsilon."),
     click.option(
         "--expected-claims", type=float, metavar="N", help="Public guess of the claims per task, if protected."
     ),

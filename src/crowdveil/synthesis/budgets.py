@@ -126,7 +126,13 @@ def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
     unknown = [name for name in weights if name not in codes]
     if unknown:
         raise SettingsError("weights must name workers of the claims", value=unknown[:5])
-    fixed = np.full(len(claims.workers), FIXED_POINT, dtype=np.int64)
+    trust = np.ones(len(claims.workers))
     for name, weight in weights.items():
-        fixed[codes[name]] = max(1, round(weight * FIXED_POINT))
-    return np.ones_like(fixed) if len(fixed) and (fixed == fixed[0]).all() else fixed
+        trust[codes[name]] = weight
+    return in_fixed_point(trust)
+
+
+def in_fixed_point(trust: NDArray[np.float64]) -> Integers:
+    """Return weights in (0, 1] as integers 1 .. FIXED_POINT; all 1 if all are alike."""
+    fixed = np.maximum(np.rint(trust * FIXED_POINT).astype(np.int64), 1)
+    return np.ones_like(fixed) if (fixed == fixed[:1]).all() else fixed

@@ -6,6 +6,7 @@ Proof, and what is public: docs/synthesis/sound.md.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation, Unit, require_epsilon
 from crowdveil.randomness import Source
-from crowdveil.synthesis.budgets import Budgets, divide, fixed_weights
+from crowdveil.synthesis.budgets import Budgets, divide, fixed_weights, in_fixed_point
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.densities import Densities
+from crowdveil.synthesis.integer_noise import budget
+from crowdveil.synthesis.learned_weights import learn_weights
 from crowdveil.synthesis.noisy_counts import ZOOM_FROM, Histogrammer, Noisy, positions
 from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import BIN_CHOICES, CELLS, smooth
@@ -26,6 +29,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 TASKS_AT_ONCE = 4096
+WEIGHTS_SHARE = 0.25
+"""Part of the budget that learning weights costs."""
 
 
 class Sizes(NamedTuple):
@@ -59,6 +64,7 @@ class Histogram:
         zoom: spend a part of the budget on finding where the claims of a task lie, for bounds far wider than these;
             only on tasks whose (public) size and budget allow it.
         weights: public trust in workers, by name, in (0, 1]; others count 1. Floored at 1/64, in steps of 1/64.
+        learn_weights: spend a quarter of the budget on weighting workers by their agreement with the others.
         expected_claims: claims a task is publicly expected to have; needed, and used, if participation is protected.
         most_claims: claims of one worker that are used, chosen at random; needed for protected workers.
         least_claims: tasks with fewer claims (protected: with a smaller noisy total) release nothing.
@@ -72,6 +78,7 @@ class Histogram:
     bins: int | None = None
     zoom: bool = False
     weights: Mapping[str, float] = field(default_factory=dict)
+    learn_weights: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
     least_claims: int = 1
@@ -88,8 +95,10 @@ class Histogram:
                 value=self.expected_claims,
                 way_out="Give the number of claims that a task is publicly expected to have.",
             )
-        if self.participation == "protected" and self.weights:
+        if self.participation == "protected" and (self.weights or self.learn_weights):
             raise SettingsError("weights name workers, who are protected", value=sorted(self.weights)[:5])
+        if self.weights and self.learn_weights:
+            raise SettingsError("weights are either given or learned", value=sorted(self.weights)[:5])
         if self.most_claims is not None and self.most_claims < 1:
             raise SettingsError("most_claims must be positive", value=self.most_claims)
         if self.unit == "worker" and self.participation == "protected" and self.most_claims is None:
@@ -125,7 +134,9 @@ class Histogram:
             participation=self.participation,
             most_claims=self.most_claims,
         )
-        sizes = self._sizes(claims, budgets.used(claims, source))
+        used = budgets.used(claims, source)
+        of_worker, spent = self._of_worker(claims, used, budgets, source)
+        sizes = self._sizes(claims, used, of_worker)
         zoomed = self.zoom & (sizes.effective * budgets.of_tasks >= ZOOM_FROM)
         bins = self._bins(sizes, budgets, zoomed)
         held = (
@@ -135,7 +146,7 @@ class Histogram:
         kinds = np.stack((bins, budgets.parts, zoomed), axis=1)
         for kind in np.unique(kinds[held], axis=0):
             counter = Histogrammer(
-                epsilon=budgets.exact[int(kind[1])],
+                epsilon=budgets.exact[int(kind[1])] - spent,
                 bins=int(kind[0]),
                 sensitivity=2 if self.participation == "public" else 1,
                 largest=sizes.largest,
@@ -146,8 +157,16 @@ class Histogram:
                 parts.append(self._densities(claims, rows[first : first + TASKS_AT_ONCE], counter, sizes, source))
         return _joined(parts), budgets
 
-    def _sizes(self, claims: Claims, used: NDArray[np.bool_]) -> Sizes:
-        of_worker = fixed_weights(claims, self.weights)
+    def _of_worker(
+        self, claims: Claims, used: NDArray[np.bool_], budgets: Budgets, source: Source
+    ) -> tuple[Integers, Fraction]:
+        """Return the integer weight of every worker, and what it cost each claim to learn them."""
+        if not self.learn_weights:
+            return fixed_weights(claims, self.weights), Fraction(0)
+        spent = budget(float(min(budgets.exact.values(), default=budget(self.epsilon))) * WEIGHTS_SHARE)
+        return in_fixed_point(learn_weights(claims, used, spent, source)), spent
+
+    def _sizes(self, claims: Claims, used: NDArray[np.bool_], of_worker: Integers) -> Sizes:
         weight = of_worker[claims.worker] * used
         tasks = len(claims.tasks)
         if self.participation == "protected":

@@ -4,17 +4,23 @@ A cell's score sums, over claims, a triangle that is highest at the cell and 0 o
 claim, no score changes by more than the top of the triangle, and the exponential mechanism of `window` applies.
 """
 
+import math
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.integer_noise import Integers, uniform_below
+from crowdveil.synthesis.integer_noise import Integers, two_sided_geometric, uniform_below
 from crowdveil.synthesis.noisy_counts import Positions
 from crowdveil.synthesis.window import Windows, decayed
 
 FINE = 8
 """Cells per spread, and the top of the triangle."""
 CELLS_AT_ONCE = 1 << 21
+COVERED = 0.9
+"""The spread is the finest width at which the fullest windows hold this share of all claims; picked, as `shared.REACH`,
+on weather_temperature and population_tf (docs/synthesis/utility.md)."""
 
 
 def captured(claims: Positions, windows: Windows) -> Integers:
@@ -30,6 +36,29 @@ def captured(claims: Positions, windows: Windows) -> Integers:
         starts = np.flatnonzero(np.diff(windows.level, prepend=-1))
         found += np.maximum.reduceat(inside, starts, axis=1).sum(axis=0)
     return found
+
+
+def kinds(nats: NDArray[np.float64], finest: int) -> tuple[Integers, Integers]:
+    """Return kind and level of every task: tasks that can be located equally well share a spread.
+
+    A score that n claims raise above 0 counts for n epsilon / 2 nats, enough for as many places: 2**level.
+
+    Args:
+        nats: number of claims times what a place may spend, both public, shape (tasks,).
+        finest: level of the common spread.
+    """
+    kind = np.rint(2.0 * np.log2(nats)).astype(np.int64)
+    affordable = np.floor(2.0 ** (kind / 2.0) / (2.0 * math.log(2.0))).astype(np.int64)
+    return kind - (kind.min() if len(kind) else 0), np.clip(affordable, 0, finest)
+
+
+def finest_level(claims: Positions, epsilon: Fraction, source: Source) -> int:
+    """Return the level of the common spread, epsilon-private: every level's number moves by 1 at most for one claim."""
+    windows = Windows()
+    exact = captured(claims, windows)[1:]
+    noise = two_sided_geometric(len(exact) / epsilon, len(exact), source)
+    enough = exact + noise >= COVERED * claims.counted.sum()
+    return int(np.flatnonzero(enough).max(initial=-1)) + 1
 
 
 def locate(claims: Positions, level: int, epsilon: float, source: Source) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ A task's own claims say where they gather; how claims scatter around such places
 is learned from all of them together, almost without noise. Proof, and what is public: docs/synthesis/sound.md.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
@@ -19,12 +18,11 @@ from crowdveil.synthesis.budgets import Budgets, divide
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.densities import Densities
 from crowdveil.synthesis.integer_noise import budget, two_sided_geometric, two_sided_geometric_variance
-from crowdveil.synthesis.location import captured, locate
+from crowdveil.synthesis.location import finest_level, kinds, locate
 from crowdveil.synthesis.noisy_counts import Positions, positions
 from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import CELLS, smooth
 from crowdveil.synthesis.sound import drawn_release, few_claims, require_public
-from crowdveil.synthesis.window import Windows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,11 +30,6 @@ Integers = NDArray[np.int64]
 SPREAD_SHARE, SHAPE_SHARE = 0.05, 0.15
 """Parts of the budget for the common spread and for the common shapes; places get the rest."""
 PLACE_SHARE = 1.0 - SPREAD_SHARE - SHAPE_SHARE
-NATS_USED = PLACE_SHARE / 2.0
-"""A task of n claims tells its cluster from an empty place by n epsilon NATS_USED nats, enough for as many places."""
-COVERED = 0.9
-"""The spread is the finest width at which the fullest windows hold this share of all claims; this and REACH were picked
-on weather_temperature and population_tf (docs/synthesis/utility.md)."""
 REACH = 4
 """A shape extends this many spreads to either side of its place."""
 SHAPE_BINS = 48
@@ -98,8 +91,8 @@ class Shared:
         here = positions(claims, rows, used)
         least = min(budgets.exact.values(), default=budget(self.epsilon))
         for_spread, for_shapes = (budget(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE))
-        finest = _finest_level(here, for_spread, source)
-        kind, level = _kinds(np.maximum(here.counted, 1) * budgets.of_tasks[rows], finest)
+        finest = finest_level(here, for_spread, source)
+        kind, level = kinds(np.maximum(here.counted, 1) * budgets.of_tasks[rows] * PLACE_SHARE, finest)
         place = np.empty(len(rows))
         for part, fine in np.unique(np.stack((budgets.parts[rows], level), axis=1), axis=0):
             mine = np.flatnonzero((budgets.parts[rows] == part) & (level == fine))
@@ -108,27 +101,6 @@ class Shared:
         spread = np.ldexp(np.ones(len(rows)), -level)
         shapes = _shapes(here, place, spread, kind, for_shapes, source)
         return _around(claims, rows, place, spread, shapes[kind]), budgets
-
-
-def _kinds(nats: Floats, finest: int) -> tuple[Integers, Integers]:
-    """Return kind and level of every task: tasks that can be located equally well share a spread and a shape.
-
-    Args:
-        nats: number of claims times budget, both public, shape (tasks,).
-        finest: level of the common spread.
-    """
-    kind = np.rint(2.0 * np.log2(nats)).astype(np.int64)
-    affordable = np.floor(2.0 ** (kind / 2.0) * NATS_USED / math.log(2.0)).astype(np.int64)
-    return kind - (kind.min() if len(kind) else 0), np.clip(affordable, 0, finest)
-
-
-def _finest_level(claims: Positions, epsilon: Fraction, source: Source) -> int:
-    """Return the level of the common spread, epsilon-private: every level's number moves by 1 at most for one claim."""
-    windows = Windows()
-    exact = captured(claims, windows)[1:]
-    noise = two_sided_geometric(len(exact) / epsilon, len(exact), source)
-    enough = exact + noise >= COVERED * claims.counted.sum()
-    return int(np.flatnonzero(enough).max(initial=-1)) + 1
 
 
 def _shapes(

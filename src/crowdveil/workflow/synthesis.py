@@ -54,7 +54,7 @@ class SynthesisWanted:
         epsilon: of the sound mechanisms; what "substituted" may cost at most.
         records: synthetic claims per task.
         unit, participation: whose loss epsilon bounds, and whether who claimed what is public.
-        bins, zoom: of the histogram.
+        bins, zoom, learn_weights: of the histogram.
         expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
         k, gamma, epsilon0: of the paper's test.
         bandwidth: share of the bounds, public; of the mechanisms that use kernels.
@@ -67,6 +67,7 @@ class SynthesisWanted:
     participation: Participation = "public"
     bins: int | None = None
     zoom: bool = False
+    learn_weights: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
     least_claims: int | None = None
@@ -96,6 +97,7 @@ class SynthesisWanted:
                 participation=self.participation,
                 bins=self.bins,
                 zoom=self.zoom,
+                learn_weights=self.learn_weights,
                 expected_claims=self.expected_claims,
                 most_claims=self.most_claims,
                 least_claims=least,
