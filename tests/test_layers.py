@@ -47,6 +47,7 @@ FLOORS = {
     "design": 3,
     "output": 3,
     "planning": 3,
+    "report_files": 3,
     "simulate": 3,
     "theory": 3,
 }

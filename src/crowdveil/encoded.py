@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,6 +22,7 @@ from crowdveil.blocks import Block
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.placing import placed
 
 FORMAT = "crowdveil-blocks/1"
 MANIFEST_FILE = "blocks.json"
@@ -85,6 +87,19 @@ def write_encoded(
         files[name] = _write_sealed(folder / name, _names_bytes(names, name))
     sizes = {"reports": int(pointers[-1]), "tasks": len(tasks), "workers": len(workers)}
     _write_manifest(folder / MANIFEST_FILE, sizes, alphabet, files)
+
+
+def save_encoded(
+    folder: str | PathLike[str],
+    parts: Iterable[Part],
+    tasks: NDArray[Any],
+    workers: NDArray[Any],
+    alphabet: Alphabet | None,
+) -> None:
+    """As `write_encoded`, into a folder that need not exist; the files appear whole or not at all."""
+    with placed(folder, FILES) as temporary:
+        write_encoded(temporary, parts, tasks, workers, alphabet)
+        Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
 
 
 def open_encoded(folder: Path) -> Opened:

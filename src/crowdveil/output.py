@@ -4,14 +4,12 @@
 for a worker whose reports are all NULL, and says whether the reports are a simulation.
 """
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import pyarrow as pa
 import pyarrow.csv
@@ -19,9 +17,12 @@ import pyarrow.csv
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
-from crowdveil.placing import Writer, refusals_named
+from crowdveil.placing import Writer, placed, refusals_named
 from crowdveil.placing import write_atomically as write_atomically
 from crowdveil.placing import write_together as write_together
+from crowdveil.report_files import REPORTS_FILES, Form, write_report_files
+from crowdveil.report_files import reports_table as reports_table
+from crowdveil.report_files import write_table as write_table
 from crowdveil.reports import Reports
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
@@ -101,23 +102,29 @@ def write_reports(
     crowd: Crowd,
     *,
     assignment: str | None = None,
+    form: Form = "csv",
 ) -> None:
-    """Write `reports.csv`, `crowd.json` and, where there are any, `certificate.json` and `assignment.csv`; old ones of
-    these two do not stay.
+    """Write the reports in one of the `REPORTS_FILES`, `crowd.json` and, where there are any, `certificate.json` and
+    `assignment.csv`; old ones of these two, and reports in other forms, do not stay.
 
     Raises:
         SettingsError: the crowd is not the one of the reports or of the certificate, or the system refuses to write.
     """
     _check_belongs(reports, certificate, crowd)
-    files: dict[str, bytes | str | Writer] = {}
+    beside: dict[str, bytes] = {}
     if certificate is not None:
-        files[CERTIFICATE_FILE] = _json(certificate)
+        beside[CERTIFICATE_FILE] = _json(certificate)
     if assignment is not None:
-        files[ASSIGNMENT_FILE] = assignment
-    files |= {CROWD_FILE: _json(crowd), REPORTS_FILE: lambda stream: write_table(stream, reports_table(reports))}
-    write_together(directory, files)
+        beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
+    beside[CROWD_FILE] = _json(crowd)
+    names = [*beside, *REPORTS_FILES[form]]
+    with placed(directory, names) as temporary:
+        for name, contents in beside.items():
+            (temporary / name).write_bytes(contents)
+        write_report_files(temporary, reports, form)
+    every = {CERTIFICATE_FILE, ASSIGNMENT_FILE, *(name for files in REPORTS_FILES.values() for name in files)}
     with refusals_named(Path(directory)):
-        for name in {CERTIFICATE_FILE, ASSIGNMENT_FILE}.difference(files):
+        for name in every.difference(names):
             Path(directory, name).unlink(missing_ok=True)
 
 
@@ -153,45 +160,20 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
         ) from error
 
 
+def home(reports_path: str | PathLike[str]) -> Path:
+    """Return the folder where what belongs to reports lies: that of a file; a folder of encoded blocks itself."""
+    path = Path(reports_path)
+    return path if path.is_dir() else path.parent
+
+
 def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
-    """Return the `crowd.json` beside a reports file, None if there is none."""
-    path = Path(reports_path).parent / CROWD_FILE
+    """Return the `crowd.json` beside a reports file or inside encoded blocks, None if there is none."""
+    path = home(reports_path) / CROWD_FILE
     return path if path.is_file() else None
-
-
-def reports_table(reports: Reports) -> pa.Table:
-    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
-    columns = {"task": _named(reports.tasks, reports.task), "worker": _named(reports.workers, reports.worker)}
-    if reports.alphabet is None:
-        return pa.table({**columns, "value": reports.value})
-    name = "value" if isinstance(reports.alphabet, Scale) else "label"
-    return pa.table({**columns, name: _named(reports.alphabet.names, reports.value)})
-
-
-def write_table(stream: BinaryIO, table: pa.Table) -> None:
-    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(table.column_names)
-    stream.write(header.getvalue().encode("utf-8"))
-    start = stream.tell()
-    try:
-        _write_rows(stream, table, "none")
-    except pa.ArrowInvalid:
-        stream.seek(start)
-        stream.truncate()
-        _write_rows(stream, table, "needed")
-
-
-def _write_rows(stream: BinaryIO, table: pa.Table, quoting: Literal["none", "needed"]) -> None:
-    pa.csv.write_csv(table, stream, pa.csv.WriteOptions(include_header=False, quoting_style=quoting))
 
 
 def _table_writer(table: pa.Table) -> Writer:
     return lambda stream: write_table(stream, table)
-
-
-def _named(names: Any, codes: Any) -> Any:
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(name) for name in names], pa.string()))
 
 
 def _json(data: Mapping[str, Any]) -> bytes:

@@ -28,12 +28,11 @@ from crowdveil.coding import (
     require_policy,
     resolve_duplicates,
 )
-from crowdveil.encoded import FILES, MANIFEST_FILE, Part, open_encoded, write_encoded
+from crowdveil.encoded import Part, open_encoded, save_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.ordering import in_order, packed_order
-from crowdveil.placing import placed
 
 Kind = Literal["categorical", "numeric"]
 Names = Sequence[Any] | NDArray[Any]
@@ -129,6 +128,10 @@ class Reports:
             yield self.rows.block(first, stop)
             first = stop
 
+    def parts(self) -> Iterator[Part]:
+        """Yield the columns block by block, with task codes of the whole."""
+        return (Part(block.task + block.first, block.worker, block.value) for block in self.blocks())
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the reports as encoded blocks, which `open` maps into memory; they appear whole or not at all.
 
@@ -136,10 +139,7 @@ class Reports:
             SettingsError: the system refuses to write there.
             ReportsError: a name cannot be written as text.
         """
-        parts = (Part(block.task + block.first, block.worker, block.value) for block in self.blocks())
-        with placed(folder, FILES) as temporary:
-            write_encoded(temporary, parts, self.tasks, self.workers, self.alphabet)
-            Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
+        save_encoded(folder, self.parts(), self.tasks, self.workers, self.alphabet)
 
     @classmethod
     def open(cls, folder: str | PathLike[str], *, verify: bool = False) -> Self:

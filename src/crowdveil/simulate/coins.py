@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 HITS_AT_ONCE = 1 << 20
 """Cells that come to life together, on average; bounds the memory of one chunk to tens of megabytes."""
+STEPS_AT_ONCE = 1 << 15
+"""Numbers worked on together; how many makes no difference to the draws."""
 CELLS_AT_ONCE = 1 << 40
 """Cells passed over together at most, so that a sum of clipped gaps cannot overflow 64 bits."""
 SPARE_STEPS = 16
@@ -39,22 +41,33 @@ def hits(generator: np.random.Generator, cells: int, probability: float) -> Iter
     span = min(CELLS_AT_ONCE, int(HITS_AT_ONCE / probability) + 1)
     for first in range(0, cells, span):
         stop = min(first + span, cells)
-        yield stop, first + _gaps(generator, stop - first, probability)
+        found = _gaps(generator, stop - first, probability)
+        found += first
+        yield stop, found
 
 
 def _gaps(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
     """Walk over 0 .. cells-1 in geometric steps; the walk has no memory, so it may stop and start anywhere."""
     if probability >= 1:
         return np.arange(cells)
-    found, at = [np.empty(0, dtype=np.int64)], -1
+    found: list[NDArray[np.int64]] = []
+    at = -1.0
     while at < cells - 1:
-        left = cells - 1 - at
-        numbers = _steps(generator, int(left * probability) + SPARE_STEPS, probability)
-        # Sums of whole numbers are exact in floats below 2**53; beyond the last cell nothing is looked at.
-        np.cumsum(numbers, out=numbers)
-        found.append(at + numbers[: np.searchsorted(numbers, left, side="right")].astype(np.int64))
-        at += int(min(numbers[-1], left + 1))
-    return np.concatenate(found)
+        numbers = np.empty(int((cells - 1 - at) * probability) + SPARE_STEPS, dtype=np.int64)
+        for part in in_parts(len(numbers)):
+            walked = _steps(generator, len(numbers[part]), probability)
+            walked[0] += at
+            # Sums of whole numbers are exact in floats below 2**53; beyond the last cell nothing is looked at.
+            np.cumsum(walked, out=walked)
+            at = min(float(walked[-1]), cells)
+            numbers[part] = np.minimum(walked, cells, out=walked)
+        found.append(numbers[: np.searchsorted(numbers, cells)])
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def in_parts(count: int) -> Iterator[slice]:
+    """Yield slices that cover `count` numbers, each short enough to stay in a core's own cache."""
+    return (slice(first, first + STEPS_AT_ONCE) for first in range(0, count, STEPS_AT_ONCE))
 
 
 def _steps(generator: np.random.Generator, count: int, probability: float) -> NDArray[np.float64]:

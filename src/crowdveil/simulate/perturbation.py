@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.blocks import Held
 from crowdveil.channel import Channel
+from crowdveil.encoded import Part, save_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import NULL
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
@@ -16,18 +18,25 @@ from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizat
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
-from crowdveil.simulate.coins import hits
+from crowdveil.simulate.coins import hits, in_parts
 
 Progress = Callable[[int, int], None]
 """Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""
 
 MAX_REPORTS = 1 << 28
-"""Largest expected number of reports that `perturb` accepts: about 5 GB at 20 bytes each."""
+"""Largest expected number of reports that `perturb` holds in memory: about 5 GB at 20 bytes each."""
 COMPARED_BOUNDS = 16
 """Up to so many labels, comparing with every bound is faster than searching among them."""
 
 
-def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress: Progress | None = None) -> Reports:
+def perturb(
+    answers: Reports,
+    mechanism: Mechanism,
+    source: Source,
+    *,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Reports:
     """Return what all devices would have sent, NULL reports left out, over the same tasks and workers.
 
     A seeded source takes a vectorised path wherever the mechanism has a per-cell channel: the same distribution at a
@@ -39,21 +48,30 @@ def perturb(answers: Reports, mechanism: Mechanism, source: Source, *, progress:
         mechanism: anything that sends one symbol per task.
         source: `secure()`, or `seeded(n)` for an experiment, which protects nobody.
         progress: called as the work goes on.
+        folder: on the vectorised path, where the reports are written as encoded blocks while they are drawn; what is
+            returned is opened from there, so that any number of reports fits. The same draws.
 
     Raises:
         ReportsError: another alphabet, or a worker who answers a task twice.
-        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected.
+        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected in
+            memory.
     """
     _check_answers(answers, mechanism)
     channel = mechanism.channel()
-    if channel is not None:
+    streamed = folder is not None and isinstance(source, Seeded)
+    if channel is not None and not streamed:
         _check_channel(answers, channel)
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
-    if channel is not None and isinstance(source, Seeded):
-        rows = Held(*_from_channel(answers, channel, source, progress), len(answers.tasks))
+    if channel is None or not isinstance(source, Seeded):
+        task, worker, label = _from_devices(answers, mechanism, source, progress)
+        return Reports(task, worker, label, answers.tasks, answers.workers, sent)
+    parts = _from_channel(answers, channel, source, progress)
+    if folder is None:
+        task, worker, label = _joined(list(parts))
+        rows = Held(task, worker, label, len(answers.tasks))
         return Reports.of_rows(rows, answers.tasks, answers.workers, sent)
-    task, worker, label = _from_devices(answers, mechanism, source, progress)
-    return Reports(task, worker, label, answers.tasks, answers.workers, sent)
+    save_encoded(folder, parts, answers.tasks, answers.workers, sent)
+    return Reports.open(folder)
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:
@@ -64,26 +82,19 @@ def expected_reports(answers: Reports, channel: Channel) -> float:
     return float(sum(count * share for count, share in zip(cells, _sent_shares(channel), strict=True)))
 
 
-class _Cells(NamedTuple):
-    """Task, worker and label codes of some reports; equal shapes."""
-
-    task: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    label: NDArray[np.int16]
-
-
-def _from_channel(answers: Reports, channel: Channel, source: Seeded, progress: Progress | None) -> _Cells:
+def _from_channel(answers: Reports, channel: Channel, source: Seeded, progress: Progress | None) -> Iterator[Part]:
     """Draw answered cells from their rows, and those NULL cells that turn into a label from NULL's row."""
     drawn = _label_of(channel)[channel.sample(answers.value, source)].astype(np.int16)
     if channel.participation == "protected":
-        return _joined(list(_merged_chunks(answers, drawn, channel, source, progress)))
+        yield from _merged_chunks(answers, drawn, channel, source, progress)
+        return
     kept = drawn >= 0
-    return _Cells(answers.task[kept], answers.worker[kept], drawn[kept])
+    yield Part(answers.task[kept], answers.worker[kept], drawn[kept])
 
 
 def _merged_chunks(
     answers: Reports, drawn: NDArray[np.int16], channel: Channel, source: Seeded, progress: Progress | None
-) -> Iterator[_Cells]:
+) -> Iterator[Part]:
     """Yield chunks of ascending cells: the answered ones with the label drawn for them, and the made-up ones."""
     workers = len(answers.workers)
     total = len(answers.tasks) * workers
@@ -97,11 +108,19 @@ def _merged_chunks(
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
-        task = cell // workers
-        cell -= task * workers
-        yield _Cells(task.astype(np.int32), cell.astype(np.int32), label)
+        yield Part(*_coordinates(cell, workers), label)
         if progress is not None:
             progress(stop, total)
+
+
+def _coordinates(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return task and worker of each cell."""
+    task, worker = np.empty(len(cell), dtype=np.int32), np.empty(len(cell), dtype=np.int32)
+    for part in in_parts(len(cell)):
+        whole = cell[part] // workers
+        task[part] = whole
+        worker[part] = cell[part] - whole * workers
+    return task, worker
 
 
 def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -126,16 +145,21 @@ def _merged(
 def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
     """Draw from NULL's row, given that it becomes a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
-    words = source.generator.integers(0, bounds[-1], count)
-    if len(bounds) > COMPARED_BOUNDS:
-        return np.searchsorted(bounds, words, side="right").astype(np.int16)
     labels = np.zeros(count, dtype=np.int16)
-    for bound in bounds[:-1]:
-        labels += words >= bound
+    for part in in_parts(count):
+        label = labels[part]
+        words = source.generator.integers(0, bounds[-1], len(label))
+        if len(bounds) > COMPARED_BOUNDS:
+            label[:] = np.searchsorted(bounds, words, side="right")
+        else:
+            for bound in bounds[:-1]:
+                label += words >= bound
     return labels
 
 
-def _from_devices(answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None) -> _Cells:
+def _from_devices(
+    answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Run every worker's device on its own answer vector."""
     channel, tasks, null = mechanism.channel(), len(answers.tasks), mechanism.alphabet.size
     label_of = np.append(np.arange(null), -1) if channel is None else _label_of(channel)
@@ -148,14 +172,15 @@ def _from_devices(answers: Reports, mechanism: Mechanism, source: Source, progre
         vector[answers.task[mine]] = answers.value[mine]
         label = label_of[_checked_report(mechanism.perturb(vector, source), tasks, mechanism)]
         task = np.flatnonzero(label >= 0)
-        parts.append(_Cells(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16)))
+        parts.append(Part(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16)))
         if progress is not None:
             progress(worker + 1, len(answers.workers))
     return _joined(parts)
 
 
-def _joined(parts: list[_Cells]) -> _Cells:
-    return _Cells(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _joined(parts: list[Part]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
+    task, worker, label = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return task, worker, label
 
 
 def _label_of(channel: Channel) -> NDArray[np.int64]:
@@ -197,7 +222,7 @@ def _check_channel(answers: Reports, channel: Channel) -> None:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated at once",
             value=round(expected),
-            way_out="Take a part of the tasks, a larger epsilon or public participation.",
+            way_out="Give a folder for them, or take a part of the tasks, a larger epsilon or public participation.",
         )
 
 

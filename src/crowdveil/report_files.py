@@ -1,0 +1,106 @@
+"""Reports as files: CSV, Parquet or encoded blocks, written block by block, so that memory does not follow the reports.
+
+Rows stand in the order of tasks and workers, never in the order of arrival.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from crowdveil.encoded import FILES, write_encoded
+from crowdveil.labels import Scale
+from crowdveil.reports import Reports
+
+Form = Literal["csv", "parquet", "blocks"]
+REPORTS_FILES: dict[Form, tuple[str, ...]] = {
+    "csv": ("reports.csv",),
+    "parquet": ("reports.parquet",),
+    "blocks": FILES,
+}
+"""Names of the files of each form, in the order in which they are put in place."""
+
+
+def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
+    """Write `REPORTS_FILES[form]` into a folder that exists."""
+    if form == "blocks":
+        write_encoded(folder, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
+        return
+    with open(folder / REPORTS_FILES[form][0], "wb") as stream:
+        if form == "csv":
+            _write_csv(stream, _schema(reports), lambda: block_tables(reports))
+        else:
+            _write_parquet(stream, _schema(reports), block_tables(reports))
+
+
+def reports_table(reports: Reports) -> pa.Table:
+    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
+    return pa.Table.from_batches(
+        [batch for table in block_tables(reports) for batch in table.to_batches()], _schema(reports)
+    )
+
+
+def block_tables(reports: Reports) -> Iterator[pa.Table]:
+    """Yield the reports block by block, as columns task, worker and label (or value)."""
+    tasks, workers = _texts(reports.tasks), _texts(reports.workers)
+    labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
+    for part in reports.parts():
+        columns = [
+            pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
+            pa.DictionaryArray.from_arrays(pa.array(part.worker, pa.int32()), workers),
+            pa.array(part.value)
+            if labels is None
+            else pa.DictionaryArray.from_arrays(pa.array(part.value, pa.int16()), labels),
+        ]
+        yield pa.Table.from_arrays(columns, schema=_schema(reports))
+
+
+def write_table(stream: BinaryIO, table: pa.Table) -> None:
+    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
+    _write_csv(stream, table.schema, lambda: [table])
+
+
+def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
+    """Write a header and tables; where a cell turns out to need quotes, all is written again."""
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(schema.names)
+    stream.write(header.getvalue().encode("utf-8"))
+    start = stream.tell()
+    try:
+        _write_rows(stream, schema, tables(), "none")
+    except pa.ArrowInvalid:
+        stream.seek(start)
+        stream.truncate()
+        _write_rows(stream, schema, tables(), "needed")
+
+
+def _write_rows(
+    stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], quoting: Literal["none", "needed"]
+) -> None:
+    options = pa.csv.WriteOptions(include_header=False, quoting_style=quoting)
+    with pa.csv.CSVWriter(stream, schema, write_options=options) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    with pq.ParquetWriter(stream, schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _schema(reports: Reports) -> pa.Schema:
+    ids: Any = pa.dictionary(pa.int32(), pa.string())
+    if reports.alphabet is None:
+        return pa.schema([("task", ids), ("worker", ids), ("value", pa.float64())])
+    name = "value" if isinstance(reports.alphabet, Scale) else "label"
+    return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
+
+
+def _texts(names: Any) -> Any:
+    return pa.array([str(name) for name in names], pa.string())
