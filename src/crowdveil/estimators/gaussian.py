@@ -11,15 +11,17 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators import number_grid as grid
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
 from crowdveil.estimators.gold import align_gold
-from crowdveil.estimators.kernels import softmax, symbol_rows
+from crowdveil.estimators.kernels import softmax
 from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
-from crowdveil.estimators.votes import Pool, pool_reports
+from crowdveil.estimators.votes import pool_reports
 from crowdveil.estimators.worker_classes import (
     NEVER_ALL,
     TINY,
@@ -29,11 +31,12 @@ from crowdveil.estimators.worker_classes import (
     sigma_grid,
     worker_classes,
 )
+from crowdveil.estimators.worker_messages import Priors, tell
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
 TASKS_AT_ONCE = 4096
-M_STEPS = 5
+M_STEPS = 100
 LEVELS = (0.05, 0.5, 0.95)
 
 
@@ -47,8 +50,9 @@ class GaussianParameters:
         classes: the kinds of workers.
         q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
-        crowds: the priors to choose from, each with a crowd of its own; a public prior is the only one.
-        chosen: the prior in use; None before the first step, which chooses.
+        crowds: the priors that truths may have, each with a crowd of its own; a public prior is the only one.
+        weights: what is believed of each prior, shape (priors,), sums to 1.
+        nameless: whether nothing is known yet of any single worker.
         known: whether truths follow from the prior even where nobody reported.
     """
 
@@ -59,7 +63,8 @@ class GaussianParameters:
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
     crowds: NamelessCrowds
-    chosen: int | None
+    weights: NDArray[np.float64]
+    nameless: bool
     known: bool
 
     @property
@@ -76,15 +81,12 @@ class GaussianParameters:
 class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
-    `worker_scores`, indexed [worker, class]: expected log-probability of the non-NULL reports. `by_truth`, shape
-    (points,): posteriors in all. `evidence`, shape (priors,): log-likelihood of the tasks' counts under every prior,
-    while one is to be chosen; `bound`: the tasks' part of the mean-field bound, nan before that.
+    `worker_scores`, indexed [worker, class]: log-probability of a worker's cells. `evidence`, shape (priors,):
+    log-likelihood of the tasks under every prior.
     """
 
     worker_scores: NDArray[np.float64]
-    by_truth: NDArray[np.float64]
     evidence: NDArray[np.float64]
-    bound: float
 
 
 @final
@@ -112,6 +114,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
     reads_channel: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
     needs_alphabet: ClassVar[bool] = True
     prior_mean: float | None = None
     prior_deviation: float | None = None
@@ -149,7 +152,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         points, family = self._priors(summary)
         classes = worker_classes(points, alphabet, pool.model, sigmas, rates)
         typical = worker_classes(points, alphabet, pool.model, sigmas, np.minimum([pool.participation], NEVER_ALL))
-        crowds = nameless_crowds(family, typical.tables, typical.null, _pooled_counts(summary, pool))
+        tables = np.concatenate((typical.mixing @ typical.parts, typical.silence))
+        crowds = nameless_crowds(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)))
         parameters = GaussianParameters(
             summary=summary,
             points=points,
@@ -158,7 +162,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             sigma_shares=crowds.sigma_shares[-1],
             participation_shares=near(rates, pool.participation),
             crowds=crowds,
-            chosen=None if len(family) > 1 else 0,
+            weights=np.full(len(family), 1 / len(family)),
+            nameless=True,
             known=self._public(summary),
         )
         return parameters.unread()
@@ -180,17 +185,18 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Choose the likeliest prior at first; from then on re-estimate workers and the mixture over their classes."""
-        if parameters.chosen is None:
-            best = int(statistics.evidence.argmax())
-            return replace(parameters, chosen=best, sigma_shares=parameters.crowds.sigma_shares[best]).unread()
-        scores = statistics.worker_scores + parameters.classes.null @ statistics.by_truth
+        if parameters.nameless:
+            weights = softmax(statistics.evidence[None])[0][0]
+            shares = weights @ parameters.crowds.sigma_shares
+            return replace(parameters, weights=weights, nameless=False, sigma_shares=shares).unread()
+        scores = statistics.worker_scores
         for _ in range(M_STEPS):
             q = softmax(scores + parameters.log_mixture)[0]
             split = parameters.classes.split(q)
             parameters = replace(
                 parameters,
                 q=q,
-                sigma_shares=self._shares(split.sum(axis=(0, 2))),
+                sigma_shares=_smooth(self._shares(split.sum(axis=(0, 2)))),
                 participation_shares=self._shares(split.sum(axis=(0, 1))),
             )
         return parameters
@@ -212,15 +218,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return the tasks' part of the bound (the workers' is in `log_prior`); None while a prior is chosen."""
-        return None if np.isnan(statistics.bound) else statistics.bound
-
-    def log_prior(self, parameters: GaussianParameters) -> float:
-        """Return the workers' part of the bound, less the divergence of q from the mixture, and the mixture's prior."""
-        q = parameters.q
-        divergence = float((q * (np.log(np.maximum(q, TINY)) - parameters.log_mixture)).sum())
-        shares = np.concatenate((parameters.sigma_shares, parameters.participation_shares))
-        return self.smoothing * float(np.log(shares).sum()) - divergence
+        """Return None: messages climb no bound."""
+        return None
 
     def fit_known(
         self,
@@ -228,20 +227,21 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         *,
         sigma: ArrayLike,
         participation: ArrayLike = 1.0,
-        channel: Channel | None = None,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
         prior: dict[str, float] | None = None,
     ) -> Estimate:
         """Return the exact posterior where every worker is known: the least error that any inference could have.
 
         Args:
-            reports, channel, prior: as in `fit`.
+            reports, channel, assignment, prior: as in `fit`.
             sigma: deviation of each worker's errors, shape (workers,) or one number.
             participation: share of tasks that each worker answers, shape (workers,) or one number; 1 where public.
 
         Raises:
             SettingsError: no public prior.
         """
-        coded, summary = summarize(self, reports, channel, None, prior)
+        coded, summary = summarize(self, reports, channel, assignment, prior)
         if not self._public(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
         protected = summary.model.protected
@@ -251,7 +251,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
         certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
         nobody = align_gold(reports, None, summary.alphabet, numeric=True)
-        return run(known, coded, summary, nobody, first=replace(known.start(summary), q=certain))
+        return run(known, coded, summary, nobody, first=replace(known.start(summary), q=certain, nameless=False))
 
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing
@@ -275,16 +275,18 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
 
 
+BLUR = 0.02
+
+
+def _smooth(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move a little of every share to its neighbours: few reports would else gather a mixture in a few classes."""
+    padded = np.pad(shares, 1, mode="edge")
+    return np.asarray(shares + BLUR * (padded[2:] + padded[:-2] - 2 * shares))
+
+
 def _alphabet(summary: Summary) -> Alphabet:
     assert summary.alphabet is not None
     return summary.alphabet
-
-
-def _pooled_counts(summary: Summary, pool: Pool) -> NDArray[np.float64]:
-    """Return all non-NULL reports by symbol, then, where NULL is reported, the NULL reports."""
-    counts = summary.symbol_counts.sum(axis=0)
-    silent = summary.tasks * summary.workers - counts.sum()
-    return np.append(counts, silent if pool.model.silent else 0.0)
 
 
 def _expect_tasks(
@@ -292,42 +294,26 @@ def _expect_tasks(
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     part, gold = block.block.part(tasks), block.gold[tasks]
-    expect = _choose_prior if parameters.chosen is None else _mean_field
-    statistics, posterior = expect(part, gold, parameters)
+    if parameters.nameless:
+        statistics, posterior = _count(part, gold, parameters)
+    else:
+        priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
+        told = tell(part, gold, parameters.q, parameters.classes, priors)
+        statistics, posterior = GaussianStatistics(told.worker_scores, told.evidence), told.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 
 
-def _choose_prior(
+def _count(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return the evidence for every prior from counts of reports, workers unread, and posteriors under the widest."""
-    crowds = parameters.crowds
-    symbols = len(crowds.tables)
-    cells = np.bincount(part.task * symbols + part.value, minlength=part.tasks * symbols)
-    counts = cells.reshape(part.tasks, symbols).astype(float)
+    crowds, model = parameters.crowds, parameters.summary.model
+    cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
+    listed = cells.reshape(part.tasks, model.symbols).astype(float)
+    counts = np.concatenate((listed, model.unlisted(listed, model.task_group[part.first : part.stop])), axis=1)
     fixed = ~np.isnan(gold)
     masses = grid.point_masses(parameters.points, gold[fixed])
-    evidence = crowds.evidence(counts[~fixed], parameters.summary.workers)
-    evidence = evidence + masses.sum(axis=0) @ crowds.family.T
-    posterior, _ = softmax(crowds.scores(counts, parameters.summary.workers, -1) + crowds.family[-1])
+    evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
+    posterior, _ = softmax(crowds.scores(counts, -1) + crowds.family[-1])
     posterior[fixed] = masses
-    unread = np.zeros_like(parameters.q)
-    return GaussianStatistics(unread, posterior.sum(axis=0), evidence, np.nan), posterior
-
-
-def _mean_field(
-    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
-) -> tuple[GaussianStatistics, NDArray[np.float64]]:
-    """Return posteriors given the workers' classes, and sums: two products with the reports by symbol."""
-    prior = parameters.crowds.family[parameters.chosen or 0]
-    symbols, classes, points = parameters.classes.tables.shape
-    flat = parameters.classes.tables.reshape(symbols * classes, points)
-    matrix = symbol_rows(part, parameters.summary.workers, symbols)
-    scores = (matrix @ parameters.q).reshape(part.tasks, symbols * classes) @ flat
-    scores = scores + parameters.q.sum(axis=0) @ parameters.classes.null + prior
-    posterior, total = softmax(scores)
-    fixed = np.flatnonzero(~np.isnan(gold))
-    posterior[fixed] = grid.point_masses(parameters.points, gold[fixed])
-    total[fixed] = (posterior[fixed] * scores[fixed]).sum(axis=1)
-    sums = matrix.T @ (posterior @ flat.T).reshape(part.tasks * symbols, classes)
-    return GaussianStatistics(sums, posterior.sum(axis=0), np.zeros(1), float(total.sum())), posterior
+    return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior

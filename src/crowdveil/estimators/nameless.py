@@ -23,42 +23,38 @@ class NamelessCrowds:
     Attributes:
         family: log-probabilities, indexed [prior, truth]; the widest prior is last.
         sigma_shares: indexed [prior, sigma], rows sum to 1.
-        tables: log P(report | truth) of the mixture, less NULL's where it is reported; indexed [symbol, prior, truth].
-        null: log P(NULL | truth), indexed [prior, truth]; zeros where blank cells are no reports.
+        tables: log P(report | truth) of the mixture, indexed [report, prior, truth]: symbols, then silent NULLs.
     """
 
     family: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     tables: NDArray[np.float64]
-    null: NDArray[np.float64]
 
-    def scores(self, counts: NDArray[np.float64], workers: int, prior: int) -> NDArray[np.float64]:
-        """Return the log-likelihood of counts [task, symbol] at every truth, indexed [task, truth]."""
-        return counts @ self.tables[:, prior] + workers * self.null[prior]
+    def scores(self, counts: NDArray[np.float64], prior: int) -> NDArray[np.float64]:
+        """Return the log-likelihood of counts [task, report] at every truth, indexed [task, truth]."""
+        return counts @ self.tables[:, prior]
 
-    def evidence(self, counts: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
-        """Return the log-likelihood of all counts [task, symbol] under every prior, shape (priors,)."""
+    def evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-likelihood of all counts [task, report] under every prior, shape (priors,)."""
         found = np.zeros(len(self.family))
         for prior, logs in enumerate(self.family):
-            scores = self.scores(counts, workers, prior) + logs
+            scores = self.scores(counts, prior) + logs
             top = scores.max(axis=1, keepdims=True)
             found[prior] = (top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))).sum()
         return found
 
 
 def nameless_crowds(
-    family: NDArray[np.float64], tables: NDArray[np.float64], null: NDArray[np.float64], counts: NDArray[np.float64]
+    family: NDArray[np.float64], reports: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> NamelessCrowds:
     """Find the mixture of sigmas for every prior, from pooled counts (`pooled_shares`).
 
     Args:
         family: log-probabilities, indexed [prior, truth].
-        tables: log P(report | truth) of every sigma, less NULL's, indexed [symbol, sigma, truth].
-        null: log P(NULL | truth), indexed [sigma, truth].
-        counts: pooled reports by symbol, NULL reports last (0 where they are not reported).
+        reports: P(report | truth) of every sigma, indexed [report, sigma, truth].
+        counts: pooled reports, shape (reports,).
     """
-    each = np.exp(np.concatenate((tables + null, null[None])))
-    by_prior = np.einsum("ht,yst->hsy", np.exp(family), each, optimize=True)
-    shares = np.array([pooled_shares(counts, reports, np.full(len(reports), WEIGHT)) for reports in by_prior])
-    mixed = np.log(np.maximum(np.einsum("hs,yst->yht", shares, each, optimize=True), TINY))
-    return NamelessCrowds(family, shares, mixed[:-1] - mixed[-1], mixed[-1])
+    by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
+    shares = np.array([pooled_shares(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
+    mixed = np.einsum("hs,yst->yht", shares, reports, optimize=True)
+    return NamelessCrowds(family, shares, np.log(np.maximum(mixed, TINY)))

@@ -96,6 +96,11 @@ class ReportModel:
                     cells[task_group, silent] += count
         return cells
 
+    def totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return all reports of the campaign in the order of `everything`, from those of each listed symbol."""
+        of_group = np.bincount(self.task_group, minlength=self.task_groups)
+        return np.concatenate((listed, of_group @ self.silent_cells() - listed @ self.replaces()))
+
     def unlisted(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how many workers sent each silent channel's NULL, indexed [task, silent].
 

@@ -67,9 +67,7 @@ class Pool:
 def pool_reports(summary: Summary) -> Pool:
     """Estimate what the whole crowd answered from the counts of its reports."""
     model = summary.model
-    listed = summary.symbol_counts.sum(axis=0)
-    of_group = np.bincount(model.task_group, minlength=model.task_groups)
-    counts = np.concatenate((listed, of_group @ model.silent_cells() - listed @ model.replaces()))
+    counts = model.totals(summary.symbol_counts.sum(axis=0))
     cells = float(counts.sum())
     shares = pooled_shares(counts, model.everything, pseudo_cells(model, cells))
     noise = 0.0 if summary.channel is None else _noise(counts, shares, model)

@@ -25,16 +25,22 @@ class Classes:
     """Kinds of workers: all pairs of a sigma and a participation, sigma-major.
 
     Attributes:
+        points: the grid of truths.
         sigmas, participations: ascending.
-        tables: log R_c[mu, y] for the non-NULL reports y, less the NULL report's where there is one; indexed
-            [symbol, class, truth].
-        null: log R_c[mu, NULL], indexed [class, truth]; zeros where blank cells are no reports.
+        model: how symbols speak of answers.
+        parts: P(symbol) in cells that are not answered, and in those answered with each sigma; indexed
+            [symbol, 1 + sigma, truth].
+        mixing: how the parts make up a class, R_c[mu, y] = sum_k mixing[c, k] parts[y, k, mu]; rows sum to 1.
+        silence: R_c[mu, NULL] of the silent channels, indexed [silent, class, truth].
     """
 
+    points: NDArray[np.float64]
     sigmas: NDArray[np.float64]
     participations: NDArray[np.float64]
-    tables: NDArray[np.float64]
-    null: NDArray[np.float64]
+    model: ReportModel
+    parts: NDArray[np.float64]
+    mixing: NDArray[np.float64]
+    silence: NDArray[np.float64]
 
     def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return responsibilities [worker, class] as [worker, sigma, participation]."""
@@ -62,18 +68,16 @@ def worker_classes(
     sigmas: NDArray[np.float64],
     rates: NDArray[np.float64],
 ) -> Classes:
-    """Return the log-probabilities of reports for every pair of a sigma and a participation."""
-    table = model.everything
-    answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet)) @ table[: alphabet.size]
-    mixed = answered[:, None] * rates[:, None, None]
-    if model.protected:
-        mixed = mixed + (1 - rates)[:, None, None] * table[-1]
-    logs = np.log(np.maximum(mixed, TINY)).reshape(-1, *answered.shape[1:])
-    null = np.zeros(logs.shape[:2])
-    if model.silent:
-        null = logs[:, :, -1]
-        logs = logs[:, :, :-1] - null[:, :, None]
-    return Classes(sigmas, rates, np.ascontiguousarray(logs.transpose(2, 0, 1)), null)
+    """Return the probabilities of reports for every pair of a sigma and a participation."""
+    answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet))
+    answered = answered @ model.everything[: alphabet.size]
+    # Where participation is public every cell is answered, and the last row is a label's.
+    unanswered = np.broadcast_to(model.everything[-1], (1, *answered.shape[1:]))
+    parts = np.concatenate((unanswered, answered)).transpose(2, 0, 1)
+    shares = np.kron(np.eye(len(sigmas)), rates[:, None])
+    mixing = np.column_stack((np.tile(1 - rates, len(sigmas)), shares))
+    listed = np.ascontiguousarray(parts[: model.symbols])
+    return Classes(points, sigmas, rates, model, listed, mixing, mixing @ parts[model.symbols :])
 
 
 def participation_grid(pool: Pool, given: tuple[float, ...] | None) -> NDArray[np.float64]:
