@@ -1,8 +1,6 @@
-"""Numbers through a channel: mean field against loops, exact posteriors, recovery, intervals and refusals."""
+"""Numbers through a channel: exact posteriors of known workers, recovery, intervals and refusals."""
 
 import math
-from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -11,15 +9,16 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import number_grid as grid
-from crowdveil.estimators.fitting import GoldBlock, summarize
-from crowdveil.estimators.gaussian import M_STEPS, Gaussian, GaussianParameters
+from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.labels import NULL, Categories, Scale
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.mechanism import Mechanism
+from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import Crowd, numeric_crowd, perturb
+from tests.estimators.dense_numbers import output_cells, report_probability
 
 Table = NDArray[np.float64]
 SMALL = Scale(0, 3)
@@ -54,148 +53,6 @@ def tiny_reports(name: str, tasks: int = 4, workers: int = 5) -> Reports:
     return Reports(task, worker, value, np.arange(tasks), np.arange(workers), alphabet)
 
 
-def some_parameters(estimator: Gaussian, reports: Reports, channel: Channel | None) -> GaussianParameters:
-    """Return start parameters with random responsibilities (seed 3)."""
-    parameters = estimator.start(summarize(estimator, reports, channel, None, None)[1])
-    q = np.random.default_rng(3).dirichlet(np.ones(parameters.q.shape[1]), len(reports.workers))
-    return replace(parameters, q=q)
-
-
-def whole_block(reports: Reports, gold: Table | None = None) -> GoldBlock:
-    """Return all reports as one block."""
-    (block,) = reports.blocks()
-    return GoldBlock(block, np.full(len(reports.tasks), np.nan) if gold is None else gold, None)
-
-
-def normal_mass(low: float, high: float) -> float:
-    """Phi(high) - Phi(low) by the complementary error function, taken on the side where the tails are small."""
-    if low > 0:
-        return normal_mass(-high, -low)
-    return (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2))) / 2
-
-
-def answer_probability(mu: float, sigma: float, answer: int) -> float:
-    """C_sigma(mu)[x] on the grid 0..3, tails at the ends."""
-    low = -math.inf if answer == 0 else (answer - 0.5 - mu) / sigma
-    high = math.inf if answer == 3 else (answer + 0.5 - mu) / sigma
-    return normal_mass(low, high)
-
-
-def report_probability(mu: float, sigma: float, share: float, channel: Channel | None, output: int) -> float:
-    """R_c[mu, y] of one report symbol."""
-    if channel is None:
-        return answer_probability(mu, sigma, output)
-    table = channel.probabilities
-    protected = channel.participation == "protected"
-    total = (1 - share) * table[4, output] if protected else 0.0
-    answered = sum(answer_probability(mu, sigma, x) * table[x, output] for x in range(4))
-    return float(total + (share if protected else 1.0) * answered)
-
-
-def output_cells(reports: Reports, channel: Channel | None) -> list[list[int | None]]:
-    """Output symbol of every cell, indexed [task][worker]; None where no report was sent."""
-    null = None if channel is None else channel.null_output
-    cells: list[list[int | None]] = [[null] * len(reports.workers) for _ in reports.tasks]
-    for t, w, v in zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True):
-        cells[t][w] = v
-    return cells
-
-
-def log_tables(parameters: GaussianParameters, channel: Channel | None) -> Table:
-    """Log R_c[mu, y] of all classes, truths and outputs, by loops; indexed [class, truth, output]."""
-    kinds = list(product(parameters.classes.sigmas, parameters.classes.participations))
-    outputs = range(4 if channel is None else len(channel.outputs))
-    return np.array(
-        [
-            [
-                [math.log(report_probability(mu, sigma, share, channel, y)) for y in outputs]
-                for mu in parameters.points.tolist()
-            ]
-            for sigma, share in kinds
-        ]
-    )
-
-
-def dense_posterior(parameters: GaussianParameters, reports: Reports, channel: Channel | None) -> Table:
-    """gamma_j(mu) ~ pi(mu) exp(sum over all cells and classes of q_i(c) log R_c[mu, y_ij]), by loops."""
-    logs, scores = log_tables(parameters, channel), []
-    for row in output_cells(reports, channel):
-        score = parameters.crowds.family[0].copy()
-        for worker, output in enumerate(row):
-            if output is not None:
-                for c, share in enumerate(parameters.q[worker]):
-                    score += share * logs[c, :, output]
-        scores.append(np.exp(score - score.max()) / np.exp(score - score.max()).sum())
-    return np.array(scores)
-
-
-def dense_worker_scores(
-    posterior: Table, parameters: GaussianParameters, reports: Reports, channel: Channel | None
-) -> Table:
-    """Sum over all cells of gamma_j(mu) log R_c[mu, y_ij], by loops; indexed [worker, class]."""
-    logs = log_tables(parameters, channel)
-    scores = np.zeros(parameters.q.shape)
-    for task, row in enumerate(output_cells(reports, channel)):
-        for worker, output in enumerate(row):
-            if output is not None:
-                scores[worker] += logs[:, :, output] @ posterior[task]
-    return scores
-
-
-@every_channel
-def test_a_posterior_step_equals_loops_over_every_cell(name: str) -> None:
-    """Given responsibilities, sparse products yield the dense posterior's sums to 1e-10, NULL cells included."""
-    reports, channel = tiny_reports(name), CHANNELS[name]
-    parameters = some_parameters(PUBLIC, reports, channel)
-    posterior = dense_posterior(parameters, reports, channel)
-
-    found = PUBLIC.expect(whole_block(reports), parameters)
-
-    medians = np.clip(grid.quantiles(posterior, parameters.points, (0.5,))[:, 0], 0, 3)
-    np.testing.assert_allclose(found.posterior, medians, atol=1e-10)
-    np.testing.assert_allclose(found.statistics.by_truth, posterior.sum(axis=0), atol=1e-10)
-
-
-@every_channel
-def test_a_worker_step_equals_loops_over_every_cell(name: str) -> None:
-    """The M-step is q_i(c) ~ omega_c exp(expected log-probability of i's cells), omega = damped mean of q, in turn."""
-    reports, channel = tiny_reports(name), CHANNELS[name]
-    parameters = some_parameters(PUBLIC, reports, channel)
-    posterior = dense_posterior(parameters, reports, channel)
-    scores = dense_worker_scores(posterior, parameters, reports, channel)
-
-    a, b = parameters.sigma_shares, parameters.participation_shares
-    for _ in range(M_STEPS):
-        q = np.exp(scores - scores.max(axis=1, keepdims=True)) * np.outer(a, b).ravel()
-        q = q / q.sum(axis=1, keepdims=True)
-        split = q.reshape(len(q), len(a), len(b))
-        a, b = split.sum(axis=(0, 2)) + 0.01, split.sum(axis=(0, 1)) + 0.01
-        a, b = a / a.sum(), b / b.sum()
-    found = PUBLIC.maximize(PUBLIC.expect(whole_block(reports), parameters).statistics, parameters)
-
-    np.testing.assert_allclose(found.q, q, atol=1e-10)
-    np.testing.assert_allclose(found.sigma_shares, a, atol=1e-10)
-    np.testing.assert_allclose(found.participation_shares, b, atol=1e-10)
-
-
-@every_channel
-def test_the_trace_is_the_mean_field_bound(name: str) -> None:
-    """Traced value = E[log joint] + entropies of gamma and q + log-density of the mixture, written out."""
-    reports, channel = tiny_reports(name), CHANNELS[name]
-    parameters = some_parameters(PUBLIC, reports, channel)
-    gamma, q = dense_posterior(parameters, reports, channel), parameters.q
-    mixture = np.outer(parameters.sigma_shares, parameters.participation_shares).ravel()
-    joint = (dense_worker_scores(gamma, parameters, reports, channel) * q).sum()
-    joint += (gamma @ parameters.crowds.family[0]).sum() + (q @ np.log(mixture)).sum()
-    entropy = -(gamma * np.log(np.maximum(gamma, 1e-300))).sum() - (q * np.log(q)).sum()
-    shares = np.concatenate((parameters.sigma_shares, parameters.participation_shares))
-
-    statistics = PUBLIC.expect(whole_block(reports), parameters).statistics
-    traced = statistics.bound + PUBLIC.log_prior(parameters)
-
-    assert pytest.approx(joint + entropy + 0.01 * np.log(shares).sum(), rel=1e-10) == traced
-
-
 @every_channel
 def test_known_workers_give_the_exact_posterior(name: str) -> None:
     """With sigmas and participations known, the posterior is prior times the product over cells, normalised."""
@@ -215,19 +72,6 @@ def test_known_workers_give_the_exact_posterior(name: str) -> None:
 
     quantiles = np.clip(grid.quantiles(np.array(expected), points, (0.05, 0.5, 0.95)), 0, 3)
     np.testing.assert_allclose(np.stack([estimate.low, estimate.truth, estimate.high], 1), quantiles, atol=1e-8)
-
-
-@every_channel
-@pytest.mark.parametrize("prior", ["public", "learned"])
-def test_the_bound_never_falls(name: str, prior: str) -> None:
-    """The traced bound rises at every step, whatever the channel, gold included."""
-    estimator = Gaussian(tolerance=1e-9, max_steps=40)
-    estimator = replace(estimator, prior_mean=1.0, prior_deviation=2.0) if prior == "public" else estimator
-
-    trace = np.array(estimator.fit(tiny_reports(name), channel=CHANNELS[name], gold={1: 2.3}).log_likelihoods)
-
-    assert len(trace) > 5
-    assert np.diff(trace).min() >= -1e-9 * np.abs(trace).max()
 
 
 def sun_crowd(seed: int, sparsity: float = 0.5, workers: int = 120, tasks: int = 150) -> Crowd:
@@ -322,6 +166,33 @@ def test_the_identity_channel_equals_none(participation: str, estimator: Gaussia
     for name in ("truth", "low", "high"):
         np.testing.assert_allclose(getattr(through, name), getattr(plain, name), atol=1e-9)
     np.testing.assert_allclose(through.workers.sigma, plain.workers.sigma, atol=1e-9)
+
+
+def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
+    """One cut shows (truth - cut) / sigma only: still within 1.3 of known workers, 80 to 98 % covered (seed 0)."""
+    crowd = numeric_crowd(workers=400, tasks=60, sparsity=0.5, source=seeded(0))
+    reports, channel = sent(crowd, QuantizedResponse(alphabet=WIDE, epsilon=4.0, cuts=(1,)), 0)
+    public = Gaussian(prior_mean=0.0, prior_deviation=1.0)
+
+    found = public.fit(reports, channel=channel)
+    known = public.fit_known(reports, sigma=crowd.quality, participation=0.5, channel=channel)
+
+    assert np.abs(found.truth - crowd.truth).mean() < 1.3 * np.abs(known.truth - crowd.truth).mean()
+    assert found.low is not None
+    assert found.high is not None
+    assert 0.8 <= ((found.low <= crowd.truth) & (crowd.truth <= found.high)).mean() <= 0.98
+
+
+def test_few_reports_leave_sigmas_open() -> None:
+    """Where reports hardly tell sigmas apart, most intervals of sigma reach over a factor of 4 (epsilon 1, seed 0)."""
+    crowd = sun_crowd(0, sparsity=0.8)
+    reports, channel = sent(crowd, RandomizedResponse(alphabet=WIDE, epsilon=1.0), 0)
+
+    table = Gaussian(prior_mean=4.0, prior_deviation=2.0).fit(reports, channel=channel).workers
+
+    assert table.sigma_low is not None
+    assert table.sigma_high is not None
+    assert np.median(table.sigma_high / table.sigma_low) > 4
 
 
 def test_little_information_does_no_more_harm_than_the_constant() -> None:

@@ -2,7 +2,8 @@
 
 A worker of class c = (sigma, s) reports y on a task of truth mu with probability
 R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error
-rounded onto the grid of answers. Mean field: q_i(c) and gamma_j(mu) are updated in turn, each given the other.
+rounded onto the grid of answers. What is believed of workers, q_i(c), and of tasks, gamma_j(mu), is updated in turn by
+belief propagation (`worker_messages`).
 """
 
 from dataclasses import dataclass, replace
@@ -26,17 +27,19 @@ from crowdveil.estimators.worker_classes import (
     NEVER_ALL,
     TINY,
     Classes,
+    blurred,
     near,
     participation_grid,
     sigma_grid,
     worker_classes,
 )
-from crowdveil.estimators.worker_messages import Priors, tell
+from crowdveil.estimators.worker_messages import DAMPING, Priors, tell
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
 TASKS_AT_ONCE = 4096
 M_STEPS = 100
+"""Steps of the mixtures for every step of the messages, which cost far more."""
 LEVELS = (0.05, 0.5, 0.95)
 
 
@@ -50,8 +53,8 @@ class GaussianParameters:
         classes: the kinds of workers.
         q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
-        crowds: the priors that truths may have, each with a crowd of its own; a public prior is the only one.
-        weights: what is believed of each prior, shape (priors,), sums to 1.
+        crowds: the priors that truths may have, and crowds for each; a public prior is the only one.
+        weights: how far each prior is believed, shape (priors,), sums to 1.
         nameless: whether nothing is known yet of any single worker.
         known: whether truths follow from the prior even where nobody reported.
     """
@@ -81,8 +84,8 @@ class GaussianParameters:
 class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
-    `worker_scores`, indexed [worker, class]: log-probability of a worker's cells. `evidence`, shape (priors,):
-    log-likelihood of the tasks under every prior.
+    `worker_scores`, indexed [worker, class]: log-likelihood of a worker's cells. `evidence`, indexed [mixture, prior]:
+    log-likelihood of the tasks' counts in every nameless crowd, at the first step only.
     """
 
     worker_scores: NDArray[np.float64]
@@ -94,8 +97,8 @@ class GaussianStatistics(NamedTuple):
 class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     """Infer numbers on a scale (or positions of ordered labels) from the channel's own likelihood.
 
-    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. What the trace
-    shows is the mean-field bound of the log-likelihood, which never falls.
+    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. There is no trace:
+    messages climb no bound.
 
     Attributes:
         prior_mean, prior_deviation: a public normal prior of the truths before clipping, in units of the answers; None
@@ -153,16 +156,16 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         classes = worker_classes(points, alphabet, pool.model, sigmas, rates)
         typical = worker_classes(points, alphabet, pool.model, sigmas, np.minimum([pool.participation], NEVER_ALL))
         tables = np.concatenate((typical.mixing @ typical.parts, typical.silence))
-        crowds = nameless_crowds(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)))
+        crowds = nameless_crowds(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas)
         parameters = GaussianParameters(
             summary=summary,
             points=points,
             classes=classes,
             q=np.empty((summary.workers, 0)),
-            sigma_shares=crowds.sigma_shares[-1],
+            sigma_shares=crowds.sigma_shares[0, -1],
             participation_shares=near(rates, pool.participation),
             crowds=crowds,
-            weights=np.full(len(family), 1 / len(family)),
+            weights=grid.place_weights(np.exp(family), points, alphabet),
             nameless=True,
             known=self._public(summary),
         )
@@ -178,28 +181,29 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         values = _alphabet(parameters.summary).values
         found = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
         if not parameters.known:
-            found[np.diff(block.block.pointers) == 0] = np.nan
+            found[parameters.summary.per_task[block.block.first : block.block.stop] == 0] = np.nan
         fixed = ~np.isnan(block.gold)
         found[fixed] = block.gold[fixed, None]
         return Expected(statistics, found[:, 1], found[:, [0, 2]])
 
     def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
-        """Choose the likeliest prior at first; from then on re-estimate workers and the mixture over their classes."""
+        """Weigh priors and mixtures at first; from then on re-estimate workers and the mixture over their classes."""
         if parameters.nameless:
-            weights = softmax(statistics.evidence[None])[0][0]
-            shares = weights @ parameters.crowds.sigma_shares
-            return replace(parameters, weights=weights, nameless=False, sigma_shares=shares).unread()
-        scores = statistics.worker_scores
+            scores = statistics.evidence + np.log(parameters.weights)
+            joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
+            shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
+            return replace(parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares).unread()
+        before = parameters.q
         for _ in range(M_STEPS):
-            q = softmax(scores + parameters.log_mixture)[0]
+            q = softmax(statistics.worker_scores + parameters.log_mixture)[0]
             split = parameters.classes.split(q)
-            parameters = replace(
-                parameters,
-                q=q,
-                sigma_shares=_smooth(self._shares(split.sum(axis=(0, 2)))),
-                participation_shares=self._shares(split.sum(axis=(0, 1))),
-            )
-        return parameters
+            by_sigma, by_rate = self._shares(split.sum(axis=(0, 2))), self._shares(split.sum(axis=(0, 1)))
+            # Classes that are public are known to be apart.
+            by_sigma = blurred(by_sigma) if self.sigmas is None else by_sigma
+            parameters = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
+        # Two workers who know each other by one task only would else swing between two opinions for ever.
+        kept = DAMPING * np.log(np.maximum(before, TINY)) + (1 - DAMPING) * np.log(np.maximum(q, TINY))
+        return replace(parameters, q=softmax(kept)[0])
 
     def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
         """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
@@ -275,15 +279,6 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
 
 
-BLUR = 0.02
-
-
-def _smooth(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move a little of every share to its neighbours: few reports would else gather a mixture in a few classes."""
-    padded = np.pad(shares, 1, mode="edge")
-    return np.asarray(shares + BLUR * (padded[2:] + padded[:-2] - 2 * shares))
-
-
 def _alphabet(summary: Summary) -> Alphabet:
     assert summary.alphabet is not None
     return summary.alphabet
@@ -299,7 +294,7 @@ def _expect_tasks(
     else:
         priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
         told = tell(part, gold, parameters.q, parameters.classes, priors)
-        statistics, posterior = GaussianStatistics(told.worker_scores, told.evidence), told.posterior
+        statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 
 
@@ -314,6 +309,6 @@ def _count(
     fixed = ~np.isnan(gold)
     masses = grid.point_masses(parameters.points, gold[fixed])
     evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
-    posterior, _ = softmax(crowds.scores(counts, -1) + crowds.family[-1])
+    posterior, _ = softmax(counts @ crowds.fitted[:, -1] + crowds.family[-1])
     posterior[fixed] = masses
     return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior

@@ -12,40 +12,55 @@ from numpy.typing import NDArray
 from crowdveil.estimators.votes import pooled_shares
 
 TINY = 1e-300
+SAYS_NOTHING = 1e-13
+"""By how much a probability may differ between truths for rounding alone."""
 WEIGHT = 100.0
 """Pseudo-reports of each sigma in the pooled mixture: pooled counts alone hardly tell errors from spread-out truths."""
 
 
+TILTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Powers of sigma in proportion to which workers may have it, where reports are too few to tell."""
+
+
 @dataclass(frozen=True, eq=False)
 class NamelessCrowds:
-    """Candidate priors, each with the mixture of sigmas that explains the pooled reports best under it.
+    """Candidate crowds: every prior with every mixture of sigmas that it may go with.
+
+    A mixture is either the one that explains the pooled reports best under its prior, or in proportion to a power of
+    sigma, the same under all priors.
 
     Attributes:
         family: log-probabilities, indexed [prior, truth]; the widest prior is last.
-        sigma_shares: indexed [prior, sigma], rows sum to 1.
-        tables: log P(report | truth) of the mixture, indexed [report, prior, truth]: symbols, then silent NULLs.
+        sigma_shares: indexed [mixture, prior, sigma], sum to 1 over sigma; mixture 0 is that of the prior.
+        fitted: log P(report | truth) of mixture 0, indexed [report, prior, truth]: symbols, then silent NULLs.
+        tilted: the same of the other mixtures, indexed [report, mixture - 1, truth].
     """
 
     family: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
-    tables: NDArray[np.float64]
-
-    def scores(self, counts: NDArray[np.float64], prior: int) -> NDArray[np.float64]:
-        """Return the log-likelihood of counts [task, report] at every truth, indexed [task, truth]."""
-        return counts @ self.tables[:, prior]
+    fitted: NDArray[np.float64]
+    tilted: NDArray[np.float64]
 
     def evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-likelihood of all counts [task, report] under every prior, shape (priors,)."""
-        found = np.zeros(len(self.family))
-        for prior, logs in enumerate(self.family):
-            scores = self.scores(counts, prior) + logs
-            top = scores.max(axis=1, keepdims=True)
-            found[prior] = (top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))).sum()
-        return found
+        """Return the log-likelihood of all counts [task, report] for every crowd, indexed [mixture, prior]."""
+        priors = np.exp(self.family)
+        fitted = [_evidence(counts @ self.fitted[:, k], prior) for k, prior in enumerate(priors[:, None])]
+        tilted = [_evidence(counts @ self.tilted[:, k], priors) for k in range(len(TILTS))]
+        return np.stack((np.concatenate(fitted), *tilted))
+
+
+def _evidence(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-likelihood of all tasks, from scores [task, truth], under every prior [prior, truth]."""
+    top = scores.max(axis=1, keepdims=True)
+    likelihood = np.maximum(np.exp(scores - top) @ priors.T, TINY)
+    return np.asarray((np.log(likelihood) + top).sum(axis=0))
 
 
 def nameless_crowds(
-    family: NDArray[np.float64], reports: NDArray[np.float64], counts: NDArray[np.float64]
+    family: NDArray[np.float64],
+    reports: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    sigmas: NDArray[np.float64],
 ) -> NamelessCrowds:
     """Find the mixture of sigmas for every prior, from pooled counts (`pooled_shares`).
 
@@ -53,8 +68,15 @@ def nameless_crowds(
         family: log-probabilities, indexed [prior, truth].
         reports: P(report | truth) of every sigma, indexed [report, sigma, truth].
         counts: pooled reports, shape (reports,).
+        sigmas: the sigmas.
     """
+    # Reports that say the same of every truth and sigma, as most NULL reports do, would only add rounding errors.
+    counts = np.where(np.ptp(reports, axis=(1, 2)) > SAYS_NOTHING, counts, 0.0)
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
     shares = np.array([pooled_shares(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
-    mixed = np.einsum("hs,yst->yht", shares, reports, optimize=True)
-    return NamelessCrowds(family, shares, np.log(np.maximum(mixed, TINY)))
+    powers = (sigmas / sigmas[-1]) ** np.array(TILTS)[:, None]
+    powers = powers / powers.sum(axis=1, keepdims=True)
+    every = np.concatenate((shares[None], np.repeat(powers[:, None], len(family), axis=1)))
+    mixed = np.einsum("hs,yst->yht", np.concatenate((shares, powers)), reports, optimize=True)
+    logs = np.log(np.maximum(mixed, TINY))
+    return NamelessCrowds(family, every, logs[:, : len(family)], logs[:, len(family) :])

@@ -104,6 +104,17 @@ def normal_family(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
     return (1 - STRAY) * density / density.sum(axis=1, keepdims=True) + STRAY / len(points)
 
 
+def place_weights(family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return how far priors are believed beforehand, shape (priors,), sums to 1.
+
+    That truths lie mostly below the scale (so that its low end is the truth of most tasks), within it, or above it, is
+    taken to be equally likely: ends of a scale are where truths often gather.
+    """
+    place = np.digitize(family @ points, alphabet.values[[0, -1]])
+    weights = 1 / np.bincount(place, minlength=3)[place]
+    return np.asarray(weights / weights.sum())
+
+
 def point_masses(points: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return certainty about numbers, shared by the two neighbouring points; indexed [number, truth]."""
     at = np.clip((numbers - points[0]) / (points[1] - points[0]), 0, len(points) - 1)

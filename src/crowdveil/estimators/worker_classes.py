@@ -16,6 +16,7 @@ SMALLEST_SIGMA = 2.0**-1.5
 """In steps of the answers: below it nearly all answers round to the truth."""
 PARTICIPATIONS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
 """Classes of participation, in units of the crowd's."""
+BLUR = 0.02
 NEVER_ALL = 1 - 1e-6
 """No class answers every cell for certain, or one NULL report would exclude it."""
 
@@ -55,6 +56,16 @@ def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
     return np.multiply(SMALLEST_SIGMA * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
 
 
+def blurred(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move a little of the share of every sigma to its neighbours, shape (sigmas,).
+
+    The likeliest mixture sits on a few sigmas however little is known, and intervals of sigma would be far too short;
+    smoothing after every step (Silverman et al. 1990) spreads it as far as the reports leave open.
+    """
+    padded = np.pad(shares, 1, mode="edge")
+    return np.asarray(shares + BLUR * (padded[2:] + padded[:-2] - 2 * shares))
+
+
 def near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
     """Return shares that fall off around the crowd's participation: at first, workers are thought to be alike."""
     weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
@@ -71,7 +82,8 @@ def worker_classes(
     """Return the probabilities of reports for every pair of a sigma and a participation."""
     answered = grid.answer_table(points, sigmas, alphabet.values, grid.step_of(alphabet))
     answered = answered @ model.everything[: alphabet.size]
-    # Where participation is public every cell is answered, and the last row is a label's.
+    # Where participation is public every cell that reports was answered, and the last row is a label's.
+    rates = rates if model.protected else np.ones_like(rates)
     unanswered = np.broadcast_to(model.everything[-1], (1, *answered.shape[1:]))
     parts = np.concatenate((unanswered, answered)).transpose(2, 0, 1)
     shares = np.kron(np.eye(len(sigmas)), rates[:, None])

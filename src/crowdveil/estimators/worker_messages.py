@@ -26,6 +26,9 @@ DAMPING = 0.25
 """Share of the scores before an exchange that is kept: without it they swing around where they settle."""
 FLOOR, RUN = 1e-35, 8
 """Least probability of a report, and how many are multiplied before a logarithm is taken."""
+LEAST = 1e-9
+"""By how much one report may speak against a kind of worker when it is taken out: beliefs that have not settled yet may
+not hold it."""
 NEGLIGIBLE = 1e-13
 """Truths that no task of a part believes in by more than this are left out."""
 
@@ -36,25 +39,23 @@ class Priors(NamedTuple):
     family: NDArray[np.float64]
     weights: NDArray[np.float64]
 
-    def beliefs(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return posteriors from log-likelihoods, both [task, truth], and log-evidences, [task, prior]."""
-        top = scores.max(axis=1, keepdims=True)
-        likelihood = np.exp(scores - top)
+    def beliefs(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return posteriors from log-likelihoods, both indexed [task, truth]."""
+        likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
         evidence = np.maximum(likelihood @ self.family.T, np.finfo(float).tiny)
         posterior = likelihood * ((self.weights / evidence) @ self.family)
-        return posterior / posterior.sum(axis=1, keepdims=True), np.log(evidence) + top
+        return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
 
 class Told(NamedTuple):
     """What tasks and workers were told.
 
     `posterior`, indexed [task, truth]. `worker_scores`, indexed [worker, class]: log-likelihood of all of a worker's
-    cells. `evidence`, shape (priors,): log-likelihood of the tasks under every prior.
+    cells.
     """
 
     posterior: NDArray[np.float64]
     worker_scores: NDArray[np.float64]
-    evidence: NDArray[np.float64]
 
 
 def tell(part: Block, gold: NDArray[np.float64], q: NDArray[np.float64], classes: Classes, priors: Priors) -> Told:
@@ -73,7 +74,7 @@ def tell(part: Block, gold: NDArray[np.float64], q: NDArray[np.float64], classes
     ]
     posterior = np.concatenate([piece.posterior for piece in told])
     sums = sum(piece.worker_scores for piece in told) + _silent_scores(part, posterior, len(q), classes)
-    return Told(posterior, sums, np.sum([piece.evidence for piece in told], axis=0))
+    return Told(posterior, sums)
 
 
 def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
@@ -98,9 +99,7 @@ def _silence(part: Block, q: NDArray[np.float64], classes: Classes) -> NDArray[n
     return told
 
 
-def _silent_scores(
-    part: Block, posterior: NDArray[np.float64], workers: int, classes: Classes
-) -> NDArray[np.float64]:
+def _silent_scores(part: Block, posterior: NDArray[np.float64], workers: int, classes: Classes) -> NDArray[np.float64]:
     """Return what cells that send a silent NULL tell about their workers, indexed [worker, class]."""
     model, told = classes.model, np.zeros((workers, len(classes.mixing)))
     of_group = _adding(model.task_group[part.first : part.stop], model.task_groups)
@@ -169,7 +168,8 @@ class _Views(NamedTuple):
 
     def without(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights of the parts, [report, part], when what a report told (by part) is not counted."""
-        others = self.shares / (told[:, :1] + self.participation * (told[:, 1:] - told[:, :1]))
+        likelihood = (1 - self.participation) * told[:, :1] + self.participation * told[:, 1:]
+        others = self.shares / np.maximum(likelihood, LEAST)
         others = others / others.sum(axis=1, keepdims=True)
         answered = others * self.participation
         return np.column_stack((1 - answered.sum(axis=1), answered))
@@ -195,7 +195,7 @@ def _tell(
     views = views.of(cells.worker)
     messages = cells.of_truth(views.without(np.ones((len(cells.task), parts.shape[1]))), parts)
     scores = silent + cells.scores(messages)
-    posterior, evidence = priors.beliefs(scores)
+    posterior = priors.beliefs(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE)
     parts, few = np.ascontiguousarray(parts[:, :, kept]), Priors(priors.family[:, kept], priors.weights)
@@ -204,13 +204,13 @@ def _tell(
         told = cells.of_worker(_without(belief, messages, cells.task, known), parts)
         messages = cells.of_truth(views.without(told), parts)
         scores = DAMPING * scores + (1 - DAMPING) * (silent + cells.scores(messages))
-        belief, evidence = few.beliefs(scores)
+        belief = few.beliefs(scores)
         belief[known] = masses[:, kept]
     told = cells.of_worker(_without(belief, messages, cells.task, known), parts)
     posterior = np.zeros_like(posterior)
     posterior[:, kept] = belief
     by_worker = cells.to_worker @ np.log(told @ classes.mixing.T)
-    return Told(posterior, by_worker, _all_evidence(evidence, masses, known, priors))
+    return Told(posterior, by_worker)
 
 
 def _without(
@@ -220,10 +220,3 @@ def _without(
     divided = belief[task] / messages
     divided[known[task]] = belief[task[known[task]]]
     return np.asarray(divided)
-
-
-def _all_evidence(
-    evidence: NDArray[np.float64], masses: NDArray[np.float64], known: NDArray[np.bool_], priors: Priors
-) -> NDArray[np.float64]:
-    """Add the tasks' log-evidence for every prior; a known truth is its own."""
-    return np.asarray(evidence[~known].sum(axis=0) + np.log(masses @ priors.family.T).sum(axis=0))
