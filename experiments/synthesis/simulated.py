@@ -20,7 +20,7 @@ from crowdveil.synthesis.integer_noise import budget
 from crowdveil.synthesis.kernels import GaussianKernel
 from crowdveil.synthesis.noisy_counts import Histogrammer, positions
 from crowdveil.synthesis.shared import Shared
-from crowdveil.synthesis.utility import Curve, basic_release, integrated_squared_error, of_claims, of_steps
+from crowdveil.synthesis.utility import Line, basic_release, integrated_squared_error, of_claims, of_steps
 
 Floats = NDArray[np.float64]
 PARTS = ((0.5, -1.0, 0.6), (0.5, 2.0, 0.9))
@@ -32,7 +32,7 @@ def truth(points: Floats) -> Floats:
     return sum(w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS)
 
 
-TRUTH = Curve(truth, np.linspace(-8, 12, 401))
+TRUTH = Line(truth, np.linspace(-8, 12, 401))
 
 
 def crowd(tasks: int, each: int, bounds: tuple[float, float], seed: int) -> Claims:

@@ -72,6 +72,13 @@ def test_no_neighbour_tells_more_than_epsilon(epsilon: float, largest: int, repl
     assert worst_loss(epsilon, largest, replaced) <= epsilon
 
 
+def test_a_budget_below_the_rounding_buys_nothing() -> None:
+    """With next to no budget all windows have the weight of their share, whatever the claims."""
+    found = probability_weights(np.array([[0, 50] + [0] * 9]), epsilon=1e-6, largest=1, windows=SMALL)
+
+    np.testing.assert_array_equal(found[0], TOP * SMALL.share)
+
+
 def test_the_audit_can_fail() -> None:
     """The loss is not far below epsilon, so that a mechanism with three times the rate would be found out."""
     assert worst_loss(3.0, 1, True) > 1.0

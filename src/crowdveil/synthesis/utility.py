@@ -29,8 +29,8 @@ BASIC_EPSILONS = {"strong": 0.1, "normal": 1.0, "weak": 10.0}
 """Noise levels of the baseline Basic: epsilon of every claim."""
 
 
-class Curve(NamedTuple):
-    """A density, and between which points it is smooth.
+class Line(NamedTuple):
+    """A density as a function, and between which points it is smooth.
 
     Attributes:
         at: gives the density at points, shape (points,).
@@ -41,18 +41,18 @@ class Curve(NamedTuple):
     breaks: Floats
 
 
-def of_claims(density: WeightedDensity) -> Curve:
+def of_claims(density: WeightedDensity) -> Line:
     """Return the density of claims, original or synthetic."""
     reach = density.bandwidth * np.array([-r for r in REACH] + [0.0, *REACH])
-    return Curve(density.at, np.unique(density.value[:, None] + reach))
+    return Line(density.at, np.unique(density.value[:, None] + reach))
 
 
-def of_steps(densities: Densities, row: int) -> Curve:
+def of_steps(densities: Densities, row: int) -> Line:
     """Return one of some piecewise constant densities."""
-    return Curve(lambda points: densities.at(row, points), np.unique(densities.edges(slice(row, row + 1))))
+    return Line(lambda points: densities.at(row, points), np.unique(densities.edges(slice(row, row + 1))))
 
 
-def integrated_squared_error(first: Curve, second: Curve) -> float:
+def integrated_squared_error(first: Line, second: Line) -> float:
     """Return the integral of the squared difference, by Gauss-Legendre quadrature between all breaks of both."""
     ends = np.union1d(first.breaks, second.breaks)
     half = np.diff(ends) / 2.0

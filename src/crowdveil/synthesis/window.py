@@ -5,6 +5,7 @@ claims inside it, less a public price for its width; scores, prices and probabil
 proved is what is drawn (docs/synthesis/sound.md).
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,9 +115,13 @@ def decayed(score: Integers, *, epsilon: float, largest: int) -> Integers:
     Drawing in proportion to these integers, times public ones, is epsilon-private if no score changes by more than
     `largest` between neighbours; `ROUNDING` is taken off epsilon beforehand.
     """
-    rate = (epsilon - ROUNDING) / (2.0 * largest)
-    gap = score.max(axis=1, keepdims=True) - score
-    return np.rint(np.maximum(TOP * np.exp(-rate * gap), BOTTOM)).astype(np.int64)
+    rate = max(epsilon - ROUNDING, 0.0) / (2.0 * largest)
+    if rate == 0.0:  # a budget below the rounding buys nothing
+        return np.full(score.shape, TOP)
+    gap = np.minimum(score.max(axis=1, keepdims=True) - score, math.ceil(math.log(TOP / BOTTOM) / rate))
+    # A table: gaps are few, and equal gaps get equal weights to the last bit.
+    table = np.maximum(TOP * np.exp(-rate * np.arange(int(gap.max(initial=0)) + 1)), BOTTOM)
+    return np.rint(table).astype(np.int64)[gap]
 
 
 def level_price(expected: NDArray[np.float64], *, epsilon: float, largest: int) -> Integers:
