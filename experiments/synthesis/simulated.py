@@ -76,13 +76,13 @@ def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     return steps_error(Densities(task=rows, mass=np.concatenate((edge, mass, edge), axis=1), **ends))
 
 
-def main(tasks: int, seed: int) -> None:
+def main(tasks: int, seed: int, sizes: list[int]) -> None:
     """Print one row per size and epsilon."""
     for bounds in ((-4.0, 6.0), (-45.0, 55.0)):
         print(
             f"bounds {bounds}, {tasks} tasks; ISE of the best constant (flat): {1 / (bounds[1] - bounds[0]):.3f} less"
         )
-        for each in SIZES:
+        for each in sizes:
             claims = crowd(tasks, each, bounds, seed)
             random = np.random.default_rng(seed + 1)
             clean = kernel_error(claims, claims.value, claims.pointers)
@@ -110,6 +110,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="claims per task")
     chosen = parser.parse_args()
     print("columns: plain noisy histogram | histogram | presence protected | zoom | shared | 30 records | Basic")
-    main(chosen.tasks, chosen.seed)
+    main(chosen.tasks, chosen.seed, chosen.sizes)

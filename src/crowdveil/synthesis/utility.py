@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
 REACH = (1.0, 2.0, math.sqrt(5.0), 4.0, 8.0)
 """Where panels end, in bandwidths from a claim; an Epanechnikov kernel ends at the square root of 5."""
+MANY_BREAKS = 600
 BASIC_EPSILONS = {"strong": 0.1, "normal": 1.0, "weak": 10.0}
 """Noise levels of the baseline Basic: epsilon of every claim."""
 
@@ -44,7 +45,12 @@ class Line(NamedTuple):
 def of_claims(density: WeightedDensity) -> Line:
     """Return the density of claims, original or synthetic."""
     reach = density.bandwidth * np.array([-r for r in REACH] + [0.0, *REACH])
-    return Line(density.at, np.unique(density.value[:, None] + reach))
+    breaks = np.unique(density.value[:, None] + reach)
+    if len(breaks) > MANY_BREAKS:
+        # Among so many bumps nothing bends on a smaller scale than half a bandwidth.
+        _, first = np.unique(np.floor(breaks / (0.5 * density.bandwidth)), return_index=True)
+        breaks = breaks[np.append(first, len(breaks) - 1)]
+    return Line(density.at, breaks)
 
 
 def of_steps(densities: Densities, row: int) -> Line:
