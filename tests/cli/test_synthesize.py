@@ -45,7 +45,7 @@ def test_participation_can_be_protected(run_json: RunJson) -> None:
 
     assert [guarantee["epsilon"] for guarantee in said["guarantees"]] == [2.0, "infinity"]
     assert "list of tasks" in said["public"]
-    assert [guarantee["epsilon"] for guarantee in bounded["guarantees"]] == [0.5, 2.0]
+    assert [guarantee["epsilon"] for guarantee in bounded["guarantees"]] == [1.0, 2.0]
 
 
 def test_the_published_mode_is_refused_a_finite_epsilon(run: Run, run_json: RunJson) -> None:

@@ -66,20 +66,21 @@ class Budgets:
 
     def curves(self) -> tuple[Curve, Curve]:
         """Return what is promised per claim and per worker."""
-        cell = max((float(epsilon) for epsilon in self.exact.values()), default=0.0)
+        task = max((float(epsilon) for epsilon in self.exact.values()), default=0.0)
+        cell = task * displaced(self.participation, self.most_claims)
         return (
             Curve(unit="cell", exact=(CurvePoint(cell, 0.0),), participation=self.participation),
-            self._worker_curve(cell),
+            self._worker_curve(task),
         )
 
-    def _worker_curve(self, cell: float) -> Curve:
+    def _worker_curve(self, task: float) -> Curve:
         reason = ""
         if self.participation == "public":
             epsilon = float(np.max(self.per_worker * self.costliest, initial=0.0))
         elif self.most_claims is None:
             epsilon, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
         else:
-            epsilon = cell * self.most_claims
+            epsilon = task * self.most_claims
         return Curve(unit="worker", exact=(CurvePoint(epsilon, 0.0),), reason=reason, participation=self.participation)
 
 
@@ -93,7 +94,7 @@ def divide(
     """
     tasks = len(claims.tasks)
     per_worker = claims.per_worker if most_claims is None else np.minimum(claims.per_worker, most_claims)
-    parts = np.ones(tasks, dtype=np.int64)
+    parts = np.full(tasks, displaced(participation, most_claims))
     if unit == "worker" and participation == "protected":
         parts[:] = most_claims or 1
     elif unit == "worker":
@@ -111,6 +112,14 @@ def divide(
     if known:
         np.maximum.at(made.costliest, claims.worker, made.of_tasks[claims.task])
     return made
+
+
+def displaced(participation: Participation, most_claims: int | None) -> int:
+    """Return how many claims of a worker change their use when one changes.
+
+    One that comes where only so many of a worker's claims are used may put another out of use: two tasks are touched.
+    """
+    return 2 if participation == "protected" and most_claims is not None else 1
 
 
 def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
