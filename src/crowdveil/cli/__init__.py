@@ -13,13 +13,14 @@ from crowdveil.cli.assign import assign
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
+from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError
 
-COMMANDS: tuple[click.Command, ...] = (demo, plan, assign, perturb, infer, account, synthesize, datasets)
+COMMANDS: tuple[click.Command, ...] = (demo, plan, assign, perturb, encode, infer, account, synthesize, datasets)
 """In the order in which help lists them."""
 
 

@@ -22,10 +22,10 @@ SHOWN = 5
 FOR_NORMAL = "gaussian"
 HELP = """Infer the truth of every task and the quality of every worker.
 
-REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), or
-the sums.json of matrix-factorization. Beside it, certificate.json (the channel that reports went through, with its
-epsilon per cell and its participation) and crowd.json (all tasks and workers) are found and checked. Without them,
-reports are read as if they were answers.
+REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
+folder of encoded blocks, or the sums.json of matrix-factorization. Beside it (or in the folder), certificate.json (the
+channel that reports went through, with its epsilon per cell and its participation) and crowd.json (all tasks and
+workers) are found and checked. Without them, reports are read as if they were answers.
 
 Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
 weight, reports)."""
@@ -82,6 +82,7 @@ method_options = as_one(
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written. [default: beside REPORTS]"
 )
+@click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
 @json_option
 def infer(
     reports: Path,
@@ -95,6 +96,7 @@ def infer(
     gold: str | None,
     score: str | None,
     out: Path | None,
+    verify: bool,
     as_json: bool,
 ) -> None:
     """Read, infer, write, print; see `HELP`."""
@@ -102,7 +104,7 @@ def infer(
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    outputs = [(out or reports.parent) / name for name in workflow.ESTIMATE_FILES]
+    outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES]
     workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
     if reports.suffix == ".json":
         _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold)
@@ -115,6 +117,7 @@ def infer(
             alphabet=alphabet,
             kind=kind,
             duplicates=duplicates,
+            verify=verify,
         )
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)

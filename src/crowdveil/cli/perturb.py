@@ -13,6 +13,7 @@ from crowdveil.cli.options import alphabet_options, duplicates_option, json_opti
 if TYPE_CHECKING:
     from crowdveil.coding import Duplicates
     from crowdveil.labels import Alphabet
+    from crowdveil.report_files import Form
     from crowdveil.reports import Reports
     from crowdveil.workflow import Collection, MechanismWanted, Setup
 
@@ -59,6 +60,14 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
     help="CSV file of settings that differ: worker (or task), epsilon (a number, or unprotected), cuts (A|B).",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "blocks"]),
+    default="csv",
+    show_default=True,
+    help="Of the reports; blocks are opened by infer without being read.",
+)
 @json_option
 def perturb(
     answers: str,
@@ -71,6 +80,7 @@ def perturb(
     assignment: Path | None,
     channels: Path | None,
     out: Path,
+    form: Form,
     as_json: bool,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
@@ -78,12 +88,13 @@ def perturb(
 
     read = workflow.read_answers(answers, alphabet=alphabet, duplicates=duplicates, tasks=tasks, workers=workers)
     setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=assignment)
-    outputs = [out / name for name in workflow.collection_files(setup)]
+    outputs = [out / name for name in workflow.collection_files(setup, form)]
     workflow.refuse_overwriting(outputs, [answers, tasks, workers, assignment, channels])
     warnings = [*read.notes, *_cautions(read.answers, setup, listed=None not in (tasks, workers))]
-    with progress_bar("perturbing") as bar:
-        collection = workflow.collect(read.answers, setup, seed=seed, progress=bar)
-    workflow.write_collection(out, collection)
+    with workflow.room_for(out, workflow.rows_expected(read.answers, setup)) as folder:
+        with progress_bar("perturbing") as bar:
+            collection = workflow.collect(read.answers, setup, seed=seed, progress=bar, folder=folder)
+        workflow.write_collection(out, collection, form)
     data = _summary(collection) | {"files": [str(path) for path in outputs], "warnings": warnings}
     show(data, _rows(data), as_json=as_json)
 

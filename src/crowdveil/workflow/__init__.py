@@ -1,14 +1,16 @@
 """What the verbs of the command line do, as library calls: files in, one value out, files written whole."""
 
-from crowdveil.output import TRUTHS_FILE, WORKERS_FILE, write_estimate
+from crowdveil.output import TRUTHS_FILE, WORKERS_FILE, home, write_estimate
 from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
 from crowdveil.workflow.collection import (
     Collection,
     collect,
     collection_files,
+    room_for,
     rows_expected,
     write_collection,
 )
+from crowdveil.workflow.encoding import encode
 from crowdveil.workflow.evidence import Evidence, read_evidence
 from crowdveil.workflow.expectation import Expectation
 from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
@@ -31,6 +33,8 @@ __all__ = [
     "collect",
     "collection_files",
     "describe",
+    "encode",
+    "home",
     "infer",
     "infer_from_sums",
     "parameters",
@@ -38,6 +42,7 @@ __all__ = [
     "read_evidence",
     "read_names",
     "refuse_overwriting",
+    "room_for",
     "rows_expected",
     "scored",
     "set_up",

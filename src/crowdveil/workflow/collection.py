@@ -1,9 +1,11 @@
 """The worker's half of a campaign, played for a file of answers: what would devices have sent, and what did it cost?"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,13 @@ from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
-    REPORTS_FILE,
     Crowd,
     describe_crowd,
     write_reports,
     write_together,
 )
 from crowdveil.randomness import Source, secure, seeded
+from crowdveil.report_files import REPORTS_FILES, Form
 from crowdveil.reports import Reports
 from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
 from crowdveil.workflow.choice import describe
@@ -31,6 +33,8 @@ from crowdveil.workflow.setup import Setup
 from crowdveil.workflow.sums import SUMS_FILE, Sums, answer_vectors, collect_sums, sums_text
 
 Progress = Callable[[int, int], None]
+HELD_ROWS = 1 << 24
+"""Expected reports that are held in memory at most, where a disk can take their place."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,8 +108,23 @@ class Collection:
         return f"{promise}; hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
 
 
-def collect(answers: Reports, setup: Setup, *, seed: int | None = None, progress: Progress | None = None) -> Collection:
+def collect(
+    answers: Reports,
+    setup: Setup,
+    *,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Collection:
     """Perturb every worker's answers: securely, or, with a seed, reproducibly and without any privacy.
+
+    Args:
+        answers: what is perturbed.
+        setup: through which channels, and which cells report.
+        seed: of a simulation.
+        progress: called as the work goes on.
+        folder: where reports of a simulation with a per-cell channel are kept while they are drawn; without it, in
+            memory.
 
     Raises:
         ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
@@ -114,15 +133,31 @@ def collect(answers: Reports, setup: Setup, *, seed: int | None = None, progress
     """
     _refuse_repeats(answers)
     expected = rows_expected(answers, setup)
-    if expected > MAX_REPORTS:
+    if expected > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
             value=round(expected),
             way_out="Take a part of the tasks, a larger epsilon, or public participation.",
         )
     accounts = accounts_of(answers, setup)
-    sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress)
+    sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
     return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
+
+
+def streams(setup: Setup, seed: int | None) -> bool:
+    """Return whether reports can be kept in a folder while they are drawn: simulations through one per-cell channel."""
+    return seed is not None and isinstance(setup.channel, Channel) and setup.assignment is None
+
+
+@contextmanager
+def room_for(out: Path, rows: float) -> Iterator[Path | None]:
+    """Give a temporary folder, on the disk of `out`, for reports too many to hold in memory; None if they are few."""
+    if rows <= HELD_ROWS:
+        yield None
+        return
+    near = next(place for place in (out.absolute(), *out.absolute().parents) if place.is_dir())
+    with TemporaryDirectory(prefix=".crowdveil-", dir=near) as folder:
+        yield Path(folder)
 
 
 def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
@@ -155,16 +190,16 @@ def cells_per_worker(answers: Reports, setup: Setup) -> int:
     return max(len(answers.tasks), 1)
 
 
-def collection_files(setup: Setup) -> tuple[str, ...]:
-    """Return the names of the files that `write_collection` writes for a campaign."""
+def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
+    """Return the names of the files that `write_collection` writes for a campaign; sums have one form only."""
     if isinstance(setup.mechanism, MatrixFactorization):
         return SUMS_FILE, CROWD_FILE
     sealed = () if setup.channel is None else (CERTIFICATE_FILE,)
     assigned = () if setup.assignment is None else (ASSIGNMENT_FILE,)
-    return REPORTS_FILE, *sealed, *assigned, CROWD_FILE
+    return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
 
 
-def write_collection(directory: Path, collection: Collection) -> None:
+def write_collection(directory: Path, collection: Collection, form: Form = "csv") -> None:
     """Write what the curator gets: `collection_files`.
 
     Raises:
@@ -174,13 +209,15 @@ def write_collection(directory: Path, collection: Collection) -> None:
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
         asked = None if assignment is None else assignment.to_csv()
-        write_reports(directory, sent, collection.certificate, crowd, assignment=asked)
+        write_reports(directory, sent, collection.certificate, crowd, assignment=asked, form=form)
     else:
         crowd_text = json.dumps(crowd, ensure_ascii=False, indent=1) + "\n"
         write_together(directory, {CROWD_FILE: crowd_text, SUMS_FILE: sums_text(sent)})
 
 
-def _sent(answers: Reports, setup: Setup, source: Source, progress: Progress | None) -> Reports | Sums:
+def _sent(
+    answers: Reports, setup: Setup, source: Source, progress: Progress | None, folder: Path | None
+) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
@@ -188,7 +225,7 @@ def _sent(answers: Reports, setup: Setup, source: Source, progress: Progress | N
         return _made_up_tables(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
-    return perturb(answers, mechanism, source, progress=progress)
+    return perturb(answers, mechanism, source, progress=progress, folder=folder)
 
 
 def _marked(channel: Channel | ChannelTable, words: str) -> Channel | ChannelTable:

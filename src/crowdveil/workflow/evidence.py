@@ -17,6 +17,7 @@ from crowdveil.output import (
     CROWD_FILE,
     Crowd,
     find_crowd,
+    home,
     read_crowd,
     text_digest,
 )
@@ -52,16 +53,18 @@ def read_evidence(
     alphabet: Alphabet | None = None,
     kind: Kind | None = None,
     duplicates: Duplicates = "error",
+    verify: bool = False,
 ) -> Evidence:
     """Read reports, and beside them `crowd.json` and `certificate.json` where they exist.
 
     Args:
-        path: CSV or Parquet.
+        path: CSV or Parquet, or a folder of encoded blocks, which holds the other files too.
         certificate: where it is, if not beside the reports.
         use_certificate: False reads reports as if they were answers, whatever there is.
         alphabet: what a report can be, if neither certificate nor crowd says it.
         kind: "categorical" or "numeric", if it does not follow from the column's name.
         duplicates: policy for repeated (task, worker) pairs.
+        verify: check all of the encoded blocks now, not each when it is first used.
 
     Raises:
         ReportsError: the reports or the crowd break a rule, or do not belong together.
@@ -72,16 +75,21 @@ def read_evidence(
     where = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
-    reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    reports = reader(
-        path,
-        alphabet=known or alphabet,
-        kind=kind,
-        tasks=None if crowd is None else crowd["tasks"],
-        workers=None if crowd is None else crowd["workers"],
-        duplicates=duplicates,
-        grid="round" if known is None else "exact",
-    )
+    if path.is_dir():
+        if kind is not None or duplicates != "error":
+            raise _said_too_late(kind or duplicates)
+        reports = _opened(path, known or alphabet, crowd, verify)
+    else:
+        reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
+        reports = reader(
+            path,
+            alphabet=known or alphabet,
+            kind=kind,
+            tasks=None if crowd is None else crowd["tasks"],
+            workers=None if crowd is None else crowd["workers"],
+            duplicates=duplicates,
+            grid="round" if known is None else "exact",
+        )
     return Evidence(
         reports=reports,
         crowd=crowd,
@@ -92,11 +100,38 @@ def read_evidence(
     )
 
 
+def _opened(path: Path, known: Alphabet | None, crowd: Crowd | None, verify: bool) -> Reports:
+    """Open encoded blocks, which must speak of the same labels, tasks and workers as the files with them."""
+    reports = Reports.open(path, verify=verify)
+    names = None if reports.alphabet is None else reports.alphabet.names
+    if known is not None and names != known.names:
+        raise ReportsError(
+            f"the blocks must hold the labels or scale that is known of them, {known.names}",
+            source=str(path),
+            examples=str(names),
+            way_out="Keep the files of one collection together, or encode the reports again.",
+        )
+    lists = [] if crowd is None else [(crowd["tasks"], reports.tasks), (crowd["workers"], reports.workers)]
+    if any(listed != [str(name) for name in held] for listed, held in lists):
+        raise ReportsError(
+            f"the blocks must speak of the tasks and workers that {CROWD_FILE} lists",
+            source=str(path),
+            way_out="Keep the files of one collection together, or encode the reports again.",
+        )
+    return reports
+
+
+def _said_too_late(value: object) -> SettingsError:
+    return SettingsError(
+        "encoded blocks are read as they are", value=value, way_out="Say kind and duplicates when encoding."
+    )
+
+
 def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
     """Read the assignment that the crowd names, and check that it is that one."""
     if crowd is None or crowd["assignment_sha256"] is None:
         return None
-    beside = path.parent / ASSIGNMENT_FILE
+    beside = home(path) / ASSIGNMENT_FILE
     if not beside.is_file() or text_digest(beside.read_bytes()) != crowd["assignment_sha256"]:
         raise ReportsError(
             f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must lie beside the reports, unchanged",
@@ -147,7 +182,7 @@ def _crowd_beside(path: Path) -> Crowd | None:
 
 
 def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Path | None:
-    beside = path.parent / CERTIFICATE_FILE
+    beside = home(path) / CERTIFICATE_FILE
     if given is not None or beside.is_file():
         return given or beside
     if crowd is not None and crowd["certificate_sha256"] is not None:

@@ -1,0 +1,134 @@
+"""`crowdveil encode`: a folder that infers as the file does, and is refused when it does not belong together."""
+
+import json
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from crowdveil.reports import Reports
+from tests.cli.conftest import LABELS, Run
+from tests.test_reports import cells
+
+RunJson = Callable[..., dict[str, Any]]
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), "--seed", 4)
+
+
+@pytest.fixture
+def blocks(run: Run) -> Path:
+    """Return a folder with encoded reports of randomized response, made from `sent/reports.csv`."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    run("encode", "sent/reports.csv", "--out", "blocks")
+    return Path("blocks")
+
+
+def test_blocks_infer_as_the_file_does(blocks: Path, run_json: RunJson) -> None:
+    """Through the channel and over the same crowd, file and folder give the same estimate; files go into the folder."""
+    from_file = run_json("infer", "sent/reports.csv")
+    from_blocks = run_json("infer", "blocks", "--verify")
+
+    assert from_blocks.pop("files") == ["blocks/truths.csv", "blocks/workers.csv"]
+    assert from_file.pop("files") == ["sent/truths.csv", "sent/workers.csv"]
+    assert from_file == from_blocks
+    assert Path("sent/truths.csv").read_bytes() == Path("blocks/truths.csv").read_bytes()
+
+
+def test_what_is_written_is_told(blocks: Path, run: Run, run_json: RunJson) -> None:
+    """Counts, labels and size are those of the folder; the table says them too."""
+    data = run_json("encode", "sent/reports.csv", "--out", "again")
+    table = " ".join(run("encode", "labels.csv", "--out", "answers").stdout.split())
+
+    assert (20, 30, list(LABELS)) == (data["tasks"], data["workers"], data["labels"])
+    assert len(Reports.open("again")) == data["reports"]
+    assert sum(path.stat().st_size for path in Path("again").iterdir()) == data["bytes"]
+    assert "from 30 workers on 20 tasks" in table
+
+
+@pytest.mark.parametrize("form", ["blocks", "parquet"])
+def test_perturb_writes_other_forms(form: str, run: Run, run_json: RunJson) -> None:
+    """Blocks and Parquet hold the reports of the CSV file, replace it in the folder, and are inferred from alike."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    wanted, plain = run_json("infer", "sent/reports.csv", "--out", "a"), cells(Reports.from_csv("sent/reports.csv"))
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--format", form)
+    path = "sent" if form == "blocks" else "sent/reports.parquet"
+    found = run_json("infer", path, "--out", "b")
+
+    assert sorted(os.path.basename(name) for name in data["files"]) == sorted(os.listdir("sent"))
+    assert "reports.csv" not in os.listdir("sent")
+    assert plain == cells(Reports.open(path) if form == "blocks" else Reports.from_parquet(path))
+    assert wanted["truths"] == found["truths"]
+
+
+@pytest.mark.parametrize("form", ["csv", "blocks", "parquet"])
+def test_many_reports_go_through_the_disk(form: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulation of more reports than memory is to hold writes the same files, and leaves nothing else behind."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "held", "--format", form)
+    collection = import_module("crowdveil.workflow.collection")
+    monkeypatch.setattr(collection, "HELD_ROWS", 10)
+    monkeypatch.setattr(collection, "MAX_REPORTS", 20)
+    before = set(os.listdir())
+    run("perturb", "labels.csv", *RESPONSE, "--out", "streamed", "--format", form)
+
+    assert {"streamed"} == set(os.listdir()) - before
+    assert sorted(os.listdir("held")) == sorted(os.listdir("streamed"))
+    for name in os.listdir("held"):
+        assert Path("held", name).read_bytes() == Path("streamed", name).read_bytes()
+
+
+def test_without_a_seed_many_reports_are_refused(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices' reports are held in memory: more than fit are refused whatever the disk could hold."""
+    collection = import_module("crowdveil.workflow.collection")
+    monkeypatch.setattr(collection, "HELD_ROWS", 10)
+    monkeypatch.setattr(collection, "MAX_REPORTS", 20)
+
+    assert "at most 20 reports" in refusal("perturb", "labels.csv", *RESPONSE[:-2], "--out", "sent")
+
+
+def test_a_damaged_folder_is_refused(blocks: Path, refusal: Callable[..., str]) -> None:
+    """One changed byte of the codes is found by the fit as well as by --verify, in one line with the way out."""
+    data = bytearray((blocks / "value.bin").read_bytes())
+    data[7] ^= 1
+    (blocks / "value.bin").write_bytes(bytes(data))
+
+    for words in ((), ("--verify",)):
+        assert "Encode the reports again" in refusal("infer", "blocks", *words)
+
+
+def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) -> None:
+    """Kind and duplicates are said when encoding; labels must be those of the blocks; blocks have their own folder."""
+    assert "when encoding" in refusal("infer", "blocks", "--duplicates", "first")
+    assert "when encoding" in refusal("infer", "blocks", "--kind", "numeric")
+    assert "labels or scale" in refusal("infer", "blocks", "--labels", "a,b")
+    assert "folder of their own" in refusal("encode", "sent/reports.csv", "--out", "sent")
+
+
+def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Callable[..., str]) -> None:
+    """A crowd that lists others, or a certificate over other labels, does not go with the blocks."""
+    crowd = json.loads((blocks / "crowd.json").read_bytes())
+    (blocks / "crowd.json").write_text(json.dumps({**crowd, "tasks": crowd["tasks"][::-1]}))
+    assert "tasks and workers that crowd.json lists" in refusal("infer", "blocks")
+
+    Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"]).save("other")
+    os.replace("sent/certificate.json", "other/certificate.json")
+    assert "labels or scale that is known of them" in refusal("infer", "other")
+
+
+def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:
+    """Blocks of plain answers over blocks of reports leave no certificate and no crowd behind."""
+    run("encode", "labels.csv", "--out", "blocks")
+
+    assert {"certificate.json", "crowd.json"}.isdisjoint(os.listdir(blocks))
+
+
+def test_parquet_is_encoded(run_json: RunJson) -> None:
+    """A Parquet file is encoded like the CSV file it was made from."""
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv("labels.csv"), "labels.parquet")
+
+    assert (
+        run_json("encode", "labels.csv", "--out", "a")["reports"]
+        == (run_json("encode", "labels.parquet", "--out", "b")["reports"])
+    )
