@@ -24,6 +24,7 @@ from crowdveil.synthesis.histogram import Histogram
 from crowdveil.synthesis.kernels import GaussianKernel
 from crowdveil.synthesis.privacy_test import PrivacyTest
 from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.sampled import trials
 from crowdveil.synthesis.shared import Shared
 from crowdveil.synthesis.utility import (
     BASIC_EPSILONS,
@@ -172,6 +173,21 @@ def by_records(name: str, tasks: int, seed: int) -> None:
         print(f"  {records}: " + ", ".join(row), flush=True)
 
 
+def by_test(name: str, seed: int) -> None:
+    """Print Figure 5 for one crowd: seconds of drawing records with and without the privacy test, by their number."""
+    claims = CROWDS[name](seed)
+    sampler = published("combined").densities(claims)
+    for records in (1, 5, 10, 20, 30):
+        task = trials(claims, TEST, records)
+        clock = [time.perf_counter()]
+        sampler.draw(task, seeded(seed))
+        clock.append(time.perf_counter())
+        sampler.until_pass(task, 1000, seeded(seed))
+        clock.append(time.perf_counter())
+        without, tested = np.diff(clock)
+        print(f"  {name}, {records} records a task: {without:.4f} s without tests, {tested:.4f} s with", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=400, help="at most about twice as many tasks are judged")
@@ -181,3 +197,4 @@ if __name__ == "__main__":
     for crowd in (chosen.only,) if chosen.only else CROWDS:
         table(crowd, chosen.tasks, chosen.seed)
         by_records(crowd, chosen.tasks // 4, chosen.seed)
+        by_test(crowd, chosen.seed)

@@ -11,6 +11,7 @@ from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.histogram import Histogram, masses
 from crowdveil.synthesis.noisy_counts import Noisy
+from crowdveil.synthesis.shared import Shared
 
 
 def bimodal(count: int, each: int, **policy: Any) -> Claims:
@@ -60,6 +61,14 @@ def test_a_release_says_what_it_promises() -> None:
         assert ((made.value >= -4) & (made.value <= 6)).all()
     assert few.simulation
     assert not Histogram(epsilon=1.0).release(bimodal(1, 5), secure()).simulation
+
+
+def test_long_work_reports_its_progress() -> None:
+    """Progress ends with all tasks done, in either sound mode."""
+    for mode in (Histogram(epsilon=1.0), Shared(epsilon=1.0)):
+        calls: list[tuple[int, int]] = []
+        mode.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))  # type: ignore[misc]
+        assert calls[-1] == (3, 3)
 
 
 def test_a_worker_can_be_the_unit() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from crowdveil.cli.display import number, show
+from crowdveil.cli.display import number, progress_bar, show
 from crowdveil.cli.options import as_one, duplicates_option, json_option
 
 if TYPE_CHECKING:
@@ -203,7 +203,8 @@ def synthesize(
     read = work.read_claims(
         claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
     )
-    made = work.synthesize(read.claims, wanted, bounds=limits, logarithmic=logarithmic, seed=seed)
+    with progress_bar("releasing") as bar:
+        made = work.synthesize(read.claims, wanted, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar)
     drawn = {}
     if pictures:
         from crowdveil.workflow.synthesis_pictures import draw_pictures

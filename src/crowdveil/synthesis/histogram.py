@@ -23,12 +23,15 @@ from crowdveil.synthesis.learned_weights import learn_weights
 from crowdveil.synthesis.noisy_counts import ZOOM_FROM, Histogrammer, Noisy, positions
 from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import BIN_CHOICES, CELLS, smooth
-from crowdveil.synthesis.sound import drawn_release, few_claims, require_public
+from crowdveil.synthesis.sound import Progress, drawn_release, few_claims, require_public
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 TASKS_AT_ONCE = 4096
+BINS_AT_100, BINS_GROWTH = 16.0, 0.45
+"""Bins where claims times epsilon is 100, and the power with which they grow. More than fits best: smoothing undoes
+fine bins at a small price, nothing undoes coarse ones (docs/synthesis/utility.md)."""
 WEIGHTS_SHARE = 0.25
 """Part of the budget that learning weights costs."""
 
@@ -108,19 +111,21 @@ class Histogram:
                 way_out="Give the number of claims per worker that are used.",
             )
 
-    def release(self, claims: Claims, source: Source = SECURE) -> Release:
+    def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
         """Return `records` synthetic claims for every task that can have them.
 
         Raises:
             SettingsError: bounds that depend on the claims, or claims left out because of their value.
         """
-        densities, budgets = self.private_densities(claims, source)
+        densities, budgets = self.private_densities(claims, source, progress=progress)
         few = few_claims(self.least_claims)
         if self.participation == "protected":
             few = f"noisy number of claims below {self.least_claims}"
         return drawn_release(self.name, claims, densities, budgets, self.records, few, source)
 
-    def private_densities(self, claims: Claims, source: Source = SECURE) -> tuple[Densities, Budgets]:
+    def private_densities(
+        self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
+    ) -> tuple[Densities, Budgets]:
         """Return the densities that records are drawn from, for the same epsilon, and the budget of every task.
 
         Raises:
@@ -138,11 +143,12 @@ class Histogram:
         of_worker, spent = self._of_worker(claims, used, budgets, source)
         sizes = self._sizes(claims, used, of_worker)
         zoomed = self.zoom & (sizes.effective * budgets.of_tasks >= ZOOM_FROM)
-        bins = self._bins(sizes, budgets, zoomed)
+        bins = self._bins(sizes, budgets)
         held = (
             claims.per_task >= self.least_claims if self.participation == "public" else np.ones(len(bins), dtype=bool)
         )
-        parts = []
+        parts: list[Densities] = []
+        done = 0
         kinds = np.stack((bins, budgets.parts, zoomed), axis=1)
         for kind in np.unique(kinds[held], axis=0):
             counter = Histogrammer(
@@ -155,6 +161,9 @@ class Histogram:
             rows = np.flatnonzero(held & (kinds == kind).all(axis=1))
             for first in range(0, len(rows), TASKS_AT_ONCE):
                 parts.append(self._densities(claims, rows[first : first + TASKS_AT_ONCE], counter, sizes, source))
+                done += min(TASKS_AT_ONCE, len(rows) - first)
+                if progress is not None:
+                    progress(done, int(held.sum()))
         return _joined(parts), budgets
 
     def _of_worker(
@@ -179,11 +188,10 @@ class Histogram:
         effective = np.divide(total**2, squares, out=np.ones(tasks), where=squares > 0)
         return Sizes(weight, int(of_worker.max(initial=1)), np.maximum(total, 1.0), effective)
 
-    def _bins(self, sizes: Sizes, budgets: Budgets, zoomed: NDArray[np.bool_]) -> Integers:
+    def _bins(self, sizes: Sizes, budgets: Budgets) -> Integers:
         """Return the number of bins of every task, from public numbers only."""
         choices = np.array(BIN_CHOICES if self.bins is None else (self.bins,))
-        target = 8.0 * np.maximum(sizes.effective * budgets.of_tasks / 100.0, 1e-9) ** 0.2
-        target *= np.where(zoomed, 1.5, 1.0)
+        target = BINS_AT_100 * np.maximum(sizes.effective * budgets.of_tasks / 100.0, 1e-9) ** BINS_GROWTH
         return choices[np.abs(np.log(target[:, None] / choices)).argmin(axis=1)]
 
     def _densities(

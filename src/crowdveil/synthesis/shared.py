@@ -22,7 +22,7 @@ from crowdveil.synthesis.location import finest_level, kinds, locate
 from crowdveil.synthesis.noisy_counts import Positions, positions
 from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import CELLS, smooth
-from crowdveil.synthesis.sound import drawn_release, few_claims, require_public
+from crowdveil.synthesis.sound import Progress, drawn_release, few_claims, require_public
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -66,17 +66,19 @@ class Shared:
         if self.most_claims is not None and self.most_claims < 1:
             raise SettingsError("most_claims must be positive", value=self.most_claims)
 
-    def release(self, claims: Claims, source: Source = SECURE) -> Release:
+    def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:
         """Return `records` synthetic claims for every task that has `least_claims` claims.
 
         Raises:
             SettingsError: bounds that depend on the claims, or claims left out because of their value.
         """
-        densities, budgets = self.private_densities(claims, source)
+        densities, budgets = self.private_densities(claims, source, progress=progress)
         few = few_claims(self.least_claims)
         return drawn_release(self.name, claims, densities, budgets, self.records, few, source)
 
-    def private_densities(self, claims: Claims, source: Source = SECURE) -> tuple[Densities, Budgets]:
+    def private_densities(
+        self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None
+    ) -> tuple[Densities, Budgets]:
         """Return the densities that records are drawn from, for the same epsilon, and the budget of every task.
 
         Raises:
@@ -93,11 +95,14 @@ class Shared:
         for_spread, for_shapes = (budget(float(least) * share) for share in (SPREAD_SHARE, SHAPE_SHARE))
         finest = finest_level(here, for_spread, source)
         kind, level = kinds(np.maximum(here.counted, 1) * budgets.of_tasks[rows] * PLACE_SHARE, finest)
-        place = np.empty(len(rows))
+        place, done = np.empty(len(rows)), 0
         for part, fine in np.unique(np.stack((budgets.parts[rows], level), axis=1), axis=0):
             mine = np.flatnonzero((budgets.parts[rows] == part) & (level == fine))
             rest = float(budgets.exact[int(part)] - for_spread - for_shapes)
             place[mine] = locate(positions(claims, rows[mine], used), int(fine), rest, source)
+            done += len(mine)
+            if progress is not None:
+                progress(done, len(rows))
         spread = np.ldexp(np.ones(len(rows)), -level)
         shapes = _shapes(here, place, spread, kind, for_shapes, source)
         return _around(claims, rows, place, spread, shapes[kind]), budgets

@@ -1,5 +1,7 @@
 """What the sound modes share: what must be public, and a release drawn from private densities."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from crowdveil.errors import SettingsError
@@ -9,6 +11,9 @@ from crowdveil.synthesis.budgets import Budgets
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.densities import Densities
 from crowdveil.synthesis.release import Release, Withheld, fresh_workers
+
+Progress = Callable[[int, int], None]
+"""Called as the work goes on with the tasks that are done and their number."""
 
 
 def require_public(claims: Claims, participation: Participation) -> None:

@@ -27,6 +27,7 @@ from crowdveil.synthesis.privacy_test import PrivacyTest
 from crowdveil.synthesis.published import Published
 from crowdveil.synthesis.release import CurvePoint, Release
 from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.sound import Progress
 from crowdveil.synthesis.substituted import Substituted
 from crowdveil.workflow.files import DATASET, read_names
 
@@ -227,14 +228,21 @@ def synthesize(
     bounds: tuple[float, float],
     logarithmic: bool = False,
     seed: int | None = None,
+    progress: Progress | None = None,
 ) -> Synthesis:
     """Release synthetic claims: securely, or, with a seed, reproducibly and without any privacy.
+
+    `progress` is called with the work done and the whole of it, where the mode has any to report.
 
     Raises:
         SettingsError: the mechanism refuses the settings or the claims, or it would cost more than was allowed.
     """
     mode = wanted.build()
-    release = mode.release(claims, secure() if seed is None else seeded(seed))
+    source = secure() if seed is None else seeded(seed)
+    if isinstance(mode, Substituted):
+        release = mode.release(claims, source)
+    else:
+        release = mode.release(claims, source, progress=progress)
     if wanted.mechanism == "substituted" and wanted.epsilon is not None:
         _refuse_costly(release, wanted)
     if logarithmic:
