@@ -35,6 +35,7 @@ FLOORS = {
     "dictionaries": 1,
     "encoded": 1,
     "ingest": 1,
+    "numbered": 1,
     "ordering": 1,
     "reports": 1,
     "estimate": 1,

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.coding import MISSING, Coded
+from crowdveil.numbered import encode_numbered
 
 KEY_BYTES = 8
 """Bytes of a name that fit into one number to sort by."""
@@ -157,6 +158,9 @@ def _grouped(batches: Iterable[pa.RecordBatch], group_bytes: int) -> Iterator[pa
 
 def _encoded(column: Any) -> Any:
     """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
+    numbered = encode_numbered(column)
+    if numbered is not None:
+        return numbered
     coded = column.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
         pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary

@@ -1,0 +1,84 @@
+"""Ids of one common beginning and digits of one width (task-000123) are coded by their number, without hashing."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+MOST_DIGITS = 8
+NUMBERS_PER_ROW = 8
+"""The table of all numbers may have at most so many entries for every row."""
+SMALL_TABLE = 1 << 16
+ZERO = ord("0")
+
+
+class _Pattern(NamedTuple):
+    """What all ids must look like: these bytes, then so many digits."""
+
+    beginning: bytes
+    digits: int
+
+    @property
+    def width(self) -> int:
+        return len(self.beginning) + self.digits
+
+
+def encode_numbered(column: Any) -> Any:
+    """Dictionary-encode an Arrow text column of numbered ids; None if some row is no such id, or numbers are sparse."""
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    pattern = _pattern(chunks[0][0].as_py()) if chunks and pa.types.is_string(column.type) else None
+    if pattern is None or 10**pattern.digits > max(NUMBERS_PER_ROW * len(column), SMALL_TABLE):
+        return None
+    occurs = np.zeros(10**pattern.digits, dtype=bool)
+    numbers = np.empty(len(column), dtype=np.int32)
+    at = 0
+    for chunk in chunks:
+        found = _numbers(chunk, pattern)
+        if found is None:
+            return None
+        occurs[found] = True
+        numbers[at : at + len(found)] = found
+        at += len(found)
+    place = np.cumsum(occurs, dtype=np.int32)
+    place -= 1
+    positions: Any = pa.array(place[numbers])
+    return pa.DictionaryArray.from_arrays(positions, _names(np.flatnonzero(occurs), pattern))
+
+
+def _pattern(first: str | None) -> _Pattern | None:
+    """Return the pattern that an id suggests, None if it does not end in a few digits."""
+    text = (first or "").encode("utf-8")
+    digits = len(text) - len(text.rstrip(b"0123456789"))
+    return _Pattern(text[: len(text) - digits], digits) if 0 < digits <= MOST_DIGITS else None
+
+
+def _numbers(chunk: Any, pattern: _Pattern) -> NDArray[np.int32] | None:
+    """Return the number of every row; None if one does not follow the pattern."""
+    _, offsets, data = chunk.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    if chunk.null_count or not (np.diff(ends) == pattern.width).all():
+        return None
+    text = np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]].reshape(len(chunk), pattern.width)
+    if any((text[:, at] != letter).any() for at, letter in enumerate(pattern.beginning)):
+        return None
+    numbers = np.zeros(len(chunk), dtype=np.int32)
+    for at in range(len(pattern.beginning), pattern.width):
+        digit = text[:, at] - np.uint8(ZERO)  # letters before 0 wrap round to large numbers
+        if (digit > 9).any():
+            return None
+        numbers *= 10
+        numbers += digit
+    return numbers
+
+
+def _names(numbers: NDArray[np.int64], pattern: _Pattern) -> Any:
+    """Write ids from their numbers, as an Arrow text array."""
+    text = np.empty((len(numbers), pattern.width), dtype=np.uint8)
+    text[:, : len(pattern.beginning)] = np.frombuffer(pattern.beginning, dtype=np.uint8)
+    left = numbers
+    for at in range(pattern.width - 1, len(pattern.beginning) - 1, -1):
+        left, digit = np.divmod(left, 10)
+        text[:, at] = digit + ZERO
+    ends = np.arange(len(numbers) + 1, dtype=np.int32) * np.int32(pattern.width)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(ends.data), pa.py_buffer(text.data))
