@@ -1,101 +1,139 @@
-"""How much truth epsilon buys on Sun et al.'s crowd: error of `Gaussian` through two channels, beside its oracle.
+"""How much truth epsilon buys on Sun et al.'s crowd: error of `Gaussian` through several channels, beside its oracle.
 
 2000 workers, 200 tasks, truth N(0, 1) clipped to [0, 9], answers rounded and clipped, half of the workers with sigma 1
-and half with sigma 5; participation protected. Run `python experiments/utility/sun_crowd.py [--quick]`.
+and half with sigma 5; participation protected. Run `python experiments/utility/sun_crowd.py [--seeds N] [--channels C]
+[--sparsity S] [--epsilon E]`.
 """
 
 import argparse
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
-from crowdveil.mechanisms import Mechanism
+from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
+from crowdveil.design import design
+from crowdveil.estimators.number_grid import answer_table
+from crowdveil.mechanisms import Question
 from crowdveil.randomness import seeded
-from crowdveil.simulate import numeric_crowd, perturb
+from crowdveil.simulate import numeric_crowd
+from crowdveil.simulate.campaigns import perturb_cells
 
-PROCESSES = 2
-SCALE = Scale(0, 9)
-SPARSITIES, EPSILONS = (0.5, 0.9, 0.99), (0.5, 1.0, 2.0, 3.0, 5.0)
+SCALE, WORKERS, TASKS, SIGMAS = Scale(0, 9), 2000, 200, (1.0, 5.0)
+CHANNELS = ("rule", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
 TARGETS = {
-    0.5: (0.17, 0.095, 0.052, 0.042, 0.038),
-    0.9: (0.32, 0.27, 0.155, 0.095, 0.062),
-    0.99: (0.36, 0.36, 0.35, 0.32, 0.24),
+    0.5: {0.5: 0.17, 1.0: 0.095, 2.0: 0.052, 3.0: 0.042, 5.0: 0.038},
+    0.9: {0.5: 0.32, 1.0: 0.27, 2.0: 0.155, 3.0: 0.095, 5.0: 0.062},
+    0.99: {0.5: 0.36, 1.0: 0.36, 2.0: 0.35, 3.0: 0.32, 5.0: 0.24},
 }
 
 
-class Cell(NamedTuple):
-    """Means over seeds: of the constant 0, the fit, the fit without a public prior, the oracle, and of correlation."""
+class Errors(NamedTuple):
+    """One seed's mean absolute errors, correlation and coverages, against the clipped truth."""
 
     constant: float
     error: float
-    learned: float
     oracle: float
+    learned: float
     correlation: float
     coverage: float
-    oracle_coverage: float
+    sigma_coverage: float
 
 
-def measure(sparsity: float, mechanism: Mechanism, seed: int) -> Cell:
-    """Return one seed's errors against the clipped truth."""
-    crowd = numeric_crowd(workers=2000, tasks=200, sparsity=sparsity, scale=SCALE, source=seeded(seed))
-    channel = mechanism.channel()
-    reports = perturb(crowd.answers, mechanism, seeded(1000 + seed))
-    gaussian = Gaussian(prior_mean=0.0, prior_deviation=1.0)
-    fitted = gaussian.fit(reports, channel=channel)
-    learned = Gaussian().fit(reports, channel=channel)
-    oracle = gaussian.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
-    truth = crowd.truth
-    errors = [float(np.abs(found - truth).mean()) for found in (np.zeros_like(truth), fitted.truth)]
-    unknown = np.where(np.isnan(learned.truth), np.nanmedian(learned.truth), learned.truth)
-    spread = float(fitted.truth.std())
-    covered = [float(np.mean((e.low <= truth) & (truth <= e.high))) for e in (fitted, oracle) if e.low is not None]
-    return Cell(
-        constant=errors[0],
-        error=errors[1],
-        learned=float(np.abs(unknown - truth).mean()),
-        oracle=float(np.abs(oracle.truth - truth).mean()),
-        correlation=float(np.corrcoef(fitted.truth, truth)[0, 1]) if spread > 0 else 0.0,
-        coverage=covered[0],
-        oracle_coverage=covered[1],
+def rule(sparsity: float, epsilon: float) -> str:
+    """Return the channel that is taken, by public numbers alone: one cut while information is scarce, then two.
+
+    Scarce: epsilon up to 1, or fewer than 150 answers per task expected to survive {0}, {1..9} and NULL.
+    """
+    kept = WORKERS * (1 - sparsity) * math.expm1(epsilon) / (math.exp(epsilon) + 2)
+    return "blocks{1}" if epsilon <= 1 or kept < 150 else "blocks{1,2}"
+
+
+def cut(epsilon: float, *cuts: int) -> Channel:
+    """Return quantized response with these cuts."""
+    return QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=cuts).channel()
+
+
+def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelTable:
+    """Return a channel by name; `dealt` cuts at 1 for half of the workers and at 1 and 2 for the others."""
+    if name == "rule":
+        return channel_of(rule(sparsity, epsilon), sparsity, epsilon)
+    if name == "k-RR":
+        return RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel()
+    if name == "dealt":
+        workers = {str(worker): worker % 2 for worker in range(WORKERS)}
+        return ChannelTable.by_worker([cut(epsilon, 1), cut(epsilon, 1, 2)], workers)
+    if name == "designed":
+        return design(question(1 - sparsity), epsilon)
+    return cut(epsilon, *((1,) if name == "blocks{1}" else (1, 2)))
+
+
+def question(participation_rate: float) -> Question:
+    """Return what is publicly known: truths N(0, 1), two kinds of workers, and how often they answer."""
+    truths = np.arange(-4.0, 4.01, 0.25)
+    prior = np.exp(-0.5 * truths**2)
+    answers = answer_table(truths, np.array(SIGMAS), SCALE.values, 1.0)
+    return Question(alphabet=SCALE, prior=prior / prior.sum(), answers=answers, participation_rate=participation_rate)
+
+
+def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
+    """Return one seed's figures."""
+    crowd = numeric_crowd(workers=WORKERS, tasks=TASKS, sparsity=sparsity, scale=SCALE, source=seeded(seed))
+    channel, truth = channel_of(name, sparsity, epsilon), crowd.truth
+    reports = perturb_cells(crowd.answers, channel, seeded(1000 + seed))
+    apart = isinstance(channel, ChannelTable) or channel.null_output is not None
+    # Where NULL is merged with answers, how often workers answer cannot be learned: it is taken as public.
+    settings = None if apart else (1 - sparsity,)
+    public = Gaussian(prior_mean=0.0, prior_deviation=1.0, participations=settings)
+    fitted = public.fit(reports, channel=channel)
+    learned = Gaussian(participations=settings).fit(reports, channel=channel).truth
+    oracle = public.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
+    workers = fitted.workers
+    assert fitted.low is not None
+    assert fitted.high is not None
+    assert workers.sigma_low is not None
+    assert workers.sigma_high is not None
+    unknown = np.where(np.isnan(learned), np.nanmedian(learned), learned)
+    found = (np.zeros_like(truth), fitted.truth, oracle.truth, unknown)
+    errors = [float(np.abs(one - truth).mean()) for one in found]
+    return Errors(
+        *errors,
+        correlation=float(np.corrcoef(fitted.truth, truth)[0, 1]) if fitted.truth.std() > 0 else 0.0,
+        coverage=float(np.mean((fitted.low <= truth) & (truth <= fitted.high))),
+        sigma_coverage=float(np.mean((workers.sigma_low <= crowd.quality) & (crowd.quality <= workers.sigma_high))),
     )
 
 
 def main() -> None:
-    """Read the arguments and print the table."""
+    """Read the arguments and print one line per sparsity, epsilon and channel."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one seed, and epsilon 1 and 3 only")
-    quick = parser.parse_args().quick
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        table(pool, quick)
-
-
-def table(pool: ProcessPoolExecutor, quick: bool) -> None:
-    """Print one line per sparsity, epsilon and channel."""
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--channels", nargs="+", default=list(CHANNELS), choices=CHANNELS)
+    parser.add_argument("--sparsity", nargs="+", type=float, default=list(TARGETS))
+    parser.add_argument("--epsilon", nargs="+", type=float, default=[0.5, 1.0, 2.0, 3.0, 5.0])
+    given = parser.parse_args()
     print(
-        "sparsity epsilon channel exact constant error target learned oracle ratio correlation coverage best-coverage"
+        "| sparsity | epsilon | channel | exact | constant | error | target | of constant | oracle | ratio |", end=" "
     )
-    for sparsity in SPARSITIES:
-        for epsilon, target in zip(EPSILONS, TARGETS[sparsity], strict=True):
-            if quick and epsilon not in (1.0, 3.0):
-                continue
-            cuts = {"blocks{1}": (1,), "blocks{1,2}": (1, 2)}
-            mechanisms: dict[str, Mechanism] = {"k-RR": RandomizedResponse(alphabet=SCALE, epsilon=epsilon)}
-            mechanisms |= {
-                name: QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=cut) for name, cut in cuts.items()
-            }
-            for name, mechanism in mechanisms.items():
-                one = partial(measure, sparsity, mechanism)
-                mean = Cell(*np.mean(list(pool.map(one, range(1 if quick else 5))), axis=0))
-                exact = mechanism.guarantee.epsilon
-                print(
-                    f"{sparsity:<5g} {epsilon:<4g} {name:<13} {exact:.6f} {mean.constant:.3f} {mean.error:.4f} "
-                    f"{target:<6g} {mean.learned:.4f} {mean.oracle:.4f} {mean.error / mean.oracle:.2f} "
-                    f"{mean.correlation:.3f} {mean.coverage:.3f} {mean.oracle_coverage:.3f}",
-                    flush=True,
-                )
+    print("correlation | coverage | of sigma | learned prior |")
+    for sparsity in given.sparsity:
+        for epsilon in given.epsilon:
+            for name in given.channels:
+                row(name, sparsity, epsilon, given.seeds)
+
+
+def row(name: str, sparsity: float, epsilon: float, seeds: int) -> None:
+    """Print the means over seeds."""
+    mean = Errors(*np.mean([measure(name, sparsity, epsilon, seed) for seed in range(seeds)], axis=0))
+    channel = channel_of(name, sparsity, epsilon)
+    exact = channel.guarantee.epsilon if isinstance(channel, ChannelTable) else channel.epsilon
+    label = f"rule: {rule(sparsity, epsilon)}" if name == "rule" else name
+    figures = (mean.constant, mean.error, TARGETS[sparsity][epsilon], mean.error / mean.constant, mean.oracle)
+    more = (mean.correlation, mean.coverage, mean.sigma_coverage, mean.learned)
+    print(f"| {sparsity:g} | {epsilon:g} | {label} | {exact:.6f} |", *(f"{x:.3f} |" for x in figures), end=" ")
+    print(f"{mean.error / mean.oracle:.2f} |", *(f"{x:.3f} |" for x in more), flush=True)
 
 
 if __name__ == "__main__":

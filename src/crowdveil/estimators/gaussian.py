@@ -38,7 +38,7 @@ from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
 TASKS_AT_ONCE = 4096
-M_STEPS = 100
+M_STEPS = 400
 """Steps of the mixtures for every step of the messages, which cost far more."""
 LEVELS = (0.05, 0.5, 0.95)
 
@@ -55,7 +55,8 @@ class GaussianParameters:
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
         crowds: the priors that truths may have, and crowds for each; a public prior is the only one.
         weights: how far each prior is believed, shape (priors,), sums to 1.
-        nameless: whether nothing is known yet of any single worker.
+        nameless: whether priors and mixtures are yet to be weighed, from counts.
+        learned: whether reports taught `q` anything of single workers.
         known: whether truths follow from the prior even where nobody reported.
     """
 
@@ -68,6 +69,7 @@ class GaussianParameters:
     crowds: NamelessCrowds
     weights: NDArray[np.float64]
     nameless: bool
+    learned: bool
     known: bool
 
     @property
@@ -167,6 +169,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             crowds=crowds,
             weights=grid.place_weights(np.exp(family), points, alphabet),
             nameless=True,
+            learned=False,
             known=self._public(summary),
         )
         return parameters.unread()
@@ -193,17 +196,22 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
             shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
             return replace(parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares).unread()
-        before = parameters.q
+        before, kept_share = parameters.q, DAMPING * parameters.learned
+        by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
+        scores = statistics.worker_scores
+        likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
         for _ in range(M_STEPS):
-            q = softmax(statistics.worker_scores + parameters.log_mixture)[0]
-            split = parameters.classes.split(q)
-            by_sigma, by_rate = self._shares(split.sum(axis=(0, 2))), self._shares(split.sum(axis=(0, 1)))
+            # Sums of responsibilities over workers, without the responsibilities themselves.
+            product = np.outer(by_sigma, by_rate)
+            split = product * ((1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood).reshape(product.shape)
+            by_sigma, by_rate = self._shares(split.sum(axis=1)), self._shares(split.sum(axis=0))
             # Classes that are public are known to be apart.
             by_sigma = blurred(by_sigma) if self.sigmas is None else by_sigma
-            parameters = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
+        parameters = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
+        q = softmax(scores + parameters.log_mixture)[0]
         # Two workers who know each other by one task only would else swing between two opinions for ever.
-        kept = DAMPING * np.log(np.maximum(before, TINY)) + (1 - DAMPING) * np.log(np.maximum(q, TINY))
-        return replace(parameters, q=softmax(kept)[0])
+        kept = kept_share * np.log(np.maximum(before, TINY)) + (1 - kept_share) * np.log(np.maximum(q, TINY))
+        return replace(parameters, q=softmax(kept)[0], learned=True)
 
     def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
         """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
@@ -293,7 +301,7 @@ def _expect_tasks(
         statistics, posterior = _count(part, gold, parameters)
     else:
         priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
-        told = tell(part, gold, parameters.q, parameters.classes, priors)
+        told = tell(part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned)
         statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 

@@ -18,35 +18,37 @@ WEIGHT = 100.0
 """Pseudo-reports of each sigma in the pooled mixture: pooled counts alone hardly tell errors from spread-out truths."""
 
 
-TILTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+TILTS = np.linspace(-2.0, 2.0, 17)
 """Powers of sigma in proportion to which workers may have it, where reports are too few to tell."""
+HALVES = (0.25, 0.5, 0.75)
+"""Shares of the better workers where there are two kinds: under a public prior only, or too many would be tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class NamelessCrowds:
     """Candidate crowds: every prior with every mixture of sigmas that it may go with.
 
-    A mixture is either the one that explains the pooled reports best under its prior, or in proportion to a power of
-    sigma, the same under all priors.
+    A mixture is either the one that explains the pooled reports best under its prior, or one that is the same under
+    all priors: in proportion to a power of sigma, or of two sigmas only.
 
     Attributes:
         family: log-probabilities, indexed [prior, truth]; the widest prior is last.
         sigma_shares: indexed [mixture, prior, sigma], sum to 1 over sigma; mixture 0 is that of the prior.
         fitted: log P(report | truth) of mixture 0, indexed [report, prior, truth]: symbols, then silent NULLs.
-        tilted: the same of the other mixtures, indexed [report, mixture - 1, truth].
+        common: the same of the other mixtures, indexed [report, mixture - 1, truth].
     """
 
     family: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     fitted: NDArray[np.float64]
-    tilted: NDArray[np.float64]
+    common: NDArray[np.float64]
 
     def evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-likelihood of all counts [task, report] for every crowd, indexed [mixture, prior]."""
         priors = np.exp(self.family)
         fitted = [_evidence(counts @ self.fitted[:, k], prior) for k, prior in enumerate(priors[:, None])]
-        tilted = [_evidence(counts @ self.tilted[:, k], priors) for k in range(len(TILTS))]
-        return np.stack((np.concatenate(fitted), *tilted))
+        common = [_evidence(counts @ self.common[:, k], priors) for k in range(self.common.shape[1])]
+        return np.stack((np.concatenate(fitted), *common))
 
 
 def _evidence(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,9 +76,18 @@ def nameless_crowds(
     counts = np.where(np.ptp(reports, axis=(1, 2)) > SAYS_NOTHING, counts, 0.0)
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
     shares = np.array([pooled_shares(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
-    powers = (sigmas / sigmas[-1]) ** np.array(TILTS)[:, None]
-    powers = powers / powers.sum(axis=1, keepdims=True)
-    every = np.concatenate((shares[None], np.repeat(powers[:, None], len(family), axis=1)))
-    mixed = np.einsum("hs,yst->yht", np.concatenate((shares, powers)), reports, optimize=True)
+    common = _common_mixtures(sigmas, pairs=len(family) == 1)
+    every = np.concatenate((shares[None], np.repeat(common[:, None], len(family), axis=1)))
+    mixed = np.einsum("hs,yst->yht", np.concatenate((shares, common)), reports, optimize=True)
     logs = np.log(np.maximum(mixed, TINY))
     return NamelessCrowds(family, every, logs[:, : len(family)], logs[:, len(family) :])
+
+
+def _common_mixtures(sigmas: NDArray[np.float64], *, pairs: bool) -> NDArray[np.float64]:
+    """Return mixtures of sigmas that any crowd may have, indexed [mixture, sigma]; rows sum to 1."""
+    powers = (sigmas / sigmas[-1]) ** TILTS[:, None]
+    found = list(powers / powers.sum(axis=1, keepdims=True))
+    if pairs:
+        one = np.eye(len(sigmas))
+        found += [share * one[k] + (1 - share) * one[m] for m in range(len(one)) for k in range(m) for share in HALVES]
+    return np.array(found)

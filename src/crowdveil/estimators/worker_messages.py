@@ -58,7 +58,15 @@ class Told(NamedTuple):
     worker_scores: NDArray[np.float64]
 
 
-def tell(part: Block, gold: NDArray[np.float64], q: NDArray[np.float64], classes: Classes, priors: Priors) -> Told:
+def tell(
+    part: Block,
+    gold: NDArray[np.float64],
+    q: NDArray[np.float64],
+    classes: Classes,
+    priors: Priors,
+    *,
+    learned: bool = True,
+) -> Told:
     """Let workers and tasks of a part of the campaign tell each other what they know.
 
     Args:
@@ -67,10 +75,13 @@ def tell(part: Block, gold: NDArray[np.float64], q: NDArray[np.float64], classes
         q: what is believed of each worker, indexed [worker, class]; rows sum to 1.
         classes: P(report | truth) for every kind of worker.
         priors: what is believed of truths at large.
+        learned: whether `q` was learned from these reports, so that each must be taken out of its own message.
     """
+    passes = PASSES if learned else 0
     silent, views = _silence(part, q, classes), _views(q, classes)
     told = [
-        _tell(part.part(tasks), gold[tasks], silent[tasks], views, classes, priors) for tasks in _pieces(part.pointers)
+        _tell(part.part(tasks), gold[tasks], silent[tasks], views, classes, priors, passes)
+        for tasks in _pieces(part.pointers)
     ]
     posterior = np.concatenate([piece.posterior for piece in told])
     sums = sum(piece.worker_scores for piece in told) + _silent_scores(part, posterior, len(q), classes)
@@ -188,6 +199,7 @@ def _tell(
     views: _Views,
     classes: Classes,
     priors: Priors,
+    passes: int,
 ) -> Told:
     known = ~np.isnan(gold)
     masses = grid.point_masses(classes.points, gold[known])
@@ -200,7 +212,7 @@ def _tell(
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE)
     parts, few = np.ascontiguousarray(parts[:, :, kept]), Priors(priors.family[:, kept], priors.weights)
     messages, belief, scores, silent = messages[:, kept], posterior[:, kept], scores[:, kept], silent[:, kept]
-    for _ in range(PASSES):
+    for _ in range(passes):
         told = cells.of_worker(_without(belief, messages, cells.task, known), parts)
         messages = cells.of_truth(views.without(told), parts)
         scores = DAMPING * scores + (1 - DAMPING) * (silent + cells.scores(messages))

@@ -1,0 +1,69 @@
+"""Do 90 % intervals cover 90 %? Truths and sigmas of `Gaussian`, clean and through channels, on several crowds.
+
+Truths N(4, 2) on 0..9; workers with sigma 0.7, 1, 1.5, 2, 3 or 5, as many of each. Truths at an end of the scale count
+as covered if the interval reaches it. Run `python experiments/utility/coverage_numeric.py [--seeds N]`.
+"""
+
+import argparse
+
+import numpy as np
+
+from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
+from crowdveil.mechanisms import Mechanism
+from crowdveil.randomness import seeded
+from crowdveil.simulate import numeric_crowd, perturb
+
+SCALE, SIGMAS = Scale(0, 9), (0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+CROWDS = ((120, 150, 0.8), (120, 150, 0.5), (600, 100, 0.9))
+MECHANISMS: dict[str, Mechanism | None] = {
+    "clean": None,
+    "k-RR, 3": RandomizedResponse(alphabet=SCALE, epsilon=3.0),
+    "k-RR, 1": RandomizedResponse(alphabet=SCALE, epsilon=1.0),
+    "blocks {3,6}, 3": QuantizedResponse(alphabet=SCALE, epsilon=3.0, cuts=(3, 6)),
+    "blocks {3,6}, 1": QuantizedResponse(alphabet=SCALE, epsilon=1.0, cuts=(3, 6)),
+}
+PRIORS = {"public": Gaussian(prior_mean=4.0, prior_deviation=2.0), "learned": Gaussian()}
+
+
+def covered(size: tuple[int, int, float], name: str, prior: str, seed: int) -> tuple[float, float, float]:
+    """Return the mean absolute error of one crowd, and the shares of truths and of sigmas that intervals cover."""
+    workers, tasks, sparsity = size
+    crowd = numeric_crowd(
+        workers=workers,
+        tasks=tasks,
+        sparsity=sparsity,
+        truth=lambda rng, count: rng.normal(4.0, 2.0, count),
+        sigmas=SIGMAS,
+        source=seeded(seed),
+    )
+    mechanism = MECHANISMS[name]
+    reports = crowd.answers if mechanism is None else perturb(crowd.answers, mechanism, seeded(1000 + seed))
+    found = PRIORS[prior].fit(reports, channel=None if mechanism is None else mechanism.channel())
+    table = found.workers
+    assert found.low is not None
+    assert found.high is not None
+    assert table.sigma_low is not None
+    assert table.sigma_high is not None
+    truths = (found.low <= crowd.truth) & (crowd.truth <= found.high)
+    sigmas = (table.sigma_low <= crowd.quality) & (crowd.quality <= table.sigma_high)
+    known = ~np.isnan(found.truth)
+    return float(np.abs(found.truth - crowd.truth)[known].mean()), float(truths[known].mean()), float(sigmas.mean())
+
+
+def main() -> None:
+    """Read the arguments and print one line per crowd and channel."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    seeds = parser.parse_args().seeds
+    print(
+        "| workers | tasks | sparsity | channel, epsilon | error | truths | sigmas | error, learned | truths | sigmas |"
+    )
+    for size in CROWDS:
+        for name in MECHANISMS:
+            means = [np.mean([covered(size, name, prior, k) for k in range(seeds)], axis=0) for prior in PRIORS]
+            figures = " | ".join(f"{figure:.3f}" for figure in np.concatenate(means))
+            print(f"| {size[0]} | {size[1]} | {size[2]:g} | {name} | {figures} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
