@@ -1,0 +1,101 @@
+"""Which of the two kinds of kernel a fit uses, in how large blocks, and in how many threads."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.kernels.plain import PlainBlock
+from crowdveil.estimators.kernels.steps import CodedBlock
+from crowdveil.reports import BLOCK_REPORTS, Block
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+KERNELS = "CROWDVEIL_KERNELS"
+"""Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size."""
+THREADS = "CROWDVEIL_THREADS"
+"""Environment variable: number of threads; by default the cores that nobody else uses."""
+COMPILED_FROM = 1 << 17
+"""Reports from which on compiled code is loaded: below it, loading it takes as long as the whole fit."""
+SMALLEST_BLOCK = 1 << 18
+"""Reports of a compiled block at least, so that a thread has something to do."""
+
+
+def use_compiled(reports: int) -> bool:
+    """Return whether a fit of so many reports runs on compiled code; never without numba.
+
+    Raises:
+        SettingsError: an unknown choice in the environment, or compiled code is asked for where numba is not installed.
+    """
+    choice = os.environ.get(KERNELS, "auto")
+    if choice not in ("auto", "plain", "compiled"):
+        raise SettingsError(f"{KERNELS} must be auto, plain or compiled", value=choice)
+    installed = choice != "plain" and find_spec("numba") is not None
+    if choice == "compiled" and not installed:
+        raise SettingsError(
+            f"{KERNELS}=compiled needs numba", value=choice, way_out="Install it with crowdveil[fast], or say auto."
+        )
+    return installed and (choice == "compiled" or reports >= COMPILED_FROM)
+
+
+def encode(
+    block: Block, workers: int, symbols: int, numbers: NDArray[np.float64] | None = None, *, compiled: bool
+) -> CodedBlock:
+    """Return a block in the form that its sums need.
+
+    Args:
+        block: the reports.
+        workers, symbols: how many there are.
+        numbers: the number of each report, where numbers are averaged.
+        compiled: from `use_compiled`.
+    """
+    values = np.empty(0) if numbers is None else numbers
+    if not compiled:
+        return PlainBlock(block, workers, symbols, values)
+    from crowdveil.estimators.kernels.compiled import CompiledBlock
+
+    return CompiledBlock(block, workers, symbols, values)
+
+
+def block_reports(cells: int, *, compiled: bool) -> int:
+    """Return how many reports a block should have: never a matter of threads, so that the sums are always the same.
+
+    Args:
+        cells: numbers that a block adds up beside the posteriors; more of them than reports would only be carried
+            about.
+        compiled: from `use_compiled`.
+    """
+    return max(SMALLEST_BLOCK, min(cells, 4 * BLOCK_REPORTS)) if compiled else BLOCK_REPORTS
+
+
+def thread_count() -> int:
+    """Return how many threads to use: as the environment says, or one per core that is free.
+
+    Raises:
+        SettingsError: the environment says something else than a whole number from 1.
+    """
+    given = os.environ.get(THREADS)
+    if given is None:
+        cores = len(os.sched_getaffinity(0)) if "sched_getaffinity" in dir(os) else os.cpu_count() or 1
+        busy = int(os.getloadavg()[0]) if "getloadavg" in dir(os) else 0
+        return max(1, cores - busy)
+    if not given.isdecimal() or int(given) < 1:
+        raise SettingsError(f"{THREADS} must be a whole number from 1", value=given)
+    return int(given)
+
+
+@contextmanager
+def side_by_side(threads: int) -> Iterator[Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]]:
+    """Give a `map` whose calls run in so many threads and whose results come in order."""
+    if threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool.map

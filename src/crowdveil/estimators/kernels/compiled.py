@@ -1,0 +1,160 @@
+"""Blocks in the form that compiled loops read; imported only where a table is large enough to be worth it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimators.kernels import compiled_layout as layout
+from crowdveil.estimators.kernels import compiled_means, compiled_tables, compiled_votes
+from crowdveil.estimators.kernels.steps import MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.reports import Block
+
+UNROLLED_LABELS = 8
+"""Up to so many labels code is compiled for this number of labels; above it, for any."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledBlock:
+    """A block by compiled loops; methods as in `CodedBlock`, attributes as in `PlainBlock`."""
+
+    block: Block
+    workers: int
+    symbols: int
+    numbers: NDArray[np.float64]
+
+    @cached_property
+    def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+        """Local task at each place, its first report and its number of reports; shapes (tasks,)."""
+        tasks = self.block.tasks
+        order, starts, lengths = np.empty(tasks, np.int32), np.empty(tasks, np.int64), np.empty(tasks, np.int32)
+        layout.order_by_length(self.block.pointers, order, starts, lengths)
+        return order, starts, lengths
+
+    @cached_property
+    def table_codes(self) -> NDArray[np.unsignedinteger]:
+        """worker * symbols + symbol of each report."""
+        codes = _unsigned(len(self.block.worker), self.workers * self.symbols)
+        layout.table_codes(self.block.worker, self.block.value, self.symbols, codes)
+        return codes
+
+    @cached_property
+    def table_counts(self) -> NDArray[np.int32]:
+        """Reports of each worker by symbol, shape (workers * symbols,)."""
+        counts = np.zeros(self.workers * self.symbols, np.int32)
+        layout.count_codes(self.table_codes, counts)
+        return counts
+
+    @cached_property
+    def bits(self) -> int:
+        """Binary digits that a symbol needs."""
+        return max(self.symbols - 1, 1).bit_length()
+
+    @cached_property
+    def vote_codes(self) -> NDArray[np.unsignedinteger]:
+        """worker << bits | symbol of each report."""
+        codes = _unsigned(len(self.block.worker), self.workers << self.bits)
+        layout.vote_codes(self.block.worker, self.block.value, self.bits, codes)
+        return codes
+
+    def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
+        """Soft-max the scores of each task and sum what follows."""
+        groups, labels = tables.first.shape
+        posterior, by_truth = np.empty((self.block.tasks, labels)), np.zeros((groups, labels))
+        sums = np.zeros(len(self.table_counts) * (labels - 1))
+        likelihood = compiled_tables.table_step(_unrolled(labels))(
+            self.layout,
+            self.table_codes,
+            tables.odds,
+            tables.first[:, 1:] - tables.first[:, :1],
+            _groups(group, groups),
+            _known(gold),
+            (posterior.ravel(), sums, by_truth),
+        )
+        likelihood += float(self.table_counts @ tables.level)
+        likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
+        return TableStep(posterior, self._with_first(sums, labels), by_truth, likelihood)
+
+    def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum a posterior by the rows of each task's reports."""
+        labels = posterior.shape[1]
+        sums = np.zeros(len(self.table_counts) * (labels - 1))
+        compiled_tables.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, sums)
+        return self._with_first(sums, labels)
+
+    def coin_step(
+        self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]
+    ) -> VoteStep:
+        """Soft-max weighted votes."""
+        posterior, agreement = np.empty((self.block.tasks, len(first))), np.zeros(self.workers)
+        normaliser = compiled_votes.coin_step(_unrolled(len(first)))(
+            self.layout, self.vote_codes, self.bits, weight, first, _known(gold), (posterior.ravel(), agreement)
+        )
+        return VoteStep(posterior, agreement, normaliser)
+
+    def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
+        """Elect the label with most votes."""
+        posterior, agreement = np.empty((self.block.tasks, labels)), np.zeros(self.workers)
+        compiled_votes.election(_unrolled(labels))(
+            self.layout,
+            self.vote_codes,
+            self.bits,
+            weight,
+            tie,
+            np.zeros(labels),
+            _known(gold),
+            (posterior.ravel(), agreement),
+        )
+        return VoteStep(posterior, agreement, 0.0)
+
+    def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up the weights of the workers who sent each symbol."""
+        sums = np.zeros(self.block.tasks * self.symbols)
+        compiled_votes.vote_totals(self.layout, self.vote_codes, self.bits, weight, self.symbols, sums)
+        return sums.reshape(-1, self.symbols)
+
+    def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up what a posterior gives to the symbols that each worker sent."""
+        sums = np.zeros(self.workers)
+        flat = np.ascontiguousarray(posterior).ravel()
+        compiled_votes.agreement_sums(self.layout, self.vote_codes, self.bits, flat, self.symbols, sums)
+        return sums
+
+    def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
+        """Average the numbers."""
+        truth, squares = np.empty(self.block.tasks), np.zeros(self.workers)
+        known = gold if not np.isnan(gold).all() else gold[:0]
+        compiled_means.mean_step(
+            self.layout, self.block.worker, self.numbers, weight, known, rounding, (truth, squares)
+        )
+        return MeanStep(truth, squares)
+
+    def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+        """Return the largest difference of two posteriors."""
+        return float(compiled_means.largest_change(new.ravel(), old.ravel()))
+
+    def _with_first(self, sums: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+        """Return sums indexed [row, label] from those without the first label."""
+        full = np.empty((len(self.table_counts), labels))
+        compiled_tables.fill_first(self.table_counts, sums, labels - 1, full.ravel())
+        return full
+
+
+def _unrolled(labels: int) -> int:
+    """Return the number of labels to compile for, 0 for any."""
+    return labels if labels <= UNROLLED_LABELS else 0
+
+
+def _unsigned(reports: int, codes: int) -> NDArray[np.unsignedinteger]:
+    """Return room for a code below `codes` per report, in half the memory where it fits."""
+    return np.empty(reports, dtype=np.uint32 if codes <= 2**32 else np.uint64)
+
+
+def _groups(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    return group if groups > 1 else group[:0]
+
+
+def _known(gold: NDArray[Any]) -> NDArray[Any]:
+    return gold if (gold >= 0).any() else gold[:0]

@@ -1,0 +1,157 @@
+"""Workers with a table each, compiled: gather scores, soft-max, scatter sums in one pass over a block.
+
+Tables hold log-odds against the first label, one column less than there are labels; so do the sums. The number of
+labels is known when the code is compiled, so that its loops are unrolled.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from crowdveil.estimators.kernels.compiled_softmax import BATCH, FAST, log_of_totals, share_out
+
+INDEX = np.uintp
+
+
+@cache
+def table_step(fixed: int) -> Any:
+    """Return the compiled step for that number of labels, 0 for any."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    def step(layout: Any, codes: Any, odds: Any, first: Any, group: Any, gold: Any, filled: Any) -> Any:
+        """Fill arrays from the posteriors of all tasks.
+
+        Args:
+            layout: local task at each place, its first report and its number of reports; shapes (tasks,).
+            codes: table row of each report.
+            odds: log-odds against the first label, flat [row, other label].
+            first: log-odds before any report, [group, other label].
+            group: group of each task; empty if there is one.
+            gold: known label of each task or -1; empty if none is known.
+            filled: posterior, flat [task, label]; sums, flat [row, other label]; by_truth, [group, label].
+
+        Returns:
+            The log-likelihood, less the logarithms of the first label.
+        """
+        others = fixed - 1 if fixed > 0 else first.shape[1]
+        lanes = np.zeros((others + 1, BATCH))
+        batch = np.zeros((BATCH, others))
+        likelihood = 0.0
+        for begin in range(0, len(layout[0]), BATCH):
+            held = min(BATCH, len(layout[0]) - begin)
+            _gather(begin, held, layout, codes, odds, first, group, batch, others)
+            for k in range(others):
+                for b in range(BATCH):
+                    lanes[k + 1, b] = batch[b, k]
+            totals = share_out(lanes, others)
+            likelihood += log_of_totals(totals, held, begin, layout[0], gold, batch)
+            if len(gold):
+                _know(begin, held, layout[0], gold, lanes, others)
+            _write(begin, held, layout[0], group, lanes, filled[0], filled[2], others)
+            _scatter(begin, held, layout, codes, lanes, batch, filled[1], others)
+        return likelihood
+
+    return step
+
+
+@cache
+def table_sums(fixed: int) -> Any:
+    """Return the compiled sums at given posteriors for that number of labels, 0 for any."""
+
+    @njit(cache=True, nogil=True, fastmath=FAST)
+    def sums_of(layout: Any, codes: Any, posterior: Any, sums: Any) -> None:
+        """Add each task's posterior, [task, label], to the rows of its reports, flat [row, other label]."""
+        others = fixed - 1 if fixed > 0 else posterior.shape[1] - 1
+        lanes = np.zeros((others + 1, BATCH))
+        batch = np.zeros((BATCH, others))
+        for begin in range(0, len(layout[0]), BATCH):
+            held = min(BATCH, len(layout[0]) - begin)
+            for b in range(held):
+                for k in range(others + 1):
+                    lanes[k, b] = posterior[layout[0][begin + b], k]
+            _scatter(begin, held, layout, codes, lanes, batch, sums, others)
+
+    return sums_of
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def _gather(
+    begin: Any, held: Any, layout: Any, codes: Any, odds: Any, first: Any, group: Any, batch: Any, others: Any
+) -> None:
+    """Add up the scores of a batch, [task, other label]."""
+    order, starts, lengths = layout
+    width = INDEX(others)
+    for b in range(held):
+        at = begin + b
+        of = group[order[at]] if len(group) else 0
+        for k in range(others):
+            batch[b, k] = first[of, k]
+        start = INDEX(starts[at])
+        for report in range(INDEX(lengths[at])):
+            row = INDEX(codes[start + INDEX(report)]) * width
+            for k in range(others):
+                batch[b, k] += odds[row + INDEX(k)]
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def _know(begin: Any, held: Any, order: Any, gold: Any, lanes: Any, others: Any) -> None:
+    """Make the shares of gold tasks certain."""
+    for b in range(held):
+        known = gold[order[begin + b]]
+        if known >= 0:
+            for k in range(others + 1):
+                lanes[k, b] = 0
+            lanes[known, b] = 1
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def _write(
+    begin: Any, held: Any, order: Any, group: Any, lanes: Any, posterior: Any, by_truth: Any, others: Any
+) -> None:
+    """Write the posteriors of a batch, and add them up by group of tasks."""
+    stride = INDEX(others + 1)
+    for b in range(held):
+        row = INDEX(order[begin + b]) * stride
+        for k in range(others + 1):
+            posterior[row + INDEX(k)] = lanes[k, b]
+    if len(group):
+        for b in range(held):
+            for k in range(others + 1):
+                by_truth[group[order[begin + b]], k] += lanes[k, b]
+    else:
+        for k in range(others + 1):
+            total = 0.0
+            for b in range(held):
+                total += lanes[k, b]
+            by_truth[0, k] += total
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def _scatter(
+    begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, sums: Any, others: Any
+) -> None:
+    """Add the shares of a batch, first label left out, to the rows of its reports."""
+    order, starts, lengths = layout
+    width = INDEX(others)
+    for k in range(others):
+        for b in range(BATCH):
+            batch[b, k] = lanes[k + 1, b]
+    for b in range(held):
+        start = INDEX(starts[begin + b])
+        for report in range(INDEX(lengths[begin + b])):
+            row = INDEX(codes[start + INDEX(report)]) * width
+            for k in range(others):
+                sums[row + INDEX(k)] += batch[b, k]
+
+
+@njit(cache=True, nogil=True)
+def fill_first(counts: Any, sums: Any, others: Any, full: Any) -> None:
+    """Fill `full`, flat [row, label], from sums, flat [row, other label]: the first label has what they leave."""
+    for row in range(len(counts)):
+        rest = float(counts[row])
+        for k in range(others):
+            rest -= sums[row * others + k]
+            full[row * (others + 1) + k + 1] = sums[row * others + k]
+        full[row * (others + 1)] = max(rest, 0.0)

@@ -1,0 +1,99 @@
+"""What the kernels are asked and what they answer, compiled or not."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTables:
+    """Scores of labels, shared by all blocks of a step.
+
+    Attributes:
+        table: what a report adds to its task's scores, indexed [worker * symbols + symbol, label].
+        first: scores before any report, indexed [task group, label].
+    """
+
+    table: NDArray[np.float64]
+    first: NDArray[np.float64]
+
+    @cached_property
+    def odds(self) -> NDArray[np.float64]:
+        """The table against its first label, flat, [row, label but the first]."""
+        return (self.table[:, 1:] - self.table[:, :1]).ravel()
+
+    @cached_property
+    def level(self) -> NDArray[np.float64]:
+        """The table's first label, shape (rows,)."""
+        return np.ascontiguousarray(self.table[:, 0])
+
+
+class TableStep(NamedTuple):
+    """Posterior, [task, label]; its sums by table row, [row, label], and by group of tasks, [group, label]; and the
+    log-likelihood, gold tasks counted with their known label."""
+
+    posterior: NDArray[np.float64]
+    by_row: NDArray[np.float64]
+    by_truth: NDArray[np.float64]
+    log_likelihood: float
+
+
+class VoteStep(NamedTuple):
+    """Posterior, [task, label]; what it gives to the labels that each worker sent, shape (workers,); and the sum of the
+    logarithms of the tasks' normalisers (of a gold task: its label's score), 0 for an election."""
+
+    posterior: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    log_normaliser: float
+
+
+class MeanStep(NamedTuple):
+    """Weighted means, shape (tasks,), and the sums of squared differences from them, shape (workers,)."""
+
+    truth: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+
+class CodedBlock(Protocol):
+    """A block in the form its sums need, made once per fit.
+
+    `gold` holds label codes with -1, or numbers with nan, where a truth is not known, shape (tasks,); gold tasks have
+    certain posteriors. `group` is the group of each task, shape (tasks,).
+    """
+
+    def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
+        """Soft-max the scores of each task and sum what follows."""
+        ...
+
+    def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum a posterior, [task, label], by the rows of each task's reports; indexed [row, label]."""
+        ...
+
+    def coin_step(
+        self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]
+    ) -> VoteStep:
+        """Soft-max the votes, each of its worker's weight, that labels have beside their first score, (labels,)."""
+        ...
+
+    def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
+        """Elect the label with most votes; labels that come within `tie` of it share the task."""
+        ...
+
+    def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up the weights of the workers who sent each symbol, indexed [task, symbol]."""
+        ...
+
+    def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up what a posterior, [task, symbol], gives to the symbols that each worker sent, shape (workers,)."""
+        ...
+
+    def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
+        """Average the numbers; a difference below the share `rounding` of a number is none. For numbers only."""
+        ...
+
+    def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+        """Return the largest difference of two posteriors; nan, where nothing is known, has not moved."""
+        ...
