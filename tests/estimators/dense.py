@@ -12,7 +12,7 @@ from crowdveil.channel_table import ChannelTable
 from crowdveil.estimators.confusion_model import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.fitting import GoldBlock, Summary, summarize
-from crowdveil.estimators.kernels import incidence
+from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.report_model import ReportModel, report_model
 from crowdveil.labels import NULL, Alphabet, Categories, Scale
 from crowdveil.mechanisms import Laplace, RandomizedResponse
@@ -71,7 +71,7 @@ def one_block(reports: Reports, gold: NDArray[Any] | None = None) -> GoldBlock:
     """Return all reports as one block; no gold by default."""
     (block,) = reports.blocks()
     known = np.full(block.tasks, -1) if gold is None else gold
-    return GoldBlock(block, known, incidence(block, len(reports.workers), reports.labels))
+    return GoldBlock(block, known, encode(block, len(reports.workers), reports.labels, compiled=False))
 
 
 class Cell(NamedTuple):

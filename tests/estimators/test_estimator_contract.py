@@ -172,7 +172,7 @@ def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
     """One block or many give the same estimate."""
     estimator, whole = cls(), Reports.blocks
 
-    def blocks(self: Reports) -> Iterator[Block]:
+    def blocks(self: Reports, reports: int = 0) -> Iterator[Block]:
         return whole(self, size)
 
     expected = estimator.fit(crowd(), gold={"task 3": "P"})
@@ -193,7 +193,7 @@ def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[Expected[Any]
         return seen[-1]
 
     steps = min(2, cls().max_steps)
-    with patch.object(Reports, "blocks", lambda self: whole(self, size)), patch.object(cls, "expect", spy):
+    with patch.object(Reports, "blocks", lambda self, reports=0: whole(self, size)), patch.object(cls, "expect", spy):
         dataclasses.replace(cls(), max_steps=steps).fit(reports)
     return seen[-(len(seen) // steps) :]
 

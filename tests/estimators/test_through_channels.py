@@ -160,7 +160,7 @@ def test_one_block_or_many(method: Estimator[Any, Any], channel: Channel) -> Non
     reports = Reports(dense.task[kept], dense.worker[kept], dense.value[kept], dense.tasks, dense.workers, alphabet)
     whole_blocks = Reports.blocks
 
-    def small_blocks(self: Reports) -> Iterator[Block]:
+    def small_blocks(self: Reports, reports: int = 0) -> Iterator[Block]:
         return whole_blocks(self, 10)
 
     whole = method.fit(reports, channel=channel, gold={3: channel.alphabet.names[1]})

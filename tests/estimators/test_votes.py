@@ -1,7 +1,6 @@
 """Shares of answers behind report counts: against direct maximisation, and what they tend to."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +12,8 @@ from scipy.optimize import minimize
 from crowdveil import Laplace, MajorityVote, RandomizedResponse, Reports, Scale
 from crowdveil.channel import Channel
 from crowdveil.estimators import votes
+from crowdveil.estimators.fitting import GoldBlock
+from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.votes import deconvolve, pool_reports, pooled_shares, pseudo_cells, vote_shares
 from crowdveil.reports import Block
 from tests.estimators.dense import (
@@ -193,7 +194,11 @@ def test_blocks_are_deconvolved_alike(channel: Channel) -> None:
     with patch.object(Reports, "blocks", small_blocks):
         blocks = list(reports.blocks())
     parts = [
-        vote_shares(replace(one_block(reports), block=block, gold=np.full(block.tasks, -1)), summary, pool)
+        vote_shares(
+            GoldBlock(block, np.full(block.tasks, -1), encode(block, summary.workers, summary.symbols, compiled=False)),
+            summary,
+            pool,
+        )
         for block in blocks
     ]
 

@@ -10,6 +10,7 @@ from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.fitting import GoldBlock, summarize
 from crowdveil.estimators.gold import NO_GOLD
+from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.labels import Categories
 from crowdveil.reports import Reports
@@ -128,7 +129,8 @@ def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     (block,) = reports.blocks()
 
     found = estimator.expect(
-        GoldBlock(block, np.array([NO_GOLD]), None), VoteParameters(start.summary, np.array([1.0, second]))
+        GoldBlock(block, np.array([NO_GOLD]), encode(block, 2, 2, compiled=False)),
+        VoteParameters(start.summary, np.array([1.0, second])),
     )
 
     assert expected == list(found.posterior[0])

@@ -17,7 +17,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.kernels import softmax, task_scores, worker_sums
+from crowdveil.estimators.kernels import ScoreTables, TableStep
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
@@ -38,6 +38,7 @@ class CrowdParameters:
         class_prior: P(truth), shape (labels,).
         at_start: True before the first M-step: the posterior is then the share of votes.
         mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
+        tables: the score tables that follow from all this, where they have been worked out.
     """
 
     summary: Summary
@@ -49,6 +50,7 @@ class CrowdParameters:
     class_prior: NDArray[np.float64]
     at_start: bool
     mixture: Mixture | None = None
+    tables: ScoreTables | None = None
 
     def inputs(self) -> NDArray[np.float64]:
         """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
@@ -58,9 +60,8 @@ class CrowdParameters:
         null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
         return np.concatenate([answered, null], axis=2)
 
-    def score_tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a report adds to its task's score, [worker * symbols + symbol, truth], and the all-NULL scores,
-        [task group, truth]."""
+    def score_tables(self) -> ScoreTables:
+        """Return what a report adds to its task's scores, and the scores of all-NULL tasks under the class prior."""
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
         base = np.zeros((model.task_groups, labels))
@@ -68,7 +69,8 @@ class CrowdParameters:
             for group in range(model.task_groups):
                 base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
             logs = logs - nulls @ model.replaces().T
-        return np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels), base
+        table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
+        return ScoreTables(table, base + np.log(self.class_prior))
 
     def log_reports(self) -> NDArray[np.float64]:
         """Return log P(report | truth), averaged over what is left open about a worker, [worker, truth, report]."""
@@ -94,23 +96,26 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     reads_blocks: ClassVar[bool] = True
     reads_tables: ClassVar[bool] = True
 
+    def cells(self, summary: Summary) -> int:
+        """Return the number of posterior sums: every worker has a table."""
+        return summary.workers * summary.symbols * summary.labels
+
+    def prepare(self, parameters: CrowdParameters) -> CrowdParameters:
+        """Return the parameters with their score tables."""
+        return parameters if parameters.at_start else replace(parameters, tables=parameters.score_tables())
+
     def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.at_start:
-            posterior, likelihood = vote_shares(block, parameters.summary, parameters.pool), np.nan
+            posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
+            by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
+            step = TableStep(posterior, block.coded.table_sums(posterior), by_truth, np.nan)
         else:
-            table, base = parameters.score_tables()
-            scores = task_scores(block.matrix, table) + base[of_task] + np.log(parameters.class_prior)
-            posterior, total = softmax(scores)
-            known = np.flatnonzero(block.gold >= 0)
-            total[known] = scores[known, block.gold[known]]
-            likelihood = float(total.sum())
-        posterior = one_hot_gold(posterior, block.gold)
-        sums = worker_sums(block.matrix, posterior).reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
-        return Expected(CrowdStatistics(sums, by_truth, likelihood), posterior)
+            step = block.coded.table_step(parameters.tables or parameters.score_tables(), of_task, block.gold)
+        sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
+        return Expected(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior)
 
     def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.gold import NO_GOLD, align_gold
-from crowdveil.estimators.kernels import incidence
+from crowdveil.estimators.kernels import CodedBlock, block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.report_model import ReportModel, report_model
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
@@ -73,12 +74,12 @@ class GoldBlock:
     Attributes:
         block: the reports.
         gold: known truth of each local task: label code (or number), shape (tasks,); NO_GOLD (nan) where unknown.
-        matrix: the sparse form for categorical kernels, None for numbers.
+        coded: the form that its sums need.
     """
 
     block: Block
     gold: NDArray[Any]
-    matrix: Any
+    coded: CodedBlock
 
 
 P = TypeVar("P")
@@ -130,6 +131,14 @@ class Estimator(ABC, Generic[P, S]):
     @abstractmethod
     def expect(self, block: GoldBlock, parameters: P) -> Expected[S]:
         """Return statistics and posterior of one block; the only heavy step."""
+
+    def prepare(self, parameters: P) -> P:
+        """Return the parameters with whatever all blocks of a step share; `expect` does without it, only slower."""
+        return parameters
+
+    def cells(self, summary: Summary) -> int:
+        """Return how many numbers the statistics of one block hold; blocks should have as many reports at least."""
+        return summary.workers
 
     @abstractmethod
     def maximize(self, statistics: S, parameters: P) -> P:
@@ -230,11 +239,11 @@ def summarize(
 
 def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
-    shape = (len(reports.workers), reports.labels)
-    if reports.alphabet is None:
-        return np.zeros(shape)
-    cells = reports.worker.astype(np.int64) * reports.labels + reports.value
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    counts = np.zeros(len(reports.workers) * reports.labels)
+    for block in reports.blocks() if reports.labels else ():
+        cells = block.worker.astype(np.int64) * reports.labels + block.value
+        counts += np.bincount(cells, minlength=len(counts))
+    return counts.reshape(-1, reports.labels) if reports.labels else np.zeros((len(reports.workers), 0))
 
 
 def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
@@ -302,8 +311,11 @@ def run(
     first: P | None = None,
 ) -> Estimate:
     """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together."""
-    blocks = [_gold_block(block, gold[0], summary) for block in reports.blocks()]
-    end = _iterate(estimator, blocks, estimator.start(summary) if first is None else first, progress)
+    compiled = use_compiled(len(reports))
+    size = block_reports(estimator.cells(summary), compiled=compiled)
+    blocks = [_gold_block(block, gold[0], summary, compiled=compiled) for block in reports.blocks(size)]
+    parameters = estimator.start(summary) if first is None else first
+    end = _iterate(estimator, blocks, parameters, progress, thread_count() if compiled else 1)
     return Estimate(
         method=estimator.name,
         alphabet=summary.alphabet,
@@ -337,26 +349,33 @@ class _End(NamedTuple, Generic[P, S]):
 
 
 def _iterate(
-    estimator: Estimator[P, S], blocks: list[GoldBlock], parameters: P, progress: Progress | None
+    estimator: Estimator[P, S], blocks: list[GoldBlock], parameters: P, progress: Progress | None, threads: int
 ) -> _End[P, S]:
     """Expect, merge and maximize until no posterior moves by more than the tolerance."""
-    step, before, trace = 0, None, []
-    while True:
-        step += 1
-        expected = [estimator.expect(block, parameters) for block in blocks]
-        statistics = reduce(merge, (part.statistics for part in expected))
-        posterior = np.concatenate([part.posterior for part in expected])
-        # A task that no number is known for is nan before and after: it has not moved.
-        moved = np.inf if before is None else float(np.nan_to_num(np.abs(posterior - before)).max())
-        likelihood = estimator.log_likelihood(statistics)
-        if likelihood is not None:
-            trace.append(likelihood + estimator.log_prior(parameters))
-        if progress is not None:
-            progress(step, moved)
-        converged = moved <= estimator.tolerance or not estimator.iterative
-        if converged or step == estimator.max_steps:
-            return _End(posterior, _intervals(expected), statistics, parameters, tuple(trace), step, converged)
-        before, parameters = posterior, estimator.maximize(statistics, parameters)
+    step, trace = 0, []
+    before: list[NDArray[np.float64]] = []
+    with side_by_side(threads) as each:
+        while True:
+            step += 1
+            expected = list(each(estimator.expect, blocks, repeat(estimator.prepare(parameters))))
+            statistics = reduce(merge, (part.statistics for part in expected))
+            posteriors = [part.posterior for part in expected]
+            moved = max(each(_change, blocks, posteriors, before)) if before else np.inf
+            likelihood = estimator.log_likelihood(statistics)
+            if likelihood is not None:
+                trace.append(likelihood + estimator.log_prior(parameters))
+            if progress is not None:
+                progress(step, moved)
+            converged = moved <= estimator.tolerance or not estimator.iterative
+            if converged or step == estimator.max_steps:
+                posterior, intervals = np.concatenate(posteriors), _intervals(expected)
+                return _End(posterior, intervals, statistics, parameters, tuple(trace), step, converged)
+            before, parameters = posteriors, estimator.maximize(statistics, parameters)
+
+
+def _change(block: GoldBlock, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+    """Return the largest change of a posterior (or truth) of the block."""
+    return block.coded.largest_change(new, old)
 
 
 def _intervals(expected: list[Expected[Any]]) -> NDArray[np.float64] | None:
@@ -375,6 +394,7 @@ def merge(a: S, b: S) -> S:
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
 
 
-def _gold_block(block: Block, gold: NDArray[Any], summary: Summary) -> GoldBlock:
-    matrix = incidence(block, summary.workers, summary.symbols) if summary.alphabet is not None else None
-    return GoldBlock(block, gold[block.first : block.stop], matrix)
+def _gold_block(block: Block, gold: NDArray[Any], summary: Summary, *, compiled: bool) -> GoldBlock:
+    points = None if summary.alphabet is None else summary.alphabet.values
+    coded = encode(block, summary.workers, summary.symbols, points, compiled=compiled)
+    return GoldBlock(block, gold[block.first : block.stop], coded)

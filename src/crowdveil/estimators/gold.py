@@ -27,7 +27,7 @@ def align_gold(
     """
     read = _gold_reader(alphabet, numeric)
     aligned = np.full(len(reports.tasks), np.nan if numeric else NO_GOLD, dtype=float if numeric else int)
-    place = {str(name): code for code, name in enumerate(reports.tasks)}
+    place = {str(name): code for code, name in enumerate(reports.tasks)} if gold else {}
     unknown = 0
     for task, truth in (gold or {}).items():
         at = place.get(str(task))

@@ -10,7 +10,6 @@ from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
-from crowdveil.estimators.voting import agreement
 
 
 class Parameters(NamedTuple):
@@ -53,7 +52,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         """Return vote shares, and how far each worker's reports agree with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return Expected(Statistics(agreement(block.block, posterior @ meanings(pool), summary.workers)), posterior)
+        return Expected(Statistics(block.coded.agreement(posterior @ meanings(pool))), posterior)
 
     def maximize(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged: a vote has nothing to learn."""

@@ -16,8 +16,7 @@ from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.kernels import softmax
-from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
+from crowdveil.estimators.voting import log_odds_weight, right_share
 from crowdveil.labels import NULL
 
 LEAST_PROJECTION = 0.001
@@ -120,10 +119,17 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
 
     def expect(self, block: GoldBlock, parameters: DawidSkeneParameters) -> Expected[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
-        posterior, likelihood = self._vote(block, parameters)
-        posterior = one_hot_gold(posterior, block.gold)
-        sums = agreement(block.block, posterior, parameters.summary.workers)
-        return Expected(DawidSkeneStatistics(sums, likelihood), posterior)
+        summary, labels = parameters.summary, parameters.summary.labels
+        prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
+        if parameters.right is None:
+            votes = block.coded.vote_sums(np.ones(summary.workers))
+            total = votes.sum(axis=1, keepdims=True)
+            posterior = one_hot_gold(np.where(total > 0, votes / np.maximum(total, 1.0), prior), block.gold)
+            return Expected(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
+        step = block.coded.coin_step(log_odds_weight(parameters.right, labels), np.log(prior), block.gold)
+        wrong = np.log((1 - parameters.right) / (labels - 1))
+        likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
+        return Expected(DawidSkeneStatistics(step.agreement, likelihood), step.posterior)
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
@@ -184,21 +190,6 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         ability = centre + (1 - centre) / labels
         share = reading.base + reading.gain * ability[:, None]
         return known, strength * share, strength * (1 - share)
-
-    def _vote(self, block: GoldBlock, parameters: DawidSkeneParameters) -> tuple[NDArray[np.float64], float]:
-        """Return posterior [task, label] and log-likelihood of the block, nan where there are no abilities yet."""
-        summary, labels = parameters.summary, parameters.summary.labels
-        prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
-        if parameters.right is None:
-            votes = vote_sums(block.block, np.ones(summary.workers), labels)
-            total = votes.sum(axis=1, keepdims=True)
-            return np.where(total > 0, votes / np.maximum(total, 1.0), prior), math.nan
-        scores = vote_sums(block.block, log_odds_weight(parameters.right, labels), labels) + np.log(prior)
-        posterior, normaliser = softmax(scores)
-        known = np.flatnonzero(block.gold >= 0)
-        normaliser[known] = scores[known, block.gold[known]]
-        wrong = np.log((1 - parameters.right) / (labels - 1))
-        return posterior, float(normaliser.sum() + wrong[block.block.worker].sum())
 
 
 def read_channel(summary: Summary) -> Reading:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from crowdveil.estimators.fitting import GoldBlock, Summary
 from crowdveil.estimators.report_model import ReportModel
-from crowdveil.estimators.voting import vote_sums
 
 POOL_STEPS = 100
 TASK_STEPS = 200
@@ -181,7 +180,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
     model = pool.model
-    votes = vote_sums(block.block, np.ones(summary.workers), model.symbols)
+    votes = block.coded.vote_sums(np.ones(summary.workers))
     of_task = model.task_group[block.block.first : block.block.stop]
     counts = np.concatenate((votes, model.unlisted(votes, of_task)), axis=1)
     weight = BASE_RATE_WEIGHT * pool.noise * pool.cells

@@ -1,48 +1,7 @@
-"""Sums over the reports of one block for models with one number per worker, whatever the number of labels.
-
-Everything here costs O(reports) time and O(tasks * labels + workers) memory: no table per worker and pair of labels.
-"""
-
-from typing import Any
+"""Models with one number per worker, whatever the number of labels: from shares of right reports to weights."""
 
 import numpy as np
 from numpy.typing import NDArray
-
-from crowdveil.reports import Block
-
-
-def totals(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Add up the weights of the reports that share a code 0 .. size - 1; shape (size,)."""
-    return np.bincount(code, weights=weight, minlength=size).astype(float)
-
-
-def vote_sums(block: Block, weight: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
-    """Add up the weights of the workers who reported each label.
-
-    Args:
-        block: categorical reports.
-        weight: one weight per worker, shape (workers,).
-        labels: number of labels.
-
-    Returns:
-        Indexed [task, label].
-    """
-    cell = block.task * labels + block.value
-    return totals(cell, weight[block.worker], block.tasks * labels).reshape(-1, labels)
-
-
-def agreement(block: Block, posterior: NDArray[np.float64], workers: int) -> NDArray[np.float64]:
-    """Add up, for each worker, the posterior probabilities of what was reported: the expected number of right reports.
-
-    Args:
-        block: categorical reports.
-        posterior: indexed [task, label], rows sum to 1.
-        workers: number of workers.
-
-    Returns:
-        Shape (workers,), in reports.
-    """
-    return totals(block.worker, posterior[block.task, block.value], workers)
 
 
 def right_share(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.voting import totals
 
 ROUNDING = 1e-12
 """A difference below this share of the reported number is rounding: agreement is exact."""
@@ -83,17 +82,8 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def expect(self, block: GoldBlock, parameters: MeanParameters) -> Expected[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
-        reports, alphabet = block.block, parameters.summary.alphabet
-        task = reports.task
-        values = reports.value if alphabet is None else alphabet.values[reports.value]
-        weight = parameters.quality[reports.worker]
-        total = totals(task, weight, reports.tasks)
-        truth = np.full(reports.tasks, np.nan)
-        np.divide(totals(task, weight * values, reports.tasks), total, out=truth, where=total > 0)
-        truth = np.where(np.isnan(block.gold), truth, block.gold)
-        difference = values - truth[task]
-        difference[np.abs(difference) <= ROUNDING * np.abs(values)] = 0.0
-        return Expected(MeanStatistics(totals(reports.worker, difference**2, parameters.summary.workers)), truth)
+        step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold)
+        return Expected(MeanStatistics(step.squares), step.truth)
 
     def maximize(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""

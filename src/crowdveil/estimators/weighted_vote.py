@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import TIE, WorkerTable
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.voting import agreement, log_odds_weight, right_share, vote_sums
+from crowdveil.estimators.voting import log_odds_weight, right_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +71,8 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def expect(self, block: GoldBlock, parameters: VoteParameters) -> Expected[VoteStatistics]:
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
-        votes = vote_sums(block.block, parameters.weight, parameters.summary.labels)
-        elected = votes >= votes.max(axis=1, keepdims=True) - TIE
-        posterior = one_hot_gold(elected / elected.sum(axis=1, keepdims=True), block.gold)
-        return Expected(VoteStatistics(agreement(block.block, posterior, parameters.summary.workers)), posterior)
+        step = block.coded.election(parameters.weight, TIE, parameters.summary.labels, block.gold)
+        return Expected(VoteStatistics(step.agreement), step.posterior)
 
     def maximize(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""

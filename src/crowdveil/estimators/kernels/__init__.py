@@ -1,7 +1,7 @@
 """The heavy loops of inference; nothing outside this folder knows which of them are compiled."""
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
-from crowdveil.estimators.kernels.plain import one_hot_gold, softmax, symbol_rows, totals
+from crowdveil.estimators.kernels.plain import softmax, symbol_rows, totals
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "VoteStep",
     "block_reports",
     "encode",
-    "one_hot_gold",
     "side_by_side",
     "softmax",
     "symbol_rows",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.kernels.plain import PlainBlock
 from crowdveil.estimators.kernels.steps import CodedBlock
 from crowdveil.reports import BLOCK_REPORTS, Block
-
-A = TypeVar("A")
-B = TypeVar("B")
 
 KERNELS = "CROWDVEIL_KERNELS"
 """Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size."""
@@ -46,22 +43,21 @@ def use_compiled(reports: int) -> bool:
 
 
 def encode(
-    block: Block, workers: int, symbols: int, numbers: NDArray[np.float64] | None = None, *, compiled: bool
+    block: Block, workers: int, symbols: int, points: NDArray[np.float64] | None = None, *, compiled: bool
 ) -> CodedBlock:
     """Return a block in the form that its sums need.
 
     Args:
         block: the reports.
         workers, symbols: how many there are.
-        numbers: the number of each report, where numbers are averaged.
+        points: the number of each symbol, None where reports are numbers themselves.
         compiled: from `use_compiled`.
     """
-    values = np.empty(0) if numbers is None else numbers
     if not compiled:
-        return PlainBlock(block, workers, symbols, values)
+        return PlainBlock(block, workers, symbols, points)
     from crowdveil.estimators.kernels.compiled import CompiledBlock
 
-    return CompiledBlock(block, workers, symbols, values)
+    return CompiledBlock(block, workers, symbols, points)
 
 
 def block_reports(cells: int, *, compiled: bool) -> int:
@@ -92,7 +88,7 @@ def thread_count() -> int:
 
 
 @contextmanager
-def side_by_side(threads: int) -> Iterator[Callable[[Callable[[A], B], Iterable[A]], Iterable[B]]]:
+def side_by_side(threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
     """Give a `map` whose calls run in so many threads and whose results come in order."""
     if threads == 1:
         yield map

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.kernels import compiled_layout as layout
-from crowdveil.estimators.kernels import compiled_means, compiled_tables, compiled_votes
+from crowdveil.estimators.kernels.loops import layout, means, votes
+from crowdveil.estimators.kernels.loops import tables as table_loops
 from crowdveil.estimators.kernels.steps import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.reports import Block
 
@@ -23,7 +23,12 @@ class CompiledBlock:
     block: Block
     workers: int
     symbols: int
-    numbers: NDArray[np.float64]
+    points: NDArray[np.float64] | None = None
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number of each report, shape (reports,)."""
+        return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
     def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
@@ -59,12 +64,17 @@ class CompiledBlock:
         layout.vote_codes(self.block.worker, self.block.value, self.bits, codes)
         return codes
 
+    @cached_property
+    def worker_counts(self) -> NDArray[np.int64]:
+        """Reports of each worker, shape (workers,)."""
+        return np.bincount(self.block.worker, minlength=self.workers)
+
     def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
         """Soft-max the scores of each task and sum what follows."""
         groups, labels = tables.first.shape
         posterior, by_truth = np.empty((self.block.tasks, labels)), np.zeros((groups, labels))
         sums = np.zeros(len(self.table_counts) * (labels - 1))
-        likelihood = compiled_tables.table_step(_unrolled(labels))(
+        likelihood = table_loops.table_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
             tables.odds,
@@ -73,7 +83,7 @@ class CompiledBlock:
             _known(gold),
             (posterior.ravel(), sums, by_truth),
         )
-        likelihood += float(self.table_counts @ tables.level)
+        likelihood += table_loops.weigh(self.table_counts, tables.level)
         likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
         return TableStep(posterior, self._with_first(sums, labels), by_truth, likelihood)
 
@@ -81,15 +91,13 @@ class CompiledBlock:
         """Sum a posterior by the rows of each task's reports."""
         labels = posterior.shape[1]
         sums = np.zeros(len(self.table_counts) * (labels - 1))
-        compiled_tables.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, sums)
+        table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, sums)
         return self._with_first(sums, labels)
 
-    def coin_step(
-        self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]
-    ) -> VoteStep:
+    def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
         posterior, agreement = np.empty((self.block.tasks, len(first))), np.zeros(self.workers)
-        normaliser = compiled_votes.coin_step(_unrolled(len(first)))(
+        normaliser = votes.coin_step(_unrolled(len(first)))(
             self.layout, self.vote_codes, self.bits, weight, first, _known(gold), (posterior.ravel(), agreement)
         )
         return VoteStep(posterior, agreement, normaliser)
@@ -97,7 +105,7 @@ class CompiledBlock:
     def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
         """Elect the label with most votes."""
         posterior, agreement = np.empty((self.block.tasks, labels)), np.zeros(self.workers)
-        compiled_votes.election(_unrolled(labels))(
+        votes.election(_unrolled(labels))(
             self.layout,
             self.vote_codes,
             self.bits,
@@ -112,33 +120,31 @@ class CompiledBlock:
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up the weights of the workers who sent each symbol."""
         sums = np.zeros(self.block.tasks * self.symbols)
-        compiled_votes.vote_totals(self.layout, self.vote_codes, self.bits, weight, self.symbols, sums)
+        votes.vote_totals(self.layout, self.vote_codes, self.bits, weight, self.symbols, sums)
         return sums.reshape(-1, self.symbols)
 
     def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up what a posterior gives to the symbols that each worker sent."""
         sums = np.zeros(self.workers)
         flat = np.ascontiguousarray(posterior).ravel()
-        compiled_votes.agreement_sums(self.layout, self.vote_codes, self.bits, flat, self.symbols, sums)
+        votes.agreement_sums(self.layout, self.vote_codes, self.bits, flat, self.symbols, sums)
         return sums
 
     def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
         """Average the numbers."""
         truth, squares = np.empty(self.block.tasks), np.zeros(self.workers)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        compiled_means.mean_step(
-            self.layout, self.block.worker, self.numbers, weight, known, rounding, (truth, squares)
-        )
+        means.mean_step(self.layout, self.block.worker, self.numbers, weight, known, rounding, (truth, squares))
         return MeanStep(truth, squares)
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
         """Return the largest difference of two posteriors."""
-        return float(compiled_means.largest_change(new.ravel(), old.ravel()))
+        return float(means.largest_change(new.ravel(), old.ravel()))
 
     def _with_first(self, sums: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums indexed [row, label] from those without the first label."""
         full = np.empty((len(self.table_counts), labels))
-        compiled_tables.fill_first(self.table_counts, sums, labels - 1, full.ravel())
+        table_loops.fill_first(self.table_counts, sums, labels - 1, full.ravel())
         return full
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels.steps import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.reports import Block
 
@@ -23,13 +24,18 @@ class PlainBlock:
     Attributes:
         block: the reports.
         workers, symbols: how many there are; no symbol for free numbers.
-        numbers: the number of each report, for numeric sums; empty where there are none.
+        points: the number of each symbol; None where reports are numbers themselves.
     """
 
     block: Block
     workers: int
     symbols: int
-    numbers: NDArray[np.float64]
+    points: NDArray[np.float64] | None = None
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The number of each report, shape (reports,)."""
+        return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
     def matrix(self) -> Any:
@@ -40,6 +46,11 @@ class PlainBlock:
         columns = self.block.worker.astype(width) * self.symbols + self.block.value
         parts = (np.ones(len(columns)), columns, self.block.pointers.astype(width))
         return csr_array(parts, shape=(self.block.tasks, self.workers * self.symbols))
+
+    @cached_property
+    def worker_counts(self) -> NDArray[np.int64]:
+        """Reports of each worker, shape (workers,)."""
+        return np.bincount(self.block.worker, minlength=self.workers)
 
     def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
         """Soft-max the scores of each task and sum what follows."""
@@ -52,9 +63,7 @@ class PlainBlock:
         """Sum a posterior by the rows of each task's reports."""
         return self.matrix.T @ posterior
 
-    def coin_step(
-        self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]
-    ) -> VoteStep:
+    def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
         posterior, normaliser = _soften(self.vote_sums(weight) + first, gold)
         return VoteStep(posterior, self.agreement(posterior), normaliser)
@@ -102,15 +111,6 @@ def softmax(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     weights = np.exp(scores - top)
     total = weights.sum(axis=1, keepdims=True)
     return weights / total, (top + np.log(total))[:, 0]
-
-
-def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Replace the posterior of each task whose truth is known by certainty; arrays indexed [task, label] and [task]."""
-    known = np.flatnonzero(gold >= 0)
-    fixed = posterior.copy() if known.size else posterior
-    fixed[known] = 0.0
-    fixed[known, gold[known]] = 1.0
-    return fixed
 
 
 def symbol_rows(block: Block, workers: int, symbols: int) -> Any:

@@ -64,6 +64,11 @@ class CodedBlock(Protocol):
     certain posteriors. `group` is the group of each task, shape (tasks,).
     """
 
+    @property
+    def worker_counts(self) -> NDArray[np.int64]:
+        """Reports of each worker, shape (workers,)."""
+        ...
+
     def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
         """Soft-max the scores of each task and sum what follows."""
         ...
@@ -72,9 +77,7 @@ class CodedBlock(Protocol):
         """Sum a posterior, [task, label], by the rows of each task's reports; indexed [row, label]."""
         ...
 
-    def coin_step(
-        self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]
-    ) -> VoteStep:
+    def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max the votes, each of its worker's weight, that labels have beside their first score, (labels,)."""
         ...
 

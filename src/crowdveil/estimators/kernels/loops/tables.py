@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.estimators.kernels.compiled_softmax import BATCH, FAST, log_of_totals, share_out
+from crowdveil.estimators.kernels.loops.softmax import BATCH, FAST, log_of_totals, share_out
 
 INDEX = np.uintp
 
@@ -129,11 +129,9 @@ def _write(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _scatter(
-    begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, sums: Any, others: Any
-) -> None:
+def _scatter(begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, sums: Any, others: Any) -> None:
     """Add the shares of a batch, first label left out, to the rows of its reports."""
-    order, starts, lengths = layout
+    _, starts, lengths = layout
     width = INDEX(others)
     for k in range(others):
         for b in range(BATCH):
@@ -144,6 +142,15 @@ def _scatter(
             row = INDEX(codes[start + INDEX(report)]) * width
             for k in range(others):
                 sums[row + INDEX(k)] += batch[b, k]
+
+
+@njit(cache=True, nogil=True)
+def weigh(counts: Any, level: Any) -> float:
+    """Return the sum of counts times level; a library's product would start threads of its own."""
+    total = 0.0
+    for row in range(len(counts)):
+        total += counts[row] * level[row]
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.estimators.kernels.compiled_exponential import negative_exp
+from crowdveil.estimators.kernels.loops.exponential import negative_exp
 
 BATCH = 256
 """Tasks that are done together: their scores stay in the first cache."""

@@ -1,6 +1,6 @@
 """Workers with one number each, compiled: gather votes, elect or soft-max, scatter agreement in one pass over a block.
 
-Codes hold worker << bits | symbol. As in `compiled_tables`, the number of labels is known when the code is compiled.
+Codes hold worker << bits | symbol. As in `tables`, the number of labels is known when the code is compiled.
 """
 
 from functools import cache
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.estimators.kernels.compiled_softmax import BATCH, FAST, log_of_totals, share_out
+from crowdveil.estimators.kernels.loops.softmax import BATCH, FAST, log_of_totals, share_out
 
 INDEX = np.uintp
 
@@ -118,7 +118,7 @@ def _gather(
     begin: Any, held: Any, layout: Any, codes: Any, bits: Any, weight: Any, first: Any, votes: Any, others: Any
 ) -> None:
     """Add up the votes of a batch, [task, label]."""
-    order, starts, lengths = layout
+    _, starts, lengths = layout
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
     for b in range(held):
         for k in range(others + 1):

@@ -1,0 +1,84 @@
+"""Which kernels run, and in how many threads."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.kernels import choice
+
+
+def test_size_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables are done without compiled code, large ones with it, unless the environment says which."""
+    monkeypatch.delenv(choice.KERNELS, raising=False)
+    assert not choice.use_compiled(choice.COMPILED_FROM - 1)
+    assert choice.use_compiled(choice.COMPILED_FROM)
+    monkeypatch.setenv(choice.KERNELS, "plain")
+    assert not choice.use_compiled(10**9)
+    monkeypatch.setenv(choice.KERNELS, "compiled")
+    assert choice.use_compiled(1)
+
+
+def test_a_misspelt_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown word in the environment is named."""
+    monkeypatch.setenv(choice.KERNELS, "fast")
+
+    with pytest.raises(SettingsError, match="'fast'"):
+        choice.use_compiled(1)
+
+
+def test_without_numba_everything_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numba nothing is compiled; who insists on it is told how to get it."""
+    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    monkeypatch.delenv(choice.KERNELS, raising=False)
+    assert not choice.use_compiled(10**9)
+    monkeypatch.setenv(choice.KERNELS, "compiled")
+
+    with pytest.raises(SettingsError, match=r"crowdveil\[fast\]"):
+        choice.use_compiled(10**9)
+
+
+def test_threads_are_free_cores_or_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment decides; else there is a thread per core that nobody uses, and one at least."""
+    monkeypatch.setenv(choice.THREADS, "3")
+    assert choice.thread_count() == 3
+    monkeypatch.delenv(choice.THREADS)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
+    monkeypatch.setattr("os.getloadavg", lambda: (2.7, 0.0, 0.0), raising=False)
+    assert choice.thread_count() == 6
+    monkeypatch.setattr("os.getloadavg", lambda: (90.0, 0.0, 0.0), raising=False)
+    assert choice.thread_count() == 1
+
+
+@pytest.mark.parametrize("given", ["0", "two", "-1", "1.5"])
+def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given: Any) -> None:
+    """The number of threads is a whole number from 1."""
+    monkeypatch.setenv(choice.THREADS, given)
+
+    with pytest.raises(SettingsError, match=choice.THREADS):
+        choice.thread_count()
+
+
+def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of blocks follows from the data alone: small sums, small blocks, and never below the least."""
+    monkeypatch.setenv(choice.THREADS, "1")
+    sizes = [choice.block_reports(cells, compiled=True) for cells in (10, 10**6, 10**12)]
+    monkeypatch.setenv(choice.THREADS, "7")
+
+    assert sizes == [choice.block_reports(cells, compiled=True) for cells in (10, 10**6, 10**12)]
+    assert sizes[0] == choice.SMALLEST_BLOCK
+    assert sizes[1] == 10**6
+    assert sizes[2] < 10**7
+
+
+def test_a_small_fit_loads_no_compiler() -> None:
+    """A fresh interpreter that fits a small table has not imported numba."""
+    program = (
+        "import sys; from crowdveil import DawidSkene, Reports; "
+        "DawidSkene().fit(Reports.from_arrays([1, 1, 2], [1, 2, 1], ['a', 'b', 'a'])); "
+        "print('numba' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"

@@ -1,0 +1,80 @@
+"""The heavy sums against loops over single reports."""
+
+import numpy as np
+import pytest
+
+from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, softmax
+from tests.estimators.dense import LABELS, random_reports
+
+REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
+(BLOCK,) = REPORTS.blocks()
+ROWS = list(zip(REPORTS.task, REPORTS.worker, REPORTS.value, strict=True))
+GROUP = np.arange(9) % 2
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+def coded(request: pytest.FixtureRequest) -> CodedBlock:
+    """The same block in both forms."""
+    return encode(BLOCK, 6, 3, compiled=request.param)
+
+
+def test_scores_add_up_each_tasks_reports(coded: CodedBlock) -> None:
+    """A posterior is the soft-max of the table's rows summed over a task's reports; gold tasks are certain."""
+    rng = np.random.default_rng(1)
+    table, first = rng.normal(size=(18, 3)), rng.normal(size=(2, 3))
+    gold = np.array([-1, 2, -1, -1, 0, -1, -1, -1, -1])
+    scores = first[GROUP].copy()
+    for task, worker, value in ROWS:
+        scores[task] += table[worker * 3 + value]
+    posterior, normaliser = softmax(scores)
+    posterior[1], posterior[4] = [0, 0, 1], [1, 0, 0]
+    normaliser[[1, 4]] = scores[1, 2], scores[4, 0]
+    sums = np.zeros((18, 3))
+    for task, worker, value in ROWS:
+        sums[worker * 3 + value] += posterior[task]
+
+    step = coded.table_step(ScoreTables(table, first), GROUP, gold)
+
+    np.testing.assert_allclose(step.posterior, posterior, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.by_row, sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.table_sums(posterior), sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.by_truth, [posterior[GROUP == g].sum(axis=0) for g in (0, 1)], atol=1e-12)
+    assert pytest.approx(normaliser.sum(), abs=1e-9) == step.log_likelihood
+
+
+def test_votes_add_up_weights(coded: CodedBlock) -> None:
+    """Votes are the weights of those who sent a symbol; agreement is what a posterior gives to a worker's symbols."""
+    weight, posterior = np.random.default_rng(2).normal(size=6), np.random.default_rng(3).random((9, 3))
+    votes, agreed = np.zeros((9, 3)), np.zeros(6)
+    for task, worker, value in ROWS:
+        votes[task, value] += weight[worker]
+        agreed[worker] += posterior[task, value]
+
+    np.testing.assert_allclose(coded.vote_sums(weight), votes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.agreement(posterior), agreed, rtol=0, atol=1e-12)
+
+
+def test_an_election_shares_ties(coded: CodedBlock) -> None:
+    """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
+    gold = np.array([1, *[-1] * 8])
+    votes = coded.vote_sums(np.ones(6))
+    expected = (votes == votes.max(axis=1, keepdims=True)).astype(float)
+    expected /= expected.sum(axis=1, keepdims=True)
+    expected[0] = [0, 1, 0]
+
+    step = coded.election(np.ones(6), 1e-9, 3, gold)
+
+    np.testing.assert_array_equal(step.posterior, expected)
+    np.testing.assert_allclose(step.agreement, coded.agreement(expected), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(step.posterior[8], np.full(3, 1 / 3))
+
+
+def test_softmax_survives_extreme_scores() -> None:
+    """Scores of thousands neither overflow nor vanish; the normaliser is the logarithm of the sum of exponentials."""
+    scores = np.array([[0.0, np.log(3.0)], [-5000.0, -5000.0 + np.log(3.0)], [9000.0, -9000.0]])
+
+    shares, normaliser = softmax(scores)
+
+    np.testing.assert_allclose(shares, [[0.25, 0.75], [0.25, 0.75], [1.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(normaliser, [np.log(4.0), -5000 + np.log(4.0), 9000.0], rtol=1e-12)
+    assert pytest.approx(3.0) == shares.sum()
