@@ -1,7 +1,7 @@
 """The heavy loops of inference; nothing outside this folder knows which of them are compiled."""
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
-from crowdveil.estimators.kernels.plain import softmax, symbol_rows, totals
+from crowdveil.estimators.kernels.plain import softmax
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 __all__ = [
@@ -14,8 +14,6 @@ __all__ = [
     "encode",
     "side_by_side",
     "softmax",
-    "symbol_rows",
     "thread_count",
-    "totals",
     "use_compiled",
 ]

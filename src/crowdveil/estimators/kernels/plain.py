@@ -113,13 +113,6 @@ def softmax(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return weights / total, (top + np.log(total))[:, 0]
 
 
-def symbol_rows(block: Block, workers: int, symbols: int) -> Any:
-    """Return the block as a sparse matrix with a row per task and symbol, indexed [task * symbols + symbol, worker]."""
-    rows = block.task * symbols + block.value
-    shape = (block.tasks * symbols, workers)
-    return csr_array((np.ones(len(rows)), (rows, block.worker.astype(np.int64))), shape=shape)
-
-
 def _soften(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
     """Return posteriors, gold tasks certain, and the sum of log-normalisers, of a gold task its label's score."""
     posterior, total = softmax(scores)
