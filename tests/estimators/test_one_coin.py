@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import lgamma, log
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -109,3 +110,18 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     plain = model.start(summary_of(reports, None))
     statistics = model.expect(one_block(reports), plain).statistics
     np.testing.assert_array_equal(model.maximize(statistics, plain).anchor, plain.anchor)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_the_model_without_tables_is_the_same(steps: int) -> None:
+    """Without a channel one number per worker gives what tables give: posteriors, tables, abilities and trace."""
+    reports = random_reports(np.random.default_rng(steps), LABELS, tasks=30, workers=6, share=0.7)
+    method, gold, prior = OneCoin(max_steps=steps, tolerance=0.0), {3: "b", 4: "a"}, {"a": 0.5, "b": 0.3, "c": 0.2}
+    lean = method.fit(reports, gold=gold, prior=prior)
+    with patch.object(OneCoin, "lean", lambda self, summary: self):
+        full = method.fit(reports, gold=gold, prior=prior)
+
+    np.testing.assert_allclose(lean.posterior, full.posterior, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lean.workers.quality, full.workers.quality, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lean.workers.confusion, full.workers.confusion, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lean.log_likelihoods, full.log_likelihoods, rtol=1e-12)

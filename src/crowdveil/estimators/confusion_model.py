@@ -54,9 +54,9 @@ class CrowdParameters:
 
     def inputs(self) -> NDArray[np.float64]:
         """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
-        answered = self.participation[:, None, None] * self.confusion
         if not self.pool.protected:
-            return answered
+            return self.confusion
+        answered = self.participation[:, None, None] * self.confusion
         null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
         return np.concatenate([answered, null], axis=2)
 
@@ -77,7 +77,8 @@ class CrowdParameters:
         everything = self.pool.model.everything
         if self.mixture is not None:
             return self.mixture.log_reports(everything, self.participation)
-        return np.log(np.maximum(self.inputs() @ everything, TINY))
+        reports = self.confusion if self.pool.model.transparent else self.inputs() @ everything
+        return np.log(np.maximum(reports, TINY))
 
 
 class CrowdStatistics(NamedTuple):
@@ -223,6 +224,8 @@ def split_reports(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
     pool, reports = parameters.pool, all_reports(statistics, parameters)
+    if pool.model.transparent:
+        return reports, parameters.participation
     inputs, table = parameters.inputs(), pool.model.everything
     expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
     answers = expected[:, :, : pool.labels]

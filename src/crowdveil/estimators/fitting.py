@@ -132,6 +132,10 @@ class Estimator(ABC, Generic[P, S]):
     def expect(self, block: GoldBlock, parameters: P) -> Expected[S]:
         """Return statistics and posterior of one block; the only heavy step."""
 
+    def lean(self, summary: Summary) -> "Estimator[Any, Any]":
+        """Return an estimator of the same model that needs less, where the summary allows it."""
+        return self
+
     def prepare(self, parameters: P) -> P:
         """Return the parameters with whatever all blocks of a step share; `expect` does without it, only slower."""
         return parameters
@@ -303,16 +307,17 @@ def _prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDAr
 
 
 def run(
-    estimator: Estimator[P, S],
+    estimator: Estimator[Any, Any],
     reports: Reports,
     summary: Summary,
     gold: tuple[NDArray[Any], int],
     progress: Progress | None = None,
-    first: P | None = None,
+    first: Any = None,
 ) -> Estimate:
     """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together."""
+    estimator = estimator.lean(summary) if first is None else estimator
     compiled = use_compiled(len(reports))
-    size = block_reports(estimator.cells(summary), compiled=compiled)
+    size = block_reports(len(reports), estimator.cells(summary), compiled=compiled)
     blocks = [_gold_block(block, gold[0], summary, compiled=compiled) for block in reports.blocks(size)]
     parameters = estimator.start(summary) if first is None else first
     end = _iterate(estimator, blocks, parameters, progress, thread_count() if compiled else 1)

@@ -1,13 +1,15 @@
 """One-coin: every worker has one ability, errors are spread evenly (the symmetric Dawid-Skene model)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.coin_model import CoinModel
 from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters, log_dirichlet
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
+from crowdveil.estimators.fitting import Estimator, Summary
 
 
 @final
@@ -27,6 +29,17 @@ class OneCoin(ConfusionEstimator):
     shrinkage: float = 5.0
     anchor_ability: float = 0.7
     damping: float = 1.0
+
+    def lean(self, summary: Summary) -> Estimator[Any, Any]:
+        """Return the model without tables where reports are answers."""
+        if not summary.model.transparent:
+            return self
+        return CoinModel(
+            smoothing=self.smoothing,
+            anchor_ability=self.anchor_ability,
+            max_steps=self.max_steps,
+            tolerance=self.tolerance,
+        )
 
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return tables with one ability on the diagonal and the rest spread evenly."""

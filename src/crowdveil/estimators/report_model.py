@@ -61,6 +61,11 @@ class ReportModel:
         return self.table.shape[1]
 
     @property
+    def transparent(self) -> bool:
+        """Whether every report is its answer: nothing was perturbed, and nobody's silence is counted."""
+        return not self.protected and np.array_equal(self.everything, np.eye(self.labels))
+
+    @property
     def silent(self) -> int:
         """Number of silent channels."""
         return self.null.shape[1]

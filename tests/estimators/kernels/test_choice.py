@@ -62,15 +62,14 @@ def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given:
 
 
 def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of blocks follows from the data alone: small sums, small blocks, and never below the least."""
+    """The size of blocks follows from the data alone: four at least, neither tiny nor beyond memory."""
+    asked = [(10**5, 10), (4 * 10**6, 10**8), (10**9, 10**5), (10**9, 10**9)]
     monkeypatch.setenv(choice.THREADS, "1")
-    sizes = [choice.block_reports(cells, compiled=True) for cells in (10, 10**6, 10**12)]
+    sizes = [choice.block_reports(reports, cells, compiled=True) for reports, cells in asked]
     monkeypatch.setenv(choice.THREADS, "7")
 
-    assert sizes == [choice.block_reports(cells, compiled=True) for cells in (10, 10**6, 10**12)]
-    assert sizes[0] == choice.SMALLEST_BLOCK
-    assert sizes[1] == 10**6
-    assert sizes[2] < 10**7
+    assert sizes == [choice.block_reports(reports, cells, compiled=True) for reports, cells in asked]
+    assert sizes == [choice.SMALLEST_BLOCK, 10**6, 8 * 10**5, choice.LARGEST_BLOCK]
 
 
 def test_a_small_fit_loads_no_compiler() -> None:

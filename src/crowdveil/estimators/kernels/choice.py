@@ -23,6 +23,9 @@ COMPILED_FROM = 1 << 17
 """Reports from which on compiled code is loaded: below it, loading it takes as long as the whole fit."""
 SMALLEST_BLOCK = 1 << 18
 """Reports of a compiled block at least, so that a thread has something to do."""
+LARGEST_BLOCK = 1 << 23
+REPORTS_PER_CELL = 8
+LEAST_BLOCKS = 4
 
 
 def use_compiled(reports: int) -> bool:
@@ -60,15 +63,19 @@ def encode(
     return CompiledBlock(block, workers, symbols, points)
 
 
-def block_reports(cells: int, *, compiled: bool) -> int:
+def block_reports(reports: int, cells: int, *, compiled: bool) -> int:
     """Return how many reports a block should have: never a matter of threads, so that the sums are always the same.
 
+    Compiled blocks are large beside the sums that each of them yields, but there are four at least, for the threads.
+
     Args:
-        cells: numbers that a block adds up beside the posteriors; more of them than reports would only be carried
-            about.
+        reports: how many there are in all.
+        cells: numbers that a block adds up beside the posteriors.
         compiled: from `use_compiled`.
     """
-    return max(SMALLEST_BLOCK, min(cells, 4 * BLOCK_REPORTS)) if compiled else BLOCK_REPORTS
+    if not compiled:
+        return BLOCK_REPORTS
+    return max(SMALLEST_BLOCK, min(REPORTS_PER_CELL * cells, -(-reports // LEAST_BLOCKS), LARGEST_BLOCK))
 
 
 def thread_count() -> int:
