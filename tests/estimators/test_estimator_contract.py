@@ -1,7 +1,6 @@
 """Promises that every registered estimator keeps; a new one is tested here without being asked."""
 
 import dataclasses
-from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +19,7 @@ from crowdveil.estimators.fitting import Expected, merge
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Block, Reports
+from crowdveil.reports import Reports
 from tests import strategies
 
 AnyEstimator = Estimator[Any, Any]
@@ -173,11 +172,8 @@ def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
     """One block or many give the same estimate."""
     estimator, whole = cls(), Reports.blocks
 
-    def blocks(self: Reports, reports: int = 0) -> Iterator[Block]:
-        return whole(self, size)
-
     expected = estimator.fit(crowd(), gold={"task 3": "P"})
-    with patch.object(Reports, "blocks", blocks):
+    with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)):
         assert len(list(crowd().blocks())) > 1
         actual = estimator.fit(crowd(), gold={"task 3": "P"})
 
@@ -195,10 +191,7 @@ def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[Expected[Any]
         return seen[-1]
 
     steps = min(2, cls().max_steps)
-    with (
-        patch.object(Reports, "blocks", lambda self, reports=0: whole(self, size)),
-        patch.object(leanest, "expect", spy),
-    ):
+    with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)), patch.object(leanest, "expect", spy):
         dataclasses.replace(cls(), max_steps=steps).fit(reports)
     return seen[-(len(seen) // steps) :]
 

@@ -21,6 +21,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.gold import NO_GOLD, align_gold
 from crowdveil.estimators.kernels import CodedBlock, block_reports, encode, side_by_side, thread_count, use_compiled
+from crowdveil.estimators.premises import check_null_reports, prior_vector
 from crowdveil.estimators.report_model import ReportModel, report_model
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
@@ -237,7 +238,7 @@ def summarize(
         symbol_counts=_symbol_counts(coded),
         channel=channel,
         known_model=model,
-        prior=None if prior is None else _prior_vector(alphabet, prior),
+        prior=None if prior is None else prior_vector(alphabet, prior),
     )
 
 
@@ -278,32 +279,7 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
         )
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:
-            _check_null_reports(reports, one)
-
-
-def _check_null_reports(reports: Reports, channel: Channel) -> None:
-    """Check that the cells without a report can be counted as NULL reports."""
-    if channel.participation == "public":
-        raise SettingsError(
-            "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
-            value=channel.mechanism,
-        )
-    same_cell = (reports.task[1:] == reports.task[:-1]) & (reports.worker[1:] == reports.worker[:-1])
-    if same_cell.any():
-        raise ReportsError(
-            f"one cell sends one report, but {int(same_cell.sum())} reports repeat a (task, worker) pair",
-            way_out="Read the reports with duplicates='first' or 'last'.",
-        )
-
-
-def _prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArray[np.float64]:
-    names = () if alphabet is None else alphabet.names
-    if set(prior) != set(names):
-        raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
-    vector = np.array([float(prior[name]) for name in names])
-    if not (np.isfinite(vector).all() and (vector > 0).all() and abs(vector.sum() - 1) < 1e-6):
-        raise SettingsError("prior probabilities must be positive and sum to 1", value=dict(prior))
-    return vector / vector.sum()
+            check_null_reports(reports, one)
 
 
 def run(

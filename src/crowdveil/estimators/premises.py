@@ -1,0 +1,46 @@
+"""What a fit is told beside its reports, and what that asks of them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channel import Channel
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.labels import Alphabet
+from crowdveil.reports import Reports
+
+
+def check_null_reports(reports: Reports, channel: Channel) -> None:
+    """Check that the cells without a report can be counted as NULL reports.
+
+    Raises:
+        SettingsError: participation is public.
+        ReportsError: a cell has two reports.
+    """
+    if channel.participation == "public":
+        raise SettingsError(
+            "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
+            value=channel.mechanism,
+        )
+    same_cell = (reports.task[1:] == reports.task[:-1]) & (reports.worker[1:] == reports.worker[:-1])
+    if same_cell.any():
+        raise ReportsError(
+            f"one cell sends one report, but {int(same_cell.sum())} reports repeat a (task, worker) pair",
+            way_out="Read the reports with duplicates='first' or 'last'.",
+        )
+
+
+def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the prior in the order of the labels, shape (labels,), sum 1.
+
+    Raises:
+        SettingsError: other labels, or no probabilities.
+    """
+    names = () if alphabet is None else alphabet.names
+    if set(prior) != set(names):
+        raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
+    vector = np.array([float(prior[name]) for name in names])
+    if not (np.isfinite(vector).all() and (vector > 0).all() and abs(vector.sum() - 1) < 1e-6):
+        raise SettingsError("prior probabilities must be positive and sum to 1", value=dict(prior))
+    return vector / vector.sum()
