@@ -27,7 +27,7 @@ from crowdveil.estimators.worker_classes import (
     NEVER_ALL,
     TINY,
     Classes,
-    blurred,
+    blurring,
     near,
     participation_grid,
     sigma_grid,
@@ -40,6 +40,8 @@ from crowdveil.reports import Block, Reports
 TASKS_AT_ONCE = 4096
 M_STEPS = 400
 """Steps of the mixtures for every step of the messages, which cost far more."""
+STILL = 1e-6
+"""Change of a share of sigma at which the mixtures have settled."""
 LEVELS = (0.05, 0.5, 0.95)
 
 
@@ -196,22 +198,31 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
             shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
             return replace(parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares).unread()
-        before, kept_share = parameters.q, DAMPING * parameters.learned
-        by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
-        scores = statistics.worker_scores
-        likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
-        for _ in range(M_STEPS):
-            # Sums of responsibilities over workers, without the responsibilities themselves.
-            product = np.outer(by_sigma, by_rate)
-            split = product * ((1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood).reshape(product.shape)
-            by_sigma, by_rate = self._shares(split.sum(axis=1)), self._shares(split.sum(axis=0))
-            # Classes that are public are known to be apart.
-            by_sigma = blurred(by_sigma) if self.sigmas is None else by_sigma
-        parameters = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
-        q = softmax(scores + parameters.log_mixture)[0]
+        scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
+        by_sigma, by_rate = self._mixture(scores, parameters)
+        settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
+        log_q = np.log(np.maximum(softmax(scores + settled.log_mixture)[0], TINY))
         # Two workers who know each other by one task only would else swing between two opinions for ever.
-        kept = kept_share * np.log(np.maximum(before, TINY)) + (1 - kept_share) * np.log(np.maximum(q, TINY))
-        return replace(parameters, q=softmax(kept)[0], learned=True)
+        log_q = kept_share * np.log(np.maximum(parameters.q, TINY)) + (1 - kept_share) * log_q
+        return replace(settled, q=softmax(log_q)[0], learned=True)
+
+    def _mixture(
+        self, scores: NDArray[np.float64], parameters: GaussianParameters
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the shares of sigmas and of participations that explain the workers' scores [worker, class]."""
+        by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
+        likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
+        # Classes that are public are known to be apart.
+        blur = blurring(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
+        for _ in range(M_STEPS):
+            before, product = by_sigma, np.outer(by_sigma, by_rate)
+            # Sums of responsibilities over workers, without the responsibilities themselves.
+            sums = (1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood
+            split = product * sums.reshape(product.shape)
+            by_sigma, by_rate = self._shares(split.sum(axis=1)) @ blur, self._shares(split.sum(axis=0))
+            if np.abs(by_sigma - before).max() < STILL:
+                break
+        return by_sigma, by_rate
 
     def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
         """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""

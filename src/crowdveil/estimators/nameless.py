@@ -18,7 +18,7 @@ WEIGHT = 100.0
 """Pseudo-reports of each sigma in the pooled mixture: pooled counts alone hardly tell errors from spread-out truths."""
 
 
-TILTS = np.linspace(-2.0, 2.0, 17)
+TILTS = np.linspace(-2.0, 2.0, 9)
 """Powers of sigma in proportion to which workers may have it, where reports are too few to tell."""
 HALVES = (0.25, 0.5, 0.75)
 """Shares of the better workers where there are two kinds: under a public prior only, or too many would be tried."""

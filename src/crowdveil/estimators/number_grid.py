@@ -94,7 +94,7 @@ def normal_family(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
         Probabilities, indexed [prior, truth]; rows sum to 1, the widest prior around the middle of the scale is last.
     """
     step, reach = step_of(alphabet), float(alphabet.values[-1] - alphabet.values[0])
-    every = -(-len(points) // 64)
+    every = -(-len(points) // 48)
     means = points[len(points) // 2 % every :: every]
     # From a quarter of a step to the range, in factors of at most 2.
     deviations = np.geomspace(step / 4, max(reach, step), int(np.ceil(np.log2(4 * max(reach / step, 1)))) + 1)

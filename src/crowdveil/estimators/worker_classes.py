@@ -56,14 +56,14 @@ def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
     return np.multiply(SMALLEST_SIGMA * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
 
 
-def blurred(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move a little of the share of every sigma to its neighbours, shape (sigmas,).
+def blurring(sigmas: int) -> NDArray[np.float64]:
+    """Return the matrix that moves a little of the share of every sigma to its neighbours; rows sum to 1.
 
     The likeliest mixture sits on a few sigmas however little is known, and intervals of sigma would be far too short;
     smoothing after every step (Silverman et al. 1990) spreads it as far as the reports leave open.
     """
-    padded = np.pad(shares, 1, mode="edge")
-    return np.asarray(shares + BLUR * (padded[2:] + padded[:-2] - 2 * shares))
+    moved = np.eye(sigmas, k=1) + np.eye(sigmas, k=-1)
+    return np.asarray(np.eye(sigmas) + BLUR * (moved - np.diag(moved.sum(axis=1))))
 
 
 def near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
