@@ -20,6 +20,14 @@ def test_names_are_put_in_order_of_code_points(names) -> None:
     assert sorted(names) == array.take(pa.array(name_order(array), pa.int64())).to_pylist()
 
 
+@given(st.lists(st.text("ab", min_size=9, max_size=14), unique=True), TEXT)
+def test_names_that_differ_late_are_put_in_order(names, beginning) -> None:
+    """Names that more bytes tell apart than fit into one number are sorted all the same."""
+    array = pa.array([beginning + name for name in names], pa.string())
+
+    assert sorted(array.to_pylist()) == array.take(pa.array(name_order(array), pa.int64())).to_pylist()
+
+
 def test_a_part_of_an_array_is_put_in_order() -> None:
     """A slice, whose text begins in the middle of a buffer, is sorted by its own names."""
     array = pa.array(["x", "id-3", "id-10", "id-2", "y"]).slice(1, 3)

@@ -61,13 +61,17 @@ def sorted_codes(column: Any) -> Coded:
 
 def name_order(names: Any) -> NDArray[np.int64]:
     """Return the positions that sort an Arrow array of distinct names, nulls last; text by code points."""
-    keys = _short_keys(names) if len(names) and not names.null_count and pa.types.is_string(names.type) else None
-    if keys is not None:
-        order = np.argsort(keys)
-        # A name that ends in zero bytes has the key of a shorter one.
-        if not (keys[order[1:]] == keys[order[:-1]]).any():
-            return order
-    return pc.array_sort_indices(names).to_numpy().astype(np.int64)
+    if not len(names) or names.null_count or not pa.types.is_string(names.type):
+        return pc.array_sort_indices(names).to_numpy().astype(np.int64)
+    keys = _first_bytes(names)
+    order = np.argsort(keys)
+    same = keys[order[1:]] == keys[order[:-1]]
+    if same.any():
+        # Names that these bytes do not tell apart stand side by side: only they are sorted as text.
+        tied = np.append(same, False) | np.append(False, same)
+        places = order[tied]
+        order[tied] = places[pc.array_sort_indices(names.take(pa.array(places))).to_numpy()]
+    return order
 
 
 class _Joined(NamedTuple):
@@ -118,11 +122,8 @@ def _occurs(parts: _Joined) -> NDArray[np.bool_]:
     return occurs[:-1]
 
 
-def _short_keys(names: Any) -> NDArray[np.uint64] | None:
-    """Return numbers that sort as the names do, None where names differ in too many bytes for that.
-
-    Bytes that all names have in common are passed over; the next few make the number.
-    """
+def _first_bytes(names: Any) -> NDArray[np.uint64]:
+    """Return each name's next few bytes, after those that all names begin with, as a number; zeros behind its end."""
     _, offsets, data = names.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[names.offset : names.offset + len(names) + 1]
     text = np.frombuffer(data or b"", dtype=np.uint8)
@@ -133,14 +134,13 @@ def _short_keys(names: Any) -> NDArray[np.uint64] | None:
     while at < longest and used < KEY_BYTES:
         whole = at < shortest
         letters = (
-            text[starts + at] if whole else np.where(at < lengths, text[np.minimum(starts + at, len(text) - 1)], 0)
+            text[starts + at] if whole else np.where(at < lengths, text[np.minimum(starts + at, text.size - 1)], 0)
         )
         if used or not whole or (letters != letters[0]).any():
-            keys <<= 8
-            keys |= letters
+            keys |= letters.astype(np.uint64) << (8 * (KEY_BYTES - 1 - used))
             used += 1
         at += 1
-    return keys if at == longest else None
+    return keys
 
 
 def _grouped(batches: Iterable[pa.RecordBatch], group_bytes: int) -> Iterator[pa.Table]:

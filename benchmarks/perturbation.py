@@ -1,0 +1,88 @@
+"""Made-up reports: what the NULL cells of a crowd send, beside a coin for every cell in numpy.
+
+    python benchmarks/perturbation.py --cells 100000000
+
+The peer draws one uniform number for every cell, a million at a time, and a label for each that comes up. The roof
+draws one exponential number for every report and nothing else.
+"""
+
+import argparse
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from rounds import compare, peak_megabytes, print_own_peak, table
+
+from crowdveil import Categories, RandomizedResponse, Reports
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb
+
+PEER = "a coin for every cell, numpy"
+LABELS = Categories(("no", "yes"))
+TASKS = 1000
+AT_ONCE = 1 << 20
+
+
+def dense(cells: int, epsilon: float) -> list[np.ndarray]:
+    """Return task, worker and label of the cells that come up, by a coin for each."""
+    generator = np.random.default_rng(1)
+    share, workers = share_sent(epsilon), cells // TASKS
+    parts = []
+    for first in range(0, cells, AT_ONCE):
+        hit = first + np.flatnonzero(generator.random(min(AT_ONCE, cells - first)) < share)
+        task, worker = np.divmod(hit, workers)
+        label = generator.integers(0, LABELS.size, len(hit))
+        parts.append((task.astype(np.int32), worker.astype(np.int32), label.astype(np.int16)))
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def share_sent(epsilon: float) -> float:
+    """Return the probability that NULL becomes a label."""
+    return LABELS.size / (LABELS.size + math.exp(epsilon))
+
+
+def contenders(cells: int, epsilon: float, folder: Path) -> dict[str, Callable[[], object]]:
+    """Return what is compared: a crowd in which nobody answers anything."""
+    nothing = np.empty(0, dtype=np.int64)
+    nobody = Reports(nothing, nothing, nothing, np.arange(TASKS), np.arange(cells // TASKS), LABELS)
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
+    reports = round(cells * share_sent(epsilon))
+    return {
+        PEER: lambda: dense(cells, epsilon),
+        "one exponential a report (roof)": lambda: exponentials(reports),
+        "perturb": lambda: perturb(nobody, mechanism, seeded(1)),
+        "perturb, folder=...": lambda: perturb(nobody, mechanism, seeded(1), folder=folder),
+    }
+
+
+def exponentials(count: int) -> None:
+    """Draw exponential numbers into one short array."""
+    generator, held = np.random.default_rng(1), np.empty(1 << 15)
+    for _ in range(-(-count // len(held))):
+        generator.standard_exponential(out=held)
+
+
+def main() -> None:
+    """Measure, or, with --only, run one contender and print its peak."""
+    parser = argparse.ArgumentParser(description="Time of making reports up.")
+    parser.add_argument("--cells", type=int, default=10_000_000)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[6.0, 4.0, 2.0, 1.0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", metavar="NAME")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only:
+            contenders(options.cells, options.epsilons[0], Path(folder))[options.only]()
+            print_own_peak()
+            return
+        for epsilon in options.epsilons:
+            results = compare(contenders(options.cells, epsilon, Path(folder)), rounds=options.rounds, peer=PEER)
+            words = [__file__, "--cells", str(options.cells), "--epsilons", str(epsilon), "--only"]
+            peaks = {name: peak_megabytes([*words, name]) for name in results}
+            print(f"{options.cells:,} cells, epsilon {epsilon:g}\n\n{table(results, peaks)}\n")
+
+
+if __name__ == "__main__":
+    main()
