@@ -16,10 +16,10 @@ from crowdveil.planning.search import (
     public_participation,
     smallest_epsilon,
 )
-from crowdveil.planning.trials import SEEDS, Prediction, predict
+from crowdveil.planning.trials import Prediction, predict, usual_seeds
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
-CLOSER = 4
+CLOSER = 3
 """Times the usual number of tasks in the simulation that confirms a recommendation."""
 CHECKS = 8
 """Simulations expected after the candidates', for the progress bar."""
@@ -116,7 +116,7 @@ def plan(
     asked = tuple(sorted(set(epsilons)))
     made = {epsilon: candidates(campaign, epsilon) for epsilon in asked}
     tables = {same_table(one.channel()) for group in made.values() for one in group.values()}
-    tick = _Ticks(SEEDS * (len(tables) + 1 + CHECKS), progress)
+    tick = _Ticks(usual_seeds(campaign) * (len(tables) + 1 + CHECKS), progress)
     unprotected = predict(campaign, None, tick=tick)
     rows = [row for epsilon in asked for row in _rows(campaign, epsilon, made[epsilon], tick)]
     rows, recommended = _confirmed(campaign, rows, target, tick)

@@ -28,10 +28,13 @@ LEVEL = 0.9
 """Share of real runs whose error lies in the interval, if the crowd is as expected."""
 MODEL = 0.05
 """Standard deviation of a prediction that nothing here accounts for, as a share of the error."""
-SEEDS = 3
-REPORTS_OF_LABELS, REPORTS_OF_NUMBERS = 150_000, 40_000
+SEEDS_OF_LABELS, SEEDS_OF_NUMBERS = 3, 2
+"""Campaigns simulated for each prediction."""
+REPORTS_OF_LABELS, REPORTS_OF_NUMBERS = 150_000, 20_000
 """Largest expected number of reports of one simulation, as long as it has `FEWEST` tasks."""
-FEWEST = 16
+LONG_SCALE = 24
+"""Points of a scale from which on there are fewer: a report costs as many operations as there are truths."""
+FEWEST = 10
 FIRST_SEED = 101
 
 Tick = Callable[[], None]
@@ -82,19 +85,24 @@ class _Gaps:
 
 
 def predict(
-    campaign: Campaign, mechanism: Mechanism | None, *, seeds: int = SEEDS, effort: int = 1, tick: Tick | None = None
+    campaign: Campaign,
+    mechanism: Mechanism | None,
+    *,
+    seeds: int | None = None,
+    effort: int = 1,
+    tick: Tick | None = None,
 ) -> Prediction:
     """Return the predicted error of a campaign under a mechanism (None: unprotected).
 
     Args:
         campaign: what is planned.
         mechanism: what devices run; its cells must be perturbed one by one.
-        seeds: simulated campaigns; at least 2.
+        seeds: simulated campaigns, at least 2; None for `usual_seeds`.
         effort: times the usual number of simulated tasks.
         tick: called after each simulation.
     """
     channel = None if mechanism is None else mechanism.channel()
-    tasks = simulated_tasks(campaign, channel, effort)
+    tasks, seeds = simulated_tasks(campaign, channel, effort), seeds or usual_seeds(campaign)
     gaps = []
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):
         gaps.append(_gap(campaign, mechanism, tasks, seed))
@@ -103,6 +111,11 @@ def predict(
     cells = tasks * campaign.reporters / _simulated_workers(campaign, tasks)
     found = _Gaps(float(np.mean(gaps)), float(np.var(gaps, ddof=1)), seeds, tasks, cells)
     return _predicted(campaign, channel, bounds(campaign, channel), found)
+
+
+def usual_seeds(campaign: Campaign) -> int:
+    """Return how many campaigns are simulated for a prediction: fewer of numbers, which take longer."""
+    return SEEDS_OF_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else SEEDS_OF_LABELS
 
 
 def closed_form(campaign: Campaign, channel: Channel | None, share: float, *, crowds: int = CROWDS) -> Prediction:
@@ -117,7 +130,9 @@ def simulated_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1
     crowd = campaign.crowd
     table = np.tensordot(crowd.shares, report_table(crowd.tables(), campaign.rate, channel), axes=1)
     per_task = campaign.reporters * float(np.exp(crowd.log_prior) @ (1 - table[:, -1]))
-    most = REPORTS_OF_NUMBERS if isinstance(crowd, NumberCrowd) else REPORTS_OF_LABELS
+    most: float = REPORTS_OF_LABELS
+    if isinstance(crowd, NumberCrowd):
+        most = REPORTS_OF_NUMBERS * min(1.0, LONG_SCALE / crowd.alphabet.size)
     whole = campaign.cells if campaign.grouped else campaign.tasks
     return int(min(whole, max(FEWEST, effort * most / max(per_task, 1.0))))
 
