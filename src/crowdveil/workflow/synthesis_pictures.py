@@ -26,6 +26,8 @@ WARNING = "CURATOR ONLY: this picture shows raw claims and is not protected"
 DRAWN: tuple[tuple[Kind, str], ...] = (("combined", "#dc2626"), ("global", "#111827"), ("uniform", "#16a34a"))
 POINTS = 600
 BINS = 20
+LEAST_SHARE = 0.1
+"""Of the bounds: equal claims, or a single one, are not looked at through a microscope."""
 DOUBTED = 0.25
 """A claim with less than this part of an equal weight is drawn as a cross."""
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
@@ -65,17 +67,32 @@ def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, log
         made = release.value[release.task == code]
         synthetic = np.log10(made) if logarithmic else made
         axis = f"{name} (log10)" if logarithmic else name
-        found[f"{PREFIX}{code + 1}-{_slug(name)}.png"] = _picture(axis, claims.of(code), synthetic, densities)
+        drawn = _picture(axis, claims.of(code), synthetic, densities, _shown(claims, code, densities))
+        found[f"{PREFIX}{code + 1}-{_slug(name)}.png"] = drawn
+            axis, claims.of(code), synthetic, densities, _shown(claims, code, densities)
+        )
     return found
 
 
-def _picture(
-    name: str, claimed: NDArray[np.float64], made: NDArray[np.float64], densities: dict[Kind, WeightedDensity]
-) -> bytes:
+def _shown(claims: Claims, code: int, densities: dict[Kind, WeightedDensity]) -> tuple[float, float]:
+    """Return the part of the axis that is drawn."""
+    claimed = claims.of(code)
     # Half of the claims decide what is shown, or one outlier would hide everything else.
-    middle, reach = np.median(claimed), np.quantile(np.abs(claimed - np.median(claimed)), 0.5)
-    width = densities["uniform"].bandwidth
-    low, high = middle - 6 * reach - 4 * width, middle + 6 * reach + 4 * width
+    middle = float(np.median(claimed))
+    spread = float(np.quantile(np.abs(claimed - middle), 0.5))
+    least = LEAST_SHARE * float(claims.high[code] - claims.low[code]) / 2
+    reach = max(6 * spread + 4 * densities["uniform"].bandwidth, least)
+    return middle - reach, middle + reach
+
+
+def _picture(
+    name: str,
+    claimed: NDArray[np.float64],
+    made: NDArray[np.float64],
+    densities: dict[Kind, WeightedDensity],
+    ends: tuple[float, float],
+) -> bytes:
+    low, high = ends
     points = np.linspace(low, high, POINTS)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(6.4, 3.8), layout="constrained")
