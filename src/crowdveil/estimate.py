@@ -21,6 +21,8 @@ class WorkerTable:
     Attributes:
         quality: shape (workers,).
         quality_name: "ability" (probability of answering correctly) or "weight" (scalar trust).
+        ability_low, ability_high: the 5 % and 95 % quantiles of what is known about the ability, where the model has
+            them.
         sigma: deviation of the worker's errors in units of the answers, shape (workers,), where the model has one.
         sigma_low, sigma_high: the 5 % and 95 % quantiles of what is known about sigma.
         confusion: P(answer | truth), indexed [worker, truth, label], where the model has one.
@@ -34,6 +36,8 @@ class WorkerTable:
     sigma: NDArray[np.float64] | None = None
     sigma_low: NDArray[np.float64] | None = None
     sigma_high: NDArray[np.float64] | None = None
+    ability_low: NDArray[np.float64] | None = None
+    ability_high: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,9 @@ class Estimate:
         return columns | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, NDArray[Any]]:
-        """Return columns worker, ability or weight, sigma with its interval and participation where estimated, and
-        reports."""
+        """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""
         columns = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
-        for name in ("sigma", "sigma_low", "sigma_high", "participation"):
+        for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "participation"):
             column: NDArray[np.float64] | None = getattr(self.workers, name)
             if column is not None:
                 columns[name] = column

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
-from crowdveil.estimators.confusion_model import CrowdParameters
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.fitting import GoldBlock, Summary, summarize
 from crowdveil.estimators.kernels import encode

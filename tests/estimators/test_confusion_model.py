@@ -9,7 +9,8 @@ import pytest
 from crowdveil import DawidSkene, OneCoin, RandomizedResponse
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion_model import M_STEPS, ConfusionEstimator, CrowdParameters, split_reports
+from crowdveil.estimators.confusion_model import M_STEPS, ConfusionEstimator, split_reports
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.reports import Reports
 from tests.estimators.dense import (
     LABELS,

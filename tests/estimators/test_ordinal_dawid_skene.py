@@ -10,7 +10,7 @@ from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawi
 from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ordered_kinds as kinds
-from crowdveil.estimators.confusion_model import CrowdParameters
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import perturb

@@ -18,7 +18,8 @@ from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion_model import CrowdParameters, split_reports
+from crowdveil.estimators.confusion_model import split_reports
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import summarize
 from crowdveil.estimators.report_model import report_model
 from crowdveil.labels import NULL

@@ -28,7 +28,7 @@ channel that reports went through, with its epsilon per cell and its participati
 workers) are found and checked. Without them, reports are read as if they were answers.
 
 Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
-weight, reports)."""
+weight, with the ends of a 90 % interval where there is one, reports)."""
 
 
 def _method(
@@ -167,17 +167,21 @@ def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _quality(estimate: Estimate) -> dict[str, Any]:
-    """Return name, lowest, median and highest worker quality; None where nothing was learned about anyone."""
+    """Return name, lowest, median and highest worker quality, None where nothing was learned about anyone; and the
+    median width of the 90 % intervals, None where there are none."""
     import numpy as np
 
     quality = estimate.workers.quality
     known = quality[np.isfinite(quality)]
     lowest, median, highest = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (None, None, None)
+    low, high = estimate.workers.ability_low, estimate.workers.ability_high
+    width = None if low is None or high is None or not len(low) else float(np.median(high - low))
     return {
         "name": estimate.workers.quality_name,
         "lowest": lowest,
         "median": median,
         "highest": highest,
+        "interval_width": width,
         "unknown": int(quality.size - known.size),
     }
 
@@ -212,4 +216,6 @@ def _quality_line(quality: dict[str, Any]) -> str:
     if quality["median"] is None:
         return f"{quality['name']}: unknown, these reports do not tell workers apart"
     spread = ", ".join(f"{name} {number(quality[name])}" for name in ("lowest", "median", "highest"))
-    return f"{quality['name']}: {spread}; {quality['unknown']:,} unknown"
+    sure = quality["interval_width"]
+    intervals = "" if sure is None else f"; 90 % intervals are {number(sure)} wide (median)"
+    return f"{quality['name']}: {spread}; {quality['unknown']:,} unknown{intervals}"

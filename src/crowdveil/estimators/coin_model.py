@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.ability_interval import FIRMEST, Spread, with_intervals
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.mixture import TINY
@@ -53,6 +54,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
     Attributes:
         smoothing: pseudo-answers per cell of a worker's table.
+        shrinkage: pseudo-answers per row of it in the intervals of abilities.
         anchor_ability: what the table of the first step is made of, should there be no second.
         max_steps, tolerance: as in every estimator.
     """
@@ -61,6 +63,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
     smoothing: float
+    shrinkage: float
     anchor_ability: float
     max_steps: int
     tolerance: float
@@ -99,6 +102,28 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         table = np.repeat(parameters.rest, labels**2).reshape(-1, labels, labels)
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
+
+    def look_back(
+        self,
+        table: WorkerTable,
+        blocks: list[GoldBlock],
+        posterior: NDArray[np.float64],
+        end: tuple[CoinStatistics, CoinParameters],
+    ) -> WorkerTable:
+        """Return the table with intervals of abilities, those that `OneCoin` gives through the identity."""
+        right, number = end[0].right, end[1].summary.per_worker
+        labels = end[1].summary.labels
+        centre = float(right.sum() / number.sum()) if number.any() else 1 / labels
+        pseudo = labels * self.smoothing + labels * self.shrinkage * centre
+        share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
+        data = np.zeros(len(number))
+        for block in blocks:
+            worker = block.block.worker
+            own = posterior[block.block.task + block.block.first, block.block.value]
+            data += np.bincount(worker, (own / share[worker] - (1 - own) / (1 - share[worker])) ** 2, len(data))
+        complete = right / share**2 + (number - right) / (1 - share) ** 2
+        strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
+        return with_intervals(table, Spread(share, strength, right - number * share, FIRMEST), data, number)
 
     def log_likelihood(self, statistics: CoinStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""

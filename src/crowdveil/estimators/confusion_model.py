@@ -7,7 +7,7 @@ splits every report between the answers it may stand for, so only the sums M[wor
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -15,70 +15,16 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread, observed_information, with_intervals
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.kernels import ScoreTables, TableStep
-from crowdveil.estimators.mixture import TINY, Mixture
+from crowdveil.estimators.kernels import TableStep
+from crowdveil.estimators.mixture import TINY
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 M_STEPS = 5
 """Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CrowdParameters:
-    """The crowd as far as it is known.
-
-    Attributes:
-        summary, pool: counts of the reports, and what they alone say.
-        anchor: Dirichlet pseudo-answers of each worker's confusion, indexed [truth, label].
-        pseudo_cells: Beta pseudo-cells, at the pool's rate, of each worker's participation.
-        confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
-        participation: P(answered), shape (workers,); all 1 where participation is public.
-        class_prior: P(truth), shape (labels,).
-        at_start: True before the first M-step: the posterior is then the share of votes.
-        mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
-        tables: the score tables that follow from all this, where they have been worked out.
-    """
-
-    summary: Summary
-    pool: Pool
-    anchor: NDArray[np.float64]
-    pseudo_cells: float
-    confusion: NDArray[np.float64]
-    participation: NDArray[np.float64]
-    class_prior: NDArray[np.float64]
-    at_start: bool
-    mixture: Mixture | None = None
-    tables: ScoreTables | None = None
-
-    def inputs(self) -> NDArray[np.float64]:
-        """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
-        if not self.pool.protected:
-            return self.confusion
-        answered = self.participation[:, None, None] * self.confusion
-        null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
-        return np.concatenate([answered, null], axis=2)
-
-    def score_tables(self) -> ScoreTables:
-        """Return what a report adds to its task's scores, and the scores of all-NULL tasks under the class prior."""
-        model, labels = self.pool.model, self.confusion.shape[1]
-        logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
-        base = np.zeros((model.task_groups, labels))
-        if model.silent:
-            for group in range(model.task_groups):
-                base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
-            logs = logs - nulls @ model.replaces().T
-        table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
-        return ScoreTables(table, base + np.log(self.class_prior))
-
-    def log_reports(self) -> NDArray[np.float64]:
-        """Return log P(report | truth), averaged over what is left open about a worker, [worker, truth, report]."""
-        everything = self.pool.model.everything
-        if self.mixture is not None:
-            return self.mixture.log_reports(everything, self.participation)
-        reports = self.confusion if self.pool.model.transparent else self.inputs() @ everything
-        return np.log(np.maximum(reports, TINY))
 
 
 class CrowdStatistics(NamedTuple):
@@ -127,6 +73,24 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             confusion=parameters.confusion,
             participation=parameters.participation if parameters.pool.protected else None,
         )
+
+    @abstractmethod
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path] | None:
+        """Return what is known of abilities beside the information in single reports; None where that is not honest."""
+
+    def look_back(
+        self,
+        table: WorkerTable,
+        blocks: list[GoldBlock],
+        posterior: NDArray[np.float64],
+        end: tuple[CrowdStatistics, CrowdParameters],
+    ) -> WorkerTable:
+        """Return the table with intervals of abilities."""
+        known = self.spread(*end)
+        if known is None:
+            return table
+        data = observed_information(known[1], end[1], blocks, posterior)
+        return with_intervals(table, known[0], data, end[1].summary.per_worker)
 
     def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
@@ -187,10 +151,37 @@ class ConfusionEstimator(CrowdEstimator):
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
         return self.log_tables(parameters) + log_participation_prior(parameters) + learned
 
-    def anchor(self, pool: Pool, ability: float) -> NDArray[np.float64]:
-        """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label]."""
+    def anchor(self, pool: Pool, ability: float, full: bool = False) -> NDArray[np.float64]:
+        """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label].
+
+        In proportion to the noise, unless in full.
+        """
         guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
-        return self.smoothing + self.shrinkage * pool.noise * guess
+        return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
+
+    def shrunk_spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return tables shrunk in full, whatever the noise, to a worker of the crowd's ability.
+
+        The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
+        """
+        answers, _ = split_reports(statistics, parameters)
+        centre = (
+            float(np.einsum("wzz->", answers) / max(answers.sum(), TINY)) if answers.sum() else 1 / answers.shape[1]
+        )
+        chance = self.chance(parameters)
+        usual = self.anchor(parameters.pool, max((centre - chance) / (1 - chance), 0.0), full=True)
+        for _ in range(M_STEPS if parameters.pool.noise else 1):
+            tables = self.tie(answers, usual)
+            answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
+        return complete_spread(answers, tables, self.path(answers + usual, parameters), parameters.class_prior)
+
+    @abstractmethod
+    def chance(self, parameters: CrowdParameters) -> float:
+        """Return the ability of a worker who only guesses."""
+
+    @abstractmethod
+    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return how P(right | truth) moves with the ability, [worker, truth], given answers [worker, truth, label]."""
 
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -249,6 +240,29 @@ def share_answered(
     """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
     given = answered + parameters.pseudo_cells * parameters.pool.participation
     return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
+
+
+def complete_spread(
+    answers: NDArray[np.float64], tables: NDArray[np.float64], path: NDArray[np.float64], prior: NDArray[np.float64]
+) -> tuple[Spread, Path]:
+    """Return the spread of abilities of which complete answers leave a binomial uncertainty.
+
+    Args:
+        answers: expected ones, indexed [worker, truth, label].
+        tables: what follows from them, indexed alike.
+        path: indexed [worker, truth].
+        prior: P(truth), shape (labels,).
+    """
+    total, correct = answers.sum(axis=2), np.einsum("wzz->wz", answers)
+    right = np.einsum("wzz->wz", tables)
+    ability = right @ prior
+    complete = (path**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
+    slope = (path * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
+    # Complete answers are worth as many as their expected information says: all of them, where rows move together.
+    number = ability * (1 - ability) * (path**2 * total / (right * (1 - right))).sum(axis=1)
+    strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
+    excess = ability * (1 - ability) * slope
+    return Spread(ability, strength, excess, FIRMEST), Path(tables, path)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:

@@ -6,13 +6,15 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.ability_interval import Path, Spread
 from crowdveil.estimators.confusion_model import (
     ConfusionEstimator,
-    CrowdParameters,
+    CrowdStatistics,
     damped_shares,
     log_damping,
     log_dirichlet,
 )
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 
 
 @final
@@ -45,6 +47,23 @@ class DawidSkene(ConfusionEstimator):
     def log_tables(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-densities of the rows."""
         return log_dirichlet(parameters)
+
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path] | None:
+        """Return that of tables shrunk in full; None behind a noisy channel with more than two labels."""
+        if parameters.pool.noise and parameters.pool.labels > 2:
+            return None
+        return self.shrunk_spread(statistics, parameters)
+
+    def chance(self, parameters: CrowdParameters) -> float:
+        """Return the ability of a worker who guesses at the base rate."""
+        return float(parameters.class_prior @ parameters.pool.label_shares)
+
+    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the direction in which the ability is least certain: rows move by their variance times their share."""
+        total = answers.sum(axis=2)
+        right = np.einsum("wzz->wz", answers) / total
+        loose = right * (1 - right) / total * parameters.class_prior
+        return np.asarray(loose / (loose @ parameters.class_prior)[:, None])
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""

@@ -153,6 +153,12 @@ class Estimator(ABC, Generic[P, S]):
     def workers(self, statistics: S, parameters: P) -> WorkerTable:
         """Return what was learned about workers."""
 
+    def look_back(
+        self, table: WorkerTable, blocks: list[GoldBlock], posterior: NDArray[np.float64], end: tuple[S, P]
+    ) -> WorkerTable:
+        """Return the table of workers with what only single reports can tell; the last step's sums are in `end`."""
+        return table
+
     @abstractmethod
     def log_likelihood(self, statistics: S) -> float | None:
         """Return the marginal log-likelihood of the reports (or a bound that is climbed), None where there is none."""
@@ -297,6 +303,7 @@ def run(
     blocks = [_gold_block(block, gold[0], summary, compiled=compiled) for block in reports.blocks(size)]
     parameters = estimator.start(summary) if first is None else first
     end = _iterate(estimator, blocks, parameters, progress, thread_count() if compiled else 1)
+    table = estimator.workers(end.statistics, end.parameters)
     return Estimate(
         method=estimator.name,
         alphabet=summary.alphabet,
@@ -304,7 +311,7 @@ def run(
         posterior=end.posterior,
         reports_per_task=summary.per_task,
         worker_names=reports.workers,
-        workers=estimator.workers(end.statistics, end.parameters),
+        workers=estimator.look_back(table, blocks, end.posterior, (end.statistics, end.parameters)),
         reports_per_worker=summary.per_worker,
         log_likelihoods=end.trace,
         steps=end.steps,

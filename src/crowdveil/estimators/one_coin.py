@@ -6,8 +6,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.ability_interval import Path, Spread
 from crowdveil.estimators.coin_model import CoinModel
-from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdParameters, log_dirichlet
+from crowdveil.estimators.confusion_model import ConfusionEstimator, CrowdStatistics, log_dirichlet
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 from crowdveil.estimators.fitting import Estimator, Summary
 
@@ -36,6 +38,7 @@ class OneCoin(ConfusionEstimator):
             return self
         return CoinModel(
             smoothing=self.smoothing,
+            shrinkage=self.shrinkage,
             anchor_ability=self.anchor_ability,
             max_steps=self.max_steps,
             tolerance=self.tolerance,
@@ -65,6 +68,18 @@ class OneCoin(ConfusionEstimator):
         centre = candidates(self.anchor_ability)[current]
         right, wrong = pseudo_answers(parameters.anchor)
         return float(log_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
+
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return that of tables shrunk in full."""
+        return self.shrunk_spread(statistics, parameters)
+
+    def chance(self, parameters: CrowdParameters) -> float:
+        """Return the ability of a worker who gives all labels alike."""
+        return 1 / parameters.pool.labels
+
+    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return ones: the ability is P(right) whatever the truth."""
+        return np.ones(answers.shape[:2])
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed mixture of uniform and base rate."""

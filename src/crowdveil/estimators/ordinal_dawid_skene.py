@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread
 from crowdveil.estimators.confusion_model import (
     CrowdEstimator,
-    CrowdParameters,
     CrowdStatistics,
     all_reports,
     damped_shares,
@@ -21,6 +21,7 @@ from crowdveil.estimators.confusion_model import (
     log_participation_prior,
     share_answered,
 )
+from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import Summary
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.ordered_kinds import ordered_kinds
@@ -102,6 +103,20 @@ class OrdinalDawidSkene(CrowdEstimator):
             class_prior=prior,
             at_start=False,
         )
+
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return mean tables; path and precision are those of the learned mixture of kinds."""
+        mixture, prior = parameters.mixture, parameters.class_prior
+        assert mixture is not None
+        right = np.einsum("czz->cz", mixture.tables)
+        apart = right - mixture.shares @ right
+        spread = (mixture.shares * (apart @ prior)) @ apart
+        variance = float(spread @ prior)
+        ability = np.einsum("wzz->wz", parameters.confusion) @ prior
+        strength = ability * (1 - ability)
+        pull = (ability - mixture.shares @ right @ prior) / variance
+        path = Path(parameters.confusion, np.tile(spread / variance, (len(ability), 1)))
+        return Spread(ability, strength, strength * pull, FIRMEST), path
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""

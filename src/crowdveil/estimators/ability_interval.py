@@ -1,0 +1,140 @@
+"""How far a worker's ability is known: from the observed information of the reports, not of the answers behind them.
+
+Report y of a task with posterior gamma adds log sum_z gamma(z) R[z, y] to a worker's log-likelihood, all else as it is.
+R is linear in his table, so that along a path of tables the second derivative is minus the square of the first: the
+information is a sum of squared slopes, and what channel and truths hide is missing from it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, betaln
+
+from crowdveil.estimate import WorkerTable
+from crowdveil.estimators.confusion_parameters import CrowdParameters
+from crowdveil.estimators.fitting import GoldBlock
+from crowdveil.estimators.mixture import TINY
+
+REPORTS_AT_ONCE = 1 << 18
+WORKERS_AT_MOST = 2000
+"""Workers that the crowd's prior is learned from, evenly taken from all of them."""
+LOW, HIGH = 0.05, 0.95
+FIRMEST = 3.0
+"""Strength of the crowd's law in intervals, at most; more of it covered too little in simulations."""
+CENTRES = np.linspace(0.02, 0.98, 49)
+STRENGTHS = np.geomspace(1 / 16, 1.0, 9)
+"""Candidates for the crowd's Beta law of abilities: means, and strengths in units of the firmest."""
+USUAL_STRENGTH = 8.0
+"""That of abilities uniform between one half and one; expected within a factor e."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """What an estimator says of abilities before the information in single reports is known.
+
+    Attributes:
+        ability: under a proper prior, shape (workers,).
+        strength: how many answers a unit of information along the path is worth, shape (workers,).
+        excess: answers, beyond those that the ability itself explains, by which reports pull it upwards; (workers,).
+        firmest: the largest strength, in answers, that the crowd's law may have. Where information is scarce all look
+            alike, because all are shrunk: that must not pass for knowledge.
+    """
+
+    ability: NDArray[np.float64]
+    strength: NDArray[np.float64]
+    excess: NDArray[np.float64]
+    firmest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Confusion tables, and how they change with the ability.
+
+    Attributes:
+        tables: of a worker with the spread's ability, indexed [worker, truth, label].
+        direction: change of P(right answer | truth) when the ability changes by one, indexed [worker, truth].
+    """
+
+    tables: NDArray[np.float64]
+    direction: NDArray[np.float64]
+
+
+def with_intervals(
+    table: WorkerTable, spread: Spread, information: NDArray[np.float64], reports: NDArray[np.int64]
+) -> WorkerTable:
+    """Return the table with the 5 % and 95 % quantiles of abilities.
+
+    The reports of a worker are worth as many answers as their information is; these are binomial, and abilities are
+    drawn from a Beta law that is learned from all workers. The estimate itself is always inside.
+
+    Args:
+        information: about each worker's ability, shape (workers,).
+        reports: of each worker, shape (workers,).
+    """
+    worth = information * spread.strength
+    right = np.maximum(worth * spread.ability + spread.excess, 0.0)
+    wrong = np.maximum(worth * (1 - spread.ability) - spread.excess, 0.0)
+    known = np.flatnonzero(reports)
+    some = known[:: max(1, len(known) // WORKERS_AT_MOST)]
+    usual = crowd_law(right[some], wrong[some], spread.firmest)
+    low, high = (betaincinv(right + usual[0], wrong + usual[1], level) for level in (LOW, HIGH))
+    return replace(table, ability_low=np.minimum(low, table.quality), ability_high=np.maximum(high, table.quality))
+
+
+def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float) -> tuple[float, float]:
+    """Return the Beta law, as pseudo-answers right and wrong, that makes the workers' answers likeliest.
+
+    Args:
+        right, wrong: answers of each worker, shape (workers,); need not be whole.
+        firmest: largest strength, in answers.
+    """
+    centre, strength = (grid.ravel() for grid in np.meshgrid(CENTRES, firmest * STRENGTHS))
+    alpha, beta = (centre * strength)[:, None], ((1 - centre) * strength)[:, None]
+    evidence = (betaln(right + alpha, wrong + beta) - betaln(alpha, beta)).sum(axis=1)
+    best = int((evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2).argmax())
+    return float(alpha[best, 0]), float(beta[best, 0])
+
+
+def observed_information(
+    path: Path, parameters: CrowdParameters, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
+    model, workers = parameters.pool.model, parameters.summary.workers
+    slopes = slope_tables(path, parameters)
+    listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
+    null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
+    total = np.zeros(workers)
+    for block in blocks:
+        task = block.block.task + block.block.first
+        for first in range(0, len(task), REPORTS_AT_ONCE):
+            part = slice(first, first + REPORTS_AT_ONCE)
+            worker, symbol, truths = block.block.worker[part], block.block.value[part], posterior[task[part]]
+            place = worker.astype(np.int64) * model.symbols + symbol
+            squares = np.einsum("rz,rz->r", listed[place], truths) ** 2
+            instead = model.silent_of[symbol]
+            silent = np.flatnonzero(instead >= 0)
+            unsent = np.einsum("rz,rz->r", null[worker[silent], instead[silent]], truths[silent]) ** 2
+            total += np.bincount(worker, squares, workers) - np.bincount(worker[silent], unsent, workers)
+    for group in range(model.task_groups if model.silent else 0):
+        truths = posterior[model.task_group == group]
+        everywhere = np.einsum("wsz,zv,wsv->ws", null, truths.T @ truths, null)
+        total += (model.silent_workers(group) * everywhere).sum(axis=1)
+    return np.maximum(total, 0.0)
+
+
+def slope_tables(path: Path, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the slope of R[z, y] along the path, relative to R[z, y] itself; indexed [worker, truth, report].
+
+    Where P(right) rises, wrong answers fall in proportion.
+    """
+    right = np.einsum("wzz->wz", path.tables)
+    wrong = np.maximum(1 - right, TINY)
+    change = -path.tables / wrong[:, :, None]
+    np.einsum("wzz->wz", change)[...] = 1.0
+    change = change * path.direction[:, :, None]
+    model = parameters.pool.model
+    at = replace(parameters, confusion=path.tables).inputs() @ model.everything
+    moved = parameters.participation[:, None, None] * (change @ model.everything[: model.labels])
+    return np.asarray(moved / np.maximum(at, TINY))

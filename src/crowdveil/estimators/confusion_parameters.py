@@ -1,0 +1,67 @@
+"""What is known of a crowd whose workers have confusion tables, and how that shows in reports."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.estimators.fitting import Summary
+from crowdveil.estimators.kernels import ScoreTables
+from crowdveil.estimators.mixture import TINY, Mixture
+from crowdveil.estimators.votes import Pool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrowdParameters:
+    """The crowd as far as it is known.
+
+    Attributes:
+        summary, pool: counts of the reports, and what they alone say.
+        anchor: Dirichlet pseudo-answers of each worker's confusion, indexed [truth, label].
+        pseudo_cells: Beta pseudo-cells, at the pool's rate, of each worker's participation.
+        confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
+        participation: P(answered), shape (workers,); all 1 where participation is public.
+        class_prior: P(truth), shape (labels,).
+        at_start: True before the first M-step: the posterior is then the share of votes.
+        mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
+        tables: the score tables that follow from all this, where they have been worked out.
+    """
+
+    summary: Summary
+    pool: Pool
+    anchor: NDArray[np.float64]
+    pseudo_cells: float
+    confusion: NDArray[np.float64]
+    participation: NDArray[np.float64]
+    class_prior: NDArray[np.float64]
+    at_start: bool
+    mixture: Mixture | None = None
+    tables: ScoreTables | None = None
+
+    def inputs(self) -> NDArray[np.float64]:
+        """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
+        if not self.pool.protected:
+            return self.confusion
+        answered = self.participation[:, None, None] * self.confusion
+        null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
+        return np.concatenate([answered, null], axis=2)
+
+    def score_tables(self) -> ScoreTables:
+        """Return what a report adds to its task's scores, and the scores of all-NULL tasks under the class prior."""
+        model, labels = self.pool.model, self.confusion.shape[1]
+        logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
+        base = np.zeros((model.task_groups, labels))
+        if model.silent:
+            for group in range(model.task_groups):
+                base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
+            logs = logs - nulls @ model.replaces().T
+        table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
+        return ScoreTables(table, base + np.log(self.class_prior))
+
+    def log_reports(self) -> NDArray[np.float64]:
+        """Return log P(report | truth), averaged over what is left open about a worker, [worker, truth, report]."""
+        everything = self.pool.model.everything
+        if self.mixture is not None:
+            return self.mixture.log_reports(everything, self.participation)
+        reports = self.confusion if self.pool.model.transparent else self.inputs() @ everything
+        return np.log(np.maximum(reports, TINY))
