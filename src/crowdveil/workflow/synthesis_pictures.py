@@ -69,8 +69,6 @@ def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, log
         axis = f"{name} (log10)" if logarithmic else name
         drawn = _picture(axis, claims.of(code), synthetic, densities, _shown(claims, code, densities))
         found[f"{PREFIX}{code + 1}-{_slug(name)}.png"] = drawn
-            axis, claims.of(code), synthetic, densities, _shown(claims, code, densities)
-        )
     return found
 
 
