@@ -8,6 +8,7 @@ splits every report between the answers it may stand for, so only the sums M[wor
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread, observe
 from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.kernels import TableStep
+from crowdveil.estimators.kernels import TableStep, in_pieces
 from crowdveil.estimators.mixture import TINY
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
@@ -202,9 +203,9 @@ class ConfusionEstimator(CrowdEstimator):
         """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = split_reports(statistics, parameters)
-            parameters = replace(
-                parameters, confusion=self.tie(answers, parameters.anchor), participation=participation, at_start=False
-            )
+            anchor = parameters.anchor
+            tables = in_pieces(partial(self.tie, anchor=anchor), answers, np.empty_like(answers))
+            parameters = replace(parameters, confusion=tables, participation=participation, at_start=False)
         if parameters.summary.prior is None:
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
         return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters
@@ -267,6 +268,9 @@ def complete_spread(
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
+    if parameters.tables is not None and parameters.pool.model.transparent:
+        logs = parameters.tables.table.reshape(-1, parameters.anchor.size).sum(axis=0)
+        return float(parameters.anchor.T.ravel() @ logs)
     return float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
 
 

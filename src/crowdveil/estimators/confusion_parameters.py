@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimators.fitting import Summary
-from crowdveil.estimators.kernels import ScoreTables
+from crowdveil.estimators.kernels import ScoreTables, in_pieces
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.votes import Pool
 
@@ -63,5 +63,6 @@ class CrowdParameters:
         everything = self.pool.model.everything
         if self.mixture is not None:
             return self.mixture.log_reports(everything, self.participation)
-        reports = self.confusion if self.pool.model.transparent else self.inputs() @ everything
-        return np.log(np.maximum(reports, TINY))
+        if not self.pool.model.transparent:
+            return np.log(np.maximum(self.inputs() @ everything, TINY))
+        return in_pieces(lambda rows: np.log(np.maximum(rows, TINY)), self.confusion, np.empty_like(self.confusion))

@@ -38,7 +38,7 @@ class DawidSkene(ConfusionEstimator):
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
         counts = answers + anchor
-        return counts / counts.sum(axis=2, keepdims=True)
+        return counts / np.einsum("wzx->wz", counts)[:, :, None]
 
     def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor as it is: learned ones were worse (see the page)."""

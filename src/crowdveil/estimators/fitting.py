@@ -345,13 +345,14 @@ def _iterate(
     with side_by_side(threads) as each:
         while True:
             step += 1
-            expected = list(each(estimator.expect, blocks, repeat(estimator.prepare(parameters))))
+            ready = estimator.prepare(parameters)
+            expected = list(each(estimator.expect, blocks, repeat(ready)))
             statistics = reduce(merge, (part.statistics for part in expected))
             posteriors = [part.posterior for part in expected]
             moved = max(each(_change, blocks, posteriors, before)) if before else np.inf
             likelihood = estimator.log_likelihood(statistics)
             if likelihood is not None:
-                trace.append(likelihood + estimator.log_prior(parameters))
+                trace.append(likelihood + estimator.log_prior(ready))
             if progress is not None:
                 progress(step, moved)
             converged = moved <= estimator.tolerance or not estimator.iterative

@@ -2,6 +2,7 @@
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.plain import softmax
+from crowdveil.estimators.kernels.rows import in_pieces
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "VoteStep",
     "block_reports",
     "encode",
+    "in_pieces",
     "side_by_side",
     "softmax",
     "thread_count",

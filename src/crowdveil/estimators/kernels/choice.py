@@ -19,7 +19,7 @@ KERNELS = "CROWDVEIL_KERNELS"
 """Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size."""
 THREADS = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the cores that nobody else uses."""
-COMPILED_FROM = 1 << 17
+COMPILED_FROM = 1 << 16
 """Reports from which on compiled code is loaded: below it, loading it takes as long as the whole fit."""
 SMALLEST_BLOCK = 1 << 18
 """Reports of a compiled block at least, so that a thread has something to do."""

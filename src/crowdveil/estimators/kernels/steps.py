@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.kernels.rows import in_pieces
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreTables:
@@ -23,7 +25,9 @@ class ScoreTables:
     @cached_property
     def odds(self) -> NDArray[np.float64]:
         """The table against its first label, flat, [row, label but the first]."""
-        return (self.table[:, 1:] - self.table[:, :1]).ravel()
+        rows, labels = self.table.shape
+        odds = np.empty((rows, labels - 1))
+        return in_pieces(lambda logs: logs[:, 1:] - logs[:, :1], self.table, odds).ravel()
 
     @cached_property
     def level(self) -> NDArray[np.float64]:
