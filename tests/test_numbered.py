@@ -1,12 +1,13 @@
 """Numbered ids: coded by number where all are alike, left alone where one is not."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil import numbered
-from crowdveil.numbered import encode_numbered
+from crowdveil.numbered import encode_numbered, whole_numbers
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers(1, 4), st.data())
@@ -50,3 +51,27 @@ def test_sparse_numbers_are_left_alone(monkeypatch) -> None:
 
     assert encode_numbered(pa.chunked_array([pa.array(["t01", "t02"])])) is None
     assert encode_numbered(pa.chunked_array([pa.array([f"t{k:02}" for k in range(20)])])) is not None
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+@settings(max_examples=20)
+@given(steps=st.lists(st.integers(0, 90), min_size=1, max_size=30), high=st.booleans())
+def test_whole_numbers_are_coded_as_a_dictionary_is(kind: str, steps: list[int], high: bool) -> None:
+    """Names are the sorted numbers, in their own type, codes their positions, ends of the type's range included."""
+    ends = np.iinfo(kind)
+    numbers = np.array([ends.max - step if high else ends.min + step for step in steps], dtype=kind)
+
+    found = whole_numbers(pa.chunked_array([pa.array(numbers[:5]), pa.array(numbers[5:])]))
+
+    assert found is not None
+    names, codes = np.unique(numbers, return_inverse=True)
+    assert found[0].dtype == names.dtype
+    np.testing.assert_array_equal(found[0], names)
+    np.testing.assert_array_equal(found[1], codes)
+
+
+def test_missing_and_sparse_numbers_are_left_to_hashing() -> None:
+    """A table of all numbers is made only where none is missing and they lie close together."""
+    assert whole_numbers(pa.chunked_array([pa.array([1, None, 3])])) is None
+    assert whole_numbers(pa.chunked_array([pa.array([-(2**63), 2**63 - 1])])) is None
+    assert whole_numbers(pa.chunked_array([pa.array([], pa.int64())])) is None

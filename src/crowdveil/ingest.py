@@ -22,6 +22,7 @@ from crowdveil.coding import Coded, code_ids, code_numbers, refuse
 from crowdveil.csvfile import read_csv, read_header
 from crowdveil.dictionaries import sorted_codes
 from crowdveil.errors import ReportsError
+from crowdveil.numbered import whole_numbers
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
@@ -198,7 +199,10 @@ def code_column(column: Any, source: str) -> Coded:
         or str(kind) == "string_view"
     ):
         raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
-    return sorted_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+    if pa.types.is_dictionary(column.type):
+        return sorted_codes(column)
+    counted = whole_numbers(column) if pa.types.is_integer(kind) else None
+    return Coded(*counted) if counted is not None else sorted_codes(column.dictionary_encode())
 
 
 def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:

@@ -1,15 +1,19 @@
-"""Ids of one common beginning and digits of one width (task-000123) are coded by their number, without hashing."""
+"""Ids that are numbers are coded without hashing: whole numbers, and text of one beginning and digits of one width
+(task-000123)."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 MOST_DIGITS = 8
 NUMBERS_PER_ROW = 8
 """The table of all numbers may have at most so many entries for every row."""
 SMALL_TABLE = 1 << 16
+ROWS_AT_ONCE = 1 << 16
+"""Rows looked up together: they stay in a core's own cache."""
 ZERO = ord("0")
 
 
@@ -22,6 +26,30 @@ class _Pattern(NamedTuple):
     @property
     def width(self) -> int:
         return len(self.beginning) + self.digits
+
+
+def whole_numbers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
+    """Return the distinct numbers of an Arrow column of whole numbers, sorted, and each row's position among them.
+
+    None if a number is missing, or they are sparse.
+    """
+    if column.null_count or not len(column):
+        return None
+    ends = pc.min_max(column).as_py()
+    size = ends["max"] - ends["min"] + 1
+    if size > max(NUMBERS_PER_ROW * len(column), SMALL_TABLE):
+        return None
+    numbers = column.to_numpy()
+    parts = [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(numbers), ROWS_AT_ONCE)]
+    low = numbers.dtype.type(ends["min"])
+    occurs = np.zeros(size, dtype=bool)
+    for part in parts:
+        occurs[(numbers[part] - low).view(f"u{numbers.itemsize}")] = True
+    place = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    codes = np.empty(len(numbers), dtype=np.int32)
+    for part in parts:
+        codes[part] = place[(numbers[part] - low).view(f"u{numbers.itemsize}")]
+    return (np.flatnonzero(occurs) + ends["min"]).astype(numbers.dtype), codes
 
 
 def encode_numbered(column: Any) -> Any:
