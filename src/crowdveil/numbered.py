@@ -35,7 +35,7 @@ def whole_numbers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
     """
     if column.null_count or not len(column):
         return None
-    ends = pc.min_max(column).as_py()
+    ends: Any = pc.min_max(column).as_py()
     size = ends["max"] - ends["min"] + 1
     if size > max(NUMBERS_PER_ROW * len(column), SMALL_TABLE):
         return None
@@ -49,7 +49,7 @@ def whole_numbers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
     codes = np.empty(len(numbers), dtype=np.int32)
     for part in parts:
         codes[part] = place[(numbers[part] - low).view(f"u{numbers.itemsize}")]
-    return (np.flatnonzero(occurs) + ends["min"]).astype(numbers.dtype), codes
+    return np.flatnonzero(occurs).astype(numbers.dtype) + low, codes
 
 
 def encode_numbered(column: Any) -> Any:

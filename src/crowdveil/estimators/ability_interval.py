@@ -107,6 +107,9 @@ def observed_information(
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
     for block in blocks:
+        if not model.silent:
+            total += block.coded.squares(listed, posterior[block.block.first : block.block.stop])
+            continue
         task = block.block.task + block.block.first
         for first in range(0, len(task), REPORTS_AT_ONCE):
             part = slice(first, first + REPORTS_AT_ONCE)

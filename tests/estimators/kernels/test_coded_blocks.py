@@ -54,6 +54,17 @@ def test_votes_add_up_weights(coded: CodedBlock) -> None:
     np.testing.assert_allclose(coded.agreement(posterior), agreed, rtol=0, atol=1e-12)
 
 
+def test_squares_add_up_squared_means(coded: CodedBlock) -> None:
+    """A worker's sum has the square of every report's row, averaged over the truths of its task."""
+    rng = np.random.default_rng(4)
+    table, posterior = rng.normal(size=(18, 3)), rng.dirichlet(np.ones(3), 9)
+    expected = np.zeros(6)
+    for task, worker, value in ROWS:
+        expected[worker] += (table[worker * 3 + value] @ posterior[task]) ** 2
+
+    np.testing.assert_allclose(coded.squares(table, posterior), expected, rtol=1e-12)
+
+
 def test_an_election_shares_ties(coded: CodedBlock) -> None:
     """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
     gold = np.array([1, *[-1] * 8])

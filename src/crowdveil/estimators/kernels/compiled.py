@@ -94,6 +94,14 @@ class CompiledBlock:
         table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, sums)
         return self._with_first(sums, labels)
 
+    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up, for each worker, the squared means of a report's row under its task's posterior."""
+        sums, flat = np.zeros(self.workers), np.ascontiguousarray(posterior).ravel()
+        table_loops.table_squares(
+            self.block.pointers, self.block.worker, self.table_codes, table.ravel(), flat, table.shape[1], sums
+        )
+        return sums
+
     def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
         posterior, agreement = np.empty((self.block.tasks, len(first))), np.zeros(self.workers)

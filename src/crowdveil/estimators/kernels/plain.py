@@ -63,6 +63,12 @@ class PlainBlock:
         """Sum a posterior by the rows of each task's reports."""
         return self.matrix.T @ posterior
 
+    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up, for each worker, the squared means of a report's row under its task's posterior."""
+        row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
+        means = np.einsum("rz,rz->r", table[row], posterior[self.block.task])
+        return totals(self.block.worker, means**2, self.workers)
+
     def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
         posterior, normaliser = _soften(self.vote_sums(weight) + first, gold)

@@ -81,6 +81,10 @@ class CodedBlock(Protocol):
         """Sum a posterior, [task, label], by the rows of each task's reports; indexed [row, label]."""
         ...
 
+    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add up, for each worker, the squared means of a report's row, [row, label], under its task's posterior."""
+        ...
+
     def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max the votes, each of its worker's weight, that labels have beside their first score, (labels,)."""
         ...

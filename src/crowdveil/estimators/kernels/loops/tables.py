@@ -76,6 +76,22 @@ def table_sums(fixed: int) -> Any:
     return sums_of
 
 
+@njit(cache=True, nogil=True)
+def table_squares(
+    pointers: Any, worker: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any
+) -> None:
+    """Add to each worker the squared means of the rows of his reports; table and posterior are flat, [.., label]."""
+    width = INDEX(labels)
+    for task in range(len(pointers) - 1):
+        own = INDEX(task) * width
+        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
+            row = INDEX(codes[report]) * width
+            mean = 0.0
+            for k in range(width):
+                mean += table[row + INDEX(k)] * posterior[own + INDEX(k)]
+            squares[INDEX(worker[report])] += mean * mean
+
+
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _gather(
     begin: Any, held: Any, layout: Any, codes: Any, odds: Any, first: Any, group: Any, batch: Any, others: Any
