@@ -22,6 +22,7 @@ from crowdveil import (
     Gaussian,
     MajorityVote,
     OneCoin,
+    OrdinalDawidSkene,
     QuantizedResponse,
     RandomizedResponse,
     Scale,
@@ -34,7 +35,7 @@ from crowdveil.channel import Channel
 from crowdveil.datasets import load
 from crowdveil.design import design, normal_answers, one_coin_answers
 from crowdveil.estimate import Estimate
-from crowdveil.estimators import ESTIMATORS, Estimator
+from crowdveil.estimators import Estimator
 from crowdveil.estimators.number_grid import normal_prior
 from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import Question
@@ -198,10 +199,8 @@ def readers(this: Case, *, naive: bool) -> Iterator[tuple[Estimator[Any, Any], s
         yield OneCoin(tolerance=1e-4), PUBLIC_PRIOR
         yield DawidSkene(tolerance=1e-4), PUBLIC_PRIOR
         yield DawidSkene(tolerance=1e-4), LEARNED
-        if "ordinal-dawid-skene" in ESTIMATORS:
-            ordinal: Any = ESTIMATORS["ordinal-dawid-skene"]
-            yield ordinal(), PUBLIC_PRIOR
-            yield ordinal(), LEARNED
+        yield OrdinalDawidSkene(tolerance=1e-3), PUBLIC_PRIOR
+        yield OrdinalDawidSkene(tolerance=1e-3), LEARNED
 
 
 def fit(this: Case, reports: Reports, setting: Setting | None, estimator: Estimator[Any, Any], prior: str) -> Estimate:

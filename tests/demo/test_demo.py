@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 
 from crowdveil.demo import Demo, run_demo
-from crowdveil.demo.page import render, show_epsilon, verdict
+from crowdveil.demo.devices import assignment_for, expected, mechanisms_for
+from crowdveil.demo.page import hidden, render, show_epsilon, verdict
 from crowdveil.demo.pictures import claims_picture
-from crowdveil.demo.scenes import Scene, as_numbers, scenes, smile_crowd, sun_crowd
-from crowdveil.demo.trials import Trial, beside_unprotected, mechanisms_for, run
+from crowdveil.demo.scenes import Scene, on_scale, scenes, smile_crowd, sun_crowd
+from crowdveil.demo.trials import ASSIGNED, Trial, beside_unprotected, run, trials_for
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import DawidSkene
+from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
 from crowdveil.metrics import score
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
-from crowdveil.simulate import categorical_crowd, perturb
+from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_every_mechanism_and_a_fitting_method_is_shown(told: Demo) -> None:
 def test_every_private_row_says_what_is_protected(told: Demo) -> None:
     """Every perturbed row names participation, claimed and exact epsilon; a broken claim carries its reason."""
     for row in (row for row in told.rows if row.asked is not None):
-        assert row.participation in ("protected", "public")
+        assert row.participation in ("protected", ASSIGNED, "public")
         assert row.claimed is not None
         assert row.exact is not None
         assert (row.exact > row.claimed * (1 + 1e-9)) == bool(row.reason), row
@@ -69,14 +70,61 @@ def test_a_row_is_what_the_library_computes() -> None:
     assert (expected.error, expected.baseline, expected.correlation) == (row.error, row.constant_error, row.correlation)
 
 
+def test_numbers_are_inferred_with_their_public_prior() -> None:
+    """The gaussian row equals a fit by hand with the scene's normal prior."""
+    crowd = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
+    scene = replace(small_scene(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
+    mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
+    row = run(Trial(scene=scene, mechanism=mechanism, seed=5)).rows[-1]
+
+    reports = perturb(scene.answers, mechanism, seeded(5))
+    gaussian = Gaussian(prior_mean=0.0, prior_deviation=1.0, max_steps=100, tolerance=9e-3)
+    found = score(gaussian.fit(reports, channel=mechanism.channel()), scene.gold)
+
+    assert ("gaussian + channel", found.error, found.correlation) == (row.method, row.error, row.correlation)
+
+
+def test_assigned_cells_are_another_promise(told: Demo) -> None:
+    """Rows of assigned cells say so, cost a worker less than the whole campaign, and are read through the channel."""
+    rows = [row for row in told.rows if row.scene == "simulated-smiles" and row.mechanism == "randomized-response"]
+    whole, assigned = ([row for row in rows if row.participation == what] for what in ("protected", ASSIGNED))
+    by_epsilon = {row.exact: row.exact_worker or 0.0 for row in whole}
+
+    assert {row.exact for row in assigned} == set(by_epsilon)
+    assert all(row.through_channel and (row.exact_worker or 0.0) < by_epsilon[row.exact] for row in assigned)
+    assert "only" in hidden(ASSIGNED)
+    assert "a weaker promise" in told.page.read_text()
+
+
+def test_nobody_is_left_out_of_a_crowd_that_is_asked_everything() -> None:
+    """Where every worker answers every task there is no assigned variant."""
+    crowd = categorical_crowd(workers=5, tasks=6, labels=LABELS, sparsity=0.0, source=seeded(1))
+    scene = replace(small_scene(), answers=crowd.answers, gold=crowd.gold)
+
+    assert assignment_for(scene) is None
+    assert {"protected", "public"} == {trial.participation for trial in trials_for(scene, 1)}
+
+
+def test_channels_for_numbers_are_chosen_by_the_public_prior_alone() -> None:
+    """What is expected is the normal prior rounded to the scale, and how many answers a task gets."""
+    scene = sun_crowd()
+    question = expected(Scale(0, 9), scene)
+
+    assert pytest.approx([0.6915, 0.2417, 0.0606], abs=1e-4) == question.prior[:3].tolist()
+    assert 200 / 2000 == question.participation_rate
+
+
 def test_the_channel_pays_on_the_made_up_ratings(told: Demo) -> None:
     """On Sun et al.'s crowd at epsilon 3 the channel-aware error is a small part of the naive one."""
     rows = [
         r for r in told.rows if (r.scene, r.mechanism, r.asked) == ("simulated-numbers", "randomized-response", 3.0)
     ]
-    naive, knowing = (next(r.error for r in rows if r.through_channel is through) for through in (False, True))
+    rows = [row for row in rows if row.participation == "protected"]
+    naive, knowing = (
+        next(r.error for r in rows if r.method == name) for name in ("weighted-mean", "gaussian + channel")
+    )
 
-    assert knowing < naive / 5
+    assert knowing < naive / 20
     assert knowing < rows[0].constant_error
 
 
@@ -123,14 +171,11 @@ def test_a_directory_without_the_sets_is_refused(tmp_path: Path) -> None:
         scenes(tmp_path)
 
 
-def test_ordered_labels_become_numbers() -> None:
-    """Labels read as numbers keep codes and tasks, and gold becomes positions."""
-    scene = small_scene()
-    numbers = as_numbers(scene)
+def test_numbers_come_onto_the_scale() -> None:
+    """Free numbers are rounded to the scale and clipped to its ends; nobody's answer is lost."""
+    free = Reports(np.arange(3), np.zeros(3, dtype=int), np.array([-7.0, 52.4, 300.0]), np.arange(3), np.array(["w"]))
 
-    assert Scale(0, 1) == numbers.answers.alphabet
-    np.testing.assert_array_equal(numbers.answers.value, scene.answers.value)
-    assert {LABELS.names.index(truth) for truth in scene.gold.values()} == set(numbers.gold.values())
+    assert [0.0, 50.0, 120.0] == on_scale(free, Scale(0, 120, 5)).numbers.tolist()
 
 
 def test_recipes_are_reproducible() -> None:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     """Show the whole story: perturb, infer, compare, one page.
 
-    Takes AdultContent2 and Duchenne from the data directory, or makes up two crowds; perturbs them with every mechanism
-    at several epsilons (per cell, with participation protected or public as each row says); infers with every method
+    Takes AdultContent2, Duchenne and temperatures of cities from the data directory, or makes up two crowds; perturbs
+    them with every mechanism at several epsilons (per cell, with participation protected, protected among assigned
+    cells only, or public, as each row says); infers with every method
     that fits; prints one table and writes one HTML page. Devices are simulated: nobody is protected by the result.
     """
     from crowdveil.demo import run_demo
@@ -68,8 +69,10 @@ def _print_table(done: Demo) -> None:
 
 def _protection(row: Row) -> str:
     """Say what was done to the answers, and what it is worth per cell."""
+    from crowdveil.demo.page import hidden
+
     if row.claimed is None or row.exact is None:
         return row.mechanism
     claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
     exact = number(float(f"{row.exact:.4g}"))
-    return f"{row.mechanism}, participation {row.participation}: epsilon {exact}{claim} per cell"
+    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {exact}{claim} per cell"

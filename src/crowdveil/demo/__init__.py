@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
-from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, mechanisms_for, run
+from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
 from crowdveil.output import write_together
 
 PAGE_FILE = "demo.html"
@@ -61,9 +61,7 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
     """
     crowds = scenes(data)
     plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
-    private = [
-        Trial(scene=scene, mechanism=mechanism, seed=seed) for scene in crowds for mechanism in mechanisms_for(scene)
-    ]
+    private = [trial for scene in crowds for trial in trials_for(scene, seed)]
     results = beside_unprotected(_in_order(plain + private, progress))
     demo = Demo(scenes=crowds, results=results, page=out / PAGE_FILE)
     write_together(out, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: json.dumps(demo.to_json(seed), indent=1)})

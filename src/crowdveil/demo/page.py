@@ -7,13 +7,15 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.demo.pictures import claims_picture, error_picture, worker_picture
+from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import FEWEST_REPORTS, QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
 
 CLAIMED = 1.0
 CLOSE = 0.005
 """Errors closer to the constant's than this are called equal to it."""
+HIDDEN = {ASSIGNED: "participation hidden among assigned cells only"}
+"""What a participation is called where its own word would not say it."""
 
 
 def render(scenes: Sequence[Scene], results: Sequence[Result], seed: int) -> str:
@@ -30,7 +32,7 @@ def render(scenes: Sequence[Scene], results: Sequence[Result], seed: int) -> str
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"epsilon": show_epsilon, "verdict": verdict}
+    environment.filters |= {"epsilon": show_epsilon, "verdict": verdict, "hidden": hidden}
     rows = [row for result in results for row in result.rows]
     return environment.get_template("demo.html").render(
         seed=seed,
@@ -49,7 +51,7 @@ def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
     return {
         "scene": scene,
         "shown_epsilon": QUALITY_EPSILON,
-        "summary": summary(rows) + chance(rows[0]),
+        "summary": summary(rows, told_method(scene)) + chance(rows[0]),
         "errors": Markup(error_picture(scene, results)),
         "workers": Markup(worker_picture(scene, results)) if labels else None,
         "groups": everything,
@@ -60,22 +62,35 @@ def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
     }
 
 
-def summary(rows: Sequence[Row]) -> str:
-    """Say in one sentence what a reader should see, from the numbers at one epsilon with participation protected."""
-    there = [
-        row
-        for row in rows
-        if row.mechanism == "randomized-response" and row.participation == "protected" and row.asked == QUALITY_EPSILON
-    ]
+def hidden(participation: str) -> str:
+    """Say what is hidden of who answered what."""
+    return HIDDEN.get(participation, f"participation {participation}")
+
+
+def summary(rows: Sequence[Row], method: str) -> str:
+    """Say in a few sentences what a reader should see of a method, from the numbers at one epsilon."""
+    response = [row for row in rows if row.mechanism == "randomized-response" and row.asked == QUALITY_EPSILON]
+    there = [row for row in response if row.participation == PROTECTED]
     naive = min((row for row in there if not row.through_channel), key=lambda row: row.error)
-    knowing = next(row for row in there if row.method == "dawid-skene" + THROUGH)
+    knowing = next(row for row in there if row.method == method + THROUGH)
     best = min((row for row in rows if row.asked is None), key=lambda row: row.error)
     return (
         f"At epsilon {QUALITY_EPSILON:g} per cell with participation protected, the best naive reading of randomized "
         f"response ({naive.method}) errs by {naive.error:.3f}: {_against(naive)} the constant {naive.constant} "
-        f"({naive.constant_error:.3f}). The same reports read through the channel (dawid-skene) err by "
-        f"{knowing.error:.3f}: {_against(knowing)} the constant. Unprotected answers give {best.error:.3f} "
-        f"({best.method})."
+        f"({naive.constant_error:.3f}). The same reports read through the channel ({method}) err by "
+        f"{knowing.error:.3f}: {_against(knowing)} the constant.{_assigned(response, method)} "
+        f"Unprotected answers give {best.error:.3f} ({best.method})."
+    )
+
+
+def _assigned(rows: Sequence[Row], method: str) -> str:
+    """Say what the same method reaches where cells were assigned; nothing where they were not."""
+    found = [row for row in rows if row.participation == ASSIGNED and row.method == method + THROUGH]
+    if not found:
+        return ""
+    return (
+        f" Where only assigned cells report, and who skipped which of these is what stays hidden, a weaker promise, "
+        f"it is {found[0].error:.3f}."
     )
 
 

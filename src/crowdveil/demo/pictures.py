@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import EPSILONS, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
+from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -28,19 +29,28 @@ STYLE: Any = {
     "axes.axisbelow": True,
 }
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
-KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed")
+KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")
+ASSIGNED_COLOR = "#be185d"
 INFINITE_BAR = 1.12
 
 
 def error_picture(scene: Scene, results: Sequence[Result]) -> str:
-    """Draw error against epsilon for every method, participation protected, beside the constant and the unprotected."""
+    """Draw error against epsilon for every method, participation protected, beside the constant and the unprotected.
+
+    Where cells were assigned, a broken line shows what the method that the page speaks of makes of that.
+    """
     rows = [row for result in results for row in result.rows if row.scene == scene.name]
-    private = [row for row in rows if row.participation == "protected" and row.mechanism in _curves(scene)]
+    private = [row for row in rows if row.participation == PROTECTED and row.mechanism in _curves(scene)]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 4.2), layout="constrained")
         axes = figure.add_subplot()
         for label, color, points in _lines(private):
             axes.plot(*zip(*points, strict=True), marker="o", ms=4.5, lw=1.8, color=color, label=label)
+        assigned = [row for row in rows if row.participation == ASSIGNED and row.method == told_method(scene) + THROUGH]
+        if assigned:
+            points = [(row.asked or 0.0, row.error) for row in assigned]
+            name = f"{told_method(scene)}{THROUGH}, assigned cells"
+            axes.plot(*zip(*points, strict=True), marker="s", ms=4, lw=1.8, ls="--", color=ASSIGNED_COLOR, label=name)
         best = min((row for row in rows if row.asked is None), key=lambda row: row.error)
         constant = rows[0].constant_error
         axes.axhline(constant, color="#475569", ls="--", lw=1.2, label=f"best constant ({rows[0].constant})")
@@ -53,11 +63,16 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
         return _svg(figure, f"Error by epsilon on {scene.title}")
 
 
+def told_method(scene: Scene) -> str:
+    """Return the method through the channel that the page speaks of."""
+    return "dawid-skene" if scene.error == "error_rate" else "gaussian"
+
+
 def _curves(scene: Scene) -> tuple[str, ...]:
     """Return the mechanisms whose lines stand in a scene's picture."""
     if scene.error == "error_rate":
         return ("randomized-response",)
-    return ("randomized-response", "laplace", "matrix-factorization", "matrix-factorization-published")
+    return ("randomized-response", "laplace", "matrix-factorization", "matrix-factorization-published", "designed")
 
 
 def _lines(rows: Sequence[Row]) -> list[tuple[str, str, list[tuple[float, float]]]]:
@@ -108,8 +123,8 @@ def _qualities(scene: Scene, results: Sequence[Result], method: str) -> tuple[ND
         elif (mechanism.name, mechanism.epsilon, mechanism.participation) == (
             "randomized-response",
             QUALITY_EPSILON,
-            "protected",
-        ):
+            PROTECTED,
+        ) and result.trial.assignment is None:
             private = result.qualities.get(method + THROUGH, private)
     return clean, private
 

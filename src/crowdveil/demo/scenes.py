@@ -15,7 +15,9 @@ from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 
 CROWD_SEED = 1
-REAL = {"adult2", "duchenne"}
+REAL = {"adult2", "duchenne", "weather_temperature"}
+TEMPERATURES = Scale(0, 120, 5)
+"""Public: what occurs in cities, in degrees Fahrenheit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +31,7 @@ class Scene:
         answers: unprotected answers; they stay on this machine.
         gold: known truth by task name.
         error: how truths are scored.
+        prior: mean and deviation that numbers are publicly expected to have; None for labels.
     """
 
     name: str
@@ -37,10 +40,16 @@ class Scene:
     answers: Reports
     gold: Mapping[Any, Any]
     error: ErrorName
+    prior: tuple[float, float] | None = None
+
+    @property
+    def participation_rate(self) -> float:
+        """Share of cells that are answered: whoever pays for answers to a task knows how many they are."""
+        return round(len(self.answers) / len(self.answers.tasks)) / len(self.answers.workers)
 
 
 def scenes(data: Path | None) -> tuple[Scene, ...]:
-    """Return the demo's crowds: AdultContent2 (as labels and as numbers) and Duchenne, or two made-up crowds.
+    """Return the demo's crowds: AdultContent2, Duchenne and temperatures of cities, or two made-up crowds.
 
     Raises:
         SettingsError: a directory was named that lacks one of the sets.
@@ -48,7 +57,7 @@ def scenes(data: Path | None) -> tuple[Scene, ...]:
     if data is not None or REAL.issubset(available()):
         labels = real_scene("adult2", "web sites rated G, P, R or X by how adult they are", data)
         smiles = real_scene("duchenne", "photographs judged: a true smile or a posed one", data)
-        return labels, smiles, as_numbers(labels)
+        return labels, smiles, weather_scene(data)
     return sun_crowd(), smile_crowd()
 
 
@@ -66,19 +75,29 @@ def real_scene(name: str, question: str, directory: Path | None) -> Scene:
     )
 
 
-def as_numbers(scene: Scene) -> Scene:
-    """Read the ordered labels of a scene as the numbers 0, 1, 2, ..., as Sun et al. do with ratings."""
-    answers, names = scene.answers, scene.answers.alphabet.names if scene.answers.alphabet else ()
-    scale = Scale(0, len(names) - 1)
-    return replace(
-        scene,
-        name=f"{scene.name}-numbers",
-        title=f"{scene.title}, as numbers",
-        story=f"The same answers read as 0 to {len(names) - 1}; truths are numbers, the error is the mean distance.",
-        answers=Reports(answers.task, answers.worker, answers.value, answers.tasks, answers.workers, scale),
-        gold={task: names.index(str(truth)) for task, truth in scene.gold.items()},
+def weather_scene(directory: Path | None) -> Scene:
+    """Load temperatures claimed by web sites, on a public scale; a site's first claim for a city and hour counts.
+
+    What is publicly expected is as vague as the scale: its middle, give or take a quarter of its range.
+    """
+    data = load("weather_temperature", duplicates="first", directory=directory)
+    answers = on_scale(data.answers, TEMPERATURES)
+    return Scene(
+        name=data.name,
+        title="Temperatures that web sites claim",
+        story=f"Real answers: {len(answers.workers)} web sites claim the temperature of a US city at an hour, in "
+        f"degrees Fahrenheit, on the scale 0, 5, ..., 120 ({len(answers.tasks):,} tasks, {len(answers):,} answers; "
+        f"{data.gold_with_answers:,} tasks with gold).",
+        answers=answers,
+        gold=data.gold,
         error="mae",
+        prior=(TEMPERATURES.low + TEMPERATURES.range / 2, TEMPERATURES.range / 4),
     )
+
+
+def on_scale(answers: Reports, scale: Scale) -> Reports:
+    """Return free numbers as answers on a scale."""
+    return replace(answers, value=scale.encode(answers.value), alphabet=scale)
 
 
 def sun_crowd() -> Scene:
@@ -92,6 +111,7 @@ def sun_crowd() -> Scene:
         answers=crowd.answers,
         gold=crowd.gold,
         error="mae",
+        prior=(0.0, 1.0),
     )
 
 

@@ -7,41 +7,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.accounting import account
+from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
+from crowdveil.demo.devices import assignment_for, mechanisms_for
 from crowdveil.demo.scenes import Scene
-from crowdveil.design import design, normal_answers
-from crowdveil.errors import SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import (
     DawidSkene,
     Estimator,
+    Gaussian,
     MajorityVote,
     OneCoin,
+    OrdinalDawidSkene,
     PrivateDawidSkene,
     WeightedMean,
     WeightedVote,
 )
 from crowdveil.estimators.profile_sum import ProfileSum
-from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms import (
-    Designed,
-    Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
-    OneLayer,
-    QuantizedResponse,
-    Question,
     RandomizedResponse,
-    TwoLayer,
 )
 from crowdveil.metrics import score
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
-from crowdveil.simulate import perturb
+from crowdveil.simulate import perturb, perturb_cells
 
-EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
-TABLE_EPSILONS = (1.0, 3.0, 5.0)
 QUALITY_EPSILON = 3.0
 FEWEST_REPORTS = 20
 THROUGH = " + channel"
@@ -56,7 +49,11 @@ MODELS: tuple[Estimator[Any, Any], ...] = (
     OneCoin(max_steps=200, tolerance=ROUGH),
     DawidSkene(max_steps=200, tolerance=ROUGH),
 )
+ORDERED = OrdinalDawidSkene(max_steps=200, tolerance=ROUGH)
 MEAN = WeightedMean(max_steps=100, tolerance=ROUGH)
+
+PROTECTED, ASSIGNED = "protected", "assigned"
+"""Participation is hidden on every cell of the campaign, or among the assigned cells only: two different promises."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +65,8 @@ class Row:
         mechanism: its name; "unprotected" where nothing was perturbed.
         asked, claimed, exact, exact_worker: epsilon asked for, claimed by its source, true per cell, true per worker.
         unit: what `asked`, `claimed` and `exact` speak of: one cell.
-        participation: "protected", "public", or "-" where nothing is protected.
+        participation: "protected", "assigned" (protected among the assigned cells only), "public", or "-" where nothing
+            is protected.
         reason: why the exact epsilon is not the claimed one.
         method: the estimator, and whether the channel was in its likelihood.
         through_channel: whether it was.
@@ -109,17 +107,36 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """A crowd and what is done to it; `mechanism` None leaves the answers as they are."""
+    """A crowd and what is done to it; `mechanism` None leaves the answers as they are.
+
+    With an `assignment` only these cells report.
+    """
 
     scene: Scene
     mechanism: Mechanism | None
     seed: int
+    assignment: Assignment | None = None
 
     @property
     def title(self) -> str:
         """Say what is going on, for a progress bar."""
         done = "unprotected" if self.mechanism is None else f"{self.mechanism.name}, epsilon {self.mechanism.epsilon:g}"
         return f"{self.scene.name}: {done}"
+
+    @property
+    def participation(self) -> str:
+        """What is hidden of who answered what, as `Row` says it."""
+        if self.mechanism is None:
+            return "-"
+        return self.mechanism.participation if self.assignment is None else ASSIGNED
+
+    @property
+    def cells(self) -> int:
+        """Cells that the busiest worker reports on."""
+        answers = self.scene.answers
+        if self.assignment is not None:
+            return int(self.assignment.per_worker.max())
+        return len(answers.tasks) if self.participation == PROTECTED else int(answers.per_worker.max())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,53 +148,16 @@ class Result:
     qualities: dict[str, NDArray[np.float64]]
 
 
-def mechanisms_for(scene: Scene) -> list[Mechanism]:
-    """Return what the scene's answers are perturbed with: every mechanism that fits, each at several epsilons."""
-    alphabet = scene.answers.alphabet
-    assert alphabet is not None
-    found: list[Mechanism] = [RandomizedResponse(alphabet=alphabet, epsilon=epsilon) for epsilon in EPSILONS]
-    for epsilon in TABLE_EPSILONS:
-        if isinstance(alphabet, Scale):
-            found += _numeric_mechanisms(alphabet, epsilon, len(scene.answers.tasks))
-        else:
-            found += _label_mechanisms(alphabet, epsilon, len(scene.answers.tasks), int(scene.answers.per_worker.max()))
-    kinds = list(dict.fromkeys((mechanism.name, mechanism.participation) for mechanism in found))
-    return sorted(found, key=lambda mechanism: kinds.index((mechanism.name, mechanism.participation)))
-
-
-def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:
-    """Return the mechanisms of Li et al., participation public as there, and two-layer with NULL as in Sun et al."""
-    one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
-    published = _published_two_layer(alphabet, epsilon, "public", busiest)
-    return [one_layer, *published, *_published_two_layer(alphabet, epsilon, "protected", tasks)]
-
-
-def _published_two_layer(alphabet: Alphabet, epsilon: float, participation: Any, answers: int) -> list[Mechanism]:
-    try:
-        return [TwoLayer.published(alphabet=alphabet, epsilon=epsilon, participation=participation, answers=answers)]
-    except SettingsError:  # Theorem 6.3 has no b <= 1 for so small an epsilon and so many labels.
-        return []
-
-
-def _numeric_mechanisms(scale: Scale, epsilon: float, tasks: int) -> list[Mechanism]:
-    question = _expected(scale)
-    return [
-        Laplace(alphabet=scale, epsilon=epsilon),
-        MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
-        MatrixFactorization(alphabet=scale, epsilon=epsilon),
-        QuantizedResponse.for_question(question, epsilon),
-        Designed.from_channel(design(question, epsilon, null_apart=True)),
-    ]
-
-
-def _expected(scale: Scale) -> Question:
-    """Return a public guess of what numbers are like: each half as often as the one below it, a tenth answered.
-
-    Half the workers have a standard deviation of one step, half of five. Nothing is taken from the answers.
-    """
-    prior = 0.5 ** np.arange(1.0, scale.size + 1)
-    answers = normal_answers(scale, (scale.step, 5 * scale.step))
-    return Question(alphabet=scale, prior=prior / prior.sum(), answers=answers, participation_rate=0.1)
+def trials_for(scene: Scene, seed: int) -> list[Trial]:
+    """Return what is done to a crowd: every mechanism, and randomized response on assigned cells after the first."""
+    response: list[Trial] = []
+    others: list[Trial] = []
+    for mechanism in mechanisms_for(scene):
+        trial = Trial(scene=scene, mechanism=mechanism, seed=seed)
+        (response if isinstance(mechanism, RandomizedResponse) else others).append(trial)
+    assignment = assignment_for(scene)
+    assigned = [] if assignment is None else [replace(trial, assignment=assignment) for trial in response]
+    return response + assigned + others
 
 
 def run(trial: Trial) -> Result:
@@ -189,9 +169,8 @@ def run(trial: Trial) -> Result:
             len(scene.answers.workers),
         )
     else:
-        received = scene.answers if mechanism is None else _received(scene.answers, mechanism, trial.seed)
-        channel = None if mechanism is None else mechanism.channel()
-        estimates, reports = _infer(received, channel, numeric=scene.error == "mae"), len(received)
+        received = scene.answers if mechanism is None else _received(trial, mechanism)
+        estimates, reports = _infer(received, trial), len(received)
     return Result(
         trial=trial,
         rows=tuple(_row(trial, method, estimate, reports) for method, estimate in estimates.items()),
@@ -199,9 +178,12 @@ def run(trial: Trial) -> Result:
     )
 
 
-def _received(answers: Reports, mechanism: Mechanism, seed: int) -> Reports:
+def _received(trial: Trial, mechanism: Mechanism) -> Reports:
     """Return what a curator gets in a simulation of all devices."""
-    source = seeded(seed)
+    answers, source = trial.scene.answers, seeded(trial.seed)
+    channel = mechanism.channel()
+    if trial.assignment is not None and channel is not None:
+        return perturb_cells(answers, channel, source, assignment=trial.assignment)
     if not isinstance(mechanism, MatrixFactorizationPublished):
         return perturb(answers, mechanism, source)
     tasks, workers = len(answers.tasks), len(answers.workers)
@@ -219,22 +201,37 @@ def _profile_sum(answers: Reports, mechanism: MatrixFactorization, seed: int) ->
     return ProfileSum().fit(totals, tasks=answers.tasks, workers=answers.workers)
 
 
-def _infer(reports: Reports, channel: Channel | None, *, numeric: bool) -> dict[str, Estimate]:
-    """Fit every method that suits the scene; with a channel also those that put it into the likelihood."""
-    found: dict[str, Estimate] = {}
-    if channel is not None and channel.report_alphabet != channel.alphabet:
-        return {MODELS[-1].name + THROUGH: MODELS[-1].fit(reports, channel=channel)}  # Blocks are nobody's answers.
-    if numeric:
-        found[MEAN.name] = MEAN.fit(reports)
-    else:
-        found |= {method.name: method.fit(reports) for method in VOTES}
+def _infer(reports: Reports, trial: Trial) -> dict[str, Estimate]:
+    """Fit every method that suits the scene; with a channel those that put it into the likelihood as well.
+
+    Blocks are nobody's answers, and assigned cells are told from others by the model only: both are read through the
+    channel alone.
+    """
+    numeric = trial.scene.error == "mae"
+    channel: Channel | None = None if trial.mechanism is None else trial.mechanism.channel()
+    blocks = channel is not None and channel.report_alphabet != channel.alphabet
+    plain: tuple[Estimator[Any, Any], ...] = (MEAN,) if numeric else VOTES
+    found = {} if blocks or trial.assignment is not None else {method.name: method.fit(reports) for method in plain}
     if reports.alphabet is None:
         return found
+    models = _models(trial.scene)
     if channel is None:
-        models = (MODELS[-1],) if numeric else MODELS[1:]
-        return found | {method.name: method.fit(reports) for method in models}
-    models = (MODELS[-1],) if numeric else MODELS
-    return found | {method.name + THROUGH: method.fit(reports, channel=channel) for method in models}
+        return found | {method.name: method.fit(reports) for method in models if method.name not in found}
+    readers = [method for method in models if method.reads_blocks or not blocks]
+    readers = [method for method in readers if method.reads_tables or trial.assignment is None]
+    return found | {
+        method.name + THROUGH: method.fit(reports, channel=channel, assignment=trial.assignment) for method in readers
+    }
+
+
+def _models(scene: Scene) -> tuple[Estimator[Any, Any], ...]:
+    """Return the methods that read channels and suit the scene; numbers come with their public prior."""
+    alphabet = scene.answers.alphabet
+    if scene.error != "mae":
+        return (*MODELS, ORDERED) if alphabet is not None and alphabet.ordered else MODELS
+    mean, deviation = scene.prior or (None, None)
+    settled = ROUGH if alphabet is None else ROUGH * float(np.ptp(alphabet.values))
+    return MODELS[-1], Gaussian(prior_mean=mean, prior_deviation=deviation, max_steps=100, tolerance=settled)
 
 
 def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
@@ -242,9 +239,7 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
     mechanism = trial.mechanism
     cell = worker = None
     if mechanism is not None:
-        answers = trial.scene.answers
-        cells = len(answers.tasks) if mechanism.participation == "protected" else int(answers.per_worker.max())
-        cell, worker = account(mechanism, tasks=cells)
+        cell, worker = account(mechanism, tasks=trial.cells)
     return Row(
         scene=trial.scene.name,
         mechanism="unprotected" if mechanism is None else mechanism.name,
@@ -253,7 +248,7 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
         exact=None if cell is None else cell.exact,
         exact_worker=None if worker is None else worker.exact,
         unit="cell",
-        participation="-" if mechanism is None else mechanism.participation,
+        participation=trial.participation,
         reason="" if cell is None else cell.reason,
         method=method,
         through_channel=estimate.channel_used,
