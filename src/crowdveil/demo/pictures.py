@@ -42,7 +42,7 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
     rows = [row for result in results for row in result.rows if row.scene == scene.name]
     private = [row for row in rows if row.participation == PROTECTED and row.mechanism in _curves(scene)]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 4.2), layout="constrained")
+        figure = Figure(figsize=(6.6, 5.2), layout="constrained")
         axes = figure.add_subplot()
         for label, color, points in _lines(private):
             axes.plot(*zip(*points, strict=True), marker="o", ms=4.5, lw=1.8, color=color, label=label)
@@ -59,7 +59,7 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
         axes.set_xticks(EPSILONS)
         axes.set_xlabel("epsilon per cell, participation protected")
         axes.set_ylabel("share of wrong truths" if rows[0].error_name == "error_rate" else "mean absolute error")
-        axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
         return _svg(figure, f"Error by epsilon on {scene.title}")
 
 

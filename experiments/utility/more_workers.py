@@ -1,0 +1,65 @@
+"""What more workers buy, and what assignment buys: error against the size of a made-up crowd, at a few epsilons.
+
+100 tasks with four labels, abilities from 1/2 to 1, every worker answers 10 of the tasks in the mean; randomized
+response with participation protected, on every cell or on 20 assigned cells a worker (more where a task has more
+answers); Dawid-Skene through the channel. Rows go to `results/more_workers.csv`.
+Run `python experiments/utility/more_workers.py`.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from crowdveil import Categories, DawidSkene, RandomizedResponse
+from crowdveil.metrics import score
+from crowdveil.randomness import seeded
+from crowdveil.simulate import assigned_around, categorical_crowd, perturb_cells
+
+RESULTS = Path(__file__).parent / "results" / "more_workers.csv"
+LABELS = Categories(("A", "B", "C", "D"))
+TASKS, SPARSITY, SEEDS = 100, 0.9, 5
+WORKERS, EPSILONS = (50, 100, 200, 400, 800, 1600, 3200), (1.0, 2.0, 3.0)
+COLUMNS = ("workers", "epsilon", "asked", "seed", "error", "constant", "unprotected", "correlation", "exact_worker")
+
+
+def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
+    """Yield one row per epsilon, without and with an assignment of twice the cells that are answered."""
+    crowd = categorical_crowd(workers=workers, tasks=TASKS, labels=LABELS, sparsity=SPARSITY, source=seeded(seed))
+    unprotected = score(DawidSkene(tolerance=1e-4).fit(crowd.answers), crowd.gold)
+    per_task = max(round(2 * (1 - SPARSITY) * workers), int(crowd.answers.per_task.max()))
+    around = assigned_around(crowd.answers, per_task, seeded(100 + seed))
+    for epsilon in EPSILONS:
+        channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
+        for asked in (None, around):
+            reports = perturb_cells(crowd.answers, channel, seeded(200 + seed), assignment=asked)
+            estimate = DawidSkene(tolerance=1e-4).fit(reports, channel=channel, assignment=asked)
+            found = score(estimate, crowd.gold)
+            cells = TASKS if asked is None else TASKS * per_task / workers
+            yield (
+                workers,
+                epsilon,
+                "every task" if asked is None else "assigned tasks",
+                seed,
+                f"{found.error:.4f}",
+                f"{found.baseline:.4f}",
+                f"{unprotected.error:.4f}",
+                f"{found.correlation:.4f}",
+                f"{np.ceil(cells) * channel.epsilon:.4f}",
+            )
+
+
+def main() -> None:
+    """Measure everything and write the file."""
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    with RESULTS.open("w", encoding="utf-8", newline="") as stream:
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(COLUMNS)
+        for workers in WORKERS:
+            for seed in range(SEEDS):
+                lines.writerows(rows(workers, seed))
+
+
+if __name__ == "__main__":
+    main()

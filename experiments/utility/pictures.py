@@ -1,0 +1,176 @@
+"""The pictures of docs/truth-per-epsilon.md, drawn from stored results; colours read well on light and on dark pages.
+
+Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the table of docs/estimators/gaussian.md.
+"""
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from real_report import Point, point, read, series
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+RESULTS = Path(__file__).parent / "results"
+INK = "#7a8594"
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "crowdveil",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": INK,
+    "grid.alpha": 0.22,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "savefig.transparent": True,
+}
+NAIVE, FULL, BLOCKS, CUTS, ASSIGNED, PUBLIC = "#d97706", "#0d9488", "#3b82f6", "#8b5cf6", "#db2777", "#65a30d"
+SETS = {
+    "adult2": ("AdultContent2", "error_rate", "weighted-vote", ("ordinal-dawid-skene", "learned")),
+    "web_zhou": ("Web search relevance", "error_rate", "weighted-vote", ("ordinal-dawid-skene", "public")),
+    "n_emotion": ("Emotions, -100 to 100", "mae", "weighted-mean", ("gaussian", "public")),
+    "weather_temperature": ("Temperatures, °F", "mae", "weighted-mean", ("gaussian", "public")),
+}
+LINES = (
+    ("k-RR", "k-RR through the channel", FULL, "-", "o"),
+    ("cuts dealt", "cuts dealt to workers", CUTS, "-", "o"),
+    ("k-RR, assigned", "k-RR, assigned cells", ASSIGNED, "--", "s"),
+    ("k-RR, participation public", "k-RR, participation public", PUBLIC, ":", "D"),
+)
+
+
+def line(axes: Axes, found: dict[float, Point], name: str, color: str, style: str = "-", marker: str = "o") -> None:
+    """Draw a curve with bars of one standard error."""
+    bars = [at.error for at in found.values()]
+    means = [at.mean for at in found.values()]
+    axes.plot(list(found), means, color=color, ls=style, marker=marker, ms=4, lw=1.8, label=name)
+    if not all(map(math.isnan, bars)):
+        axes.errorbar(list(found), means, yerr=bars, fmt="none", ecolor=color, elinewidth=1.4)
+
+
+def level(axes: Axes, height: float, name: str, style: str) -> None:
+    """Draw a horizontal line."""
+    axes.axhline(height, color=INK, ls=style, lw=1.3, label=name)
+
+
+def real_sets(rows: Sequence[dict[str, str]]) -> Figure:
+    """Draw error against epsilon on the real sets."""
+    names = [name for name in SETS if any(row["data"] == name for row in rows)]
+    figure = Figure(figsize=(8.6, 3.4 * math.ceil(len(names) / 2) + 0.6), layout="constrained")
+    grid = figure.subplots(math.ceil(len(names) / 2), 2, squeeze=False).ravel()
+    for axes, name in zip(grid, names, strict=False):
+        title, column, naive, (method, prior) = SETS[name]
+        mine = [row for row in rows if row["data"] == name]
+        constant = float(mine[0][f"constant_{column}"])
+        level(axes, constant, "best constant", "--")
+        line(axes, series(mine, "naive", naive, "learned", column), "reports read as answers", NAIVE)
+        for mechanism, text, color, style, marker in LINES:
+            found = series(mine, mechanism, method, prior, column)
+            if found:
+                line(axes, found, text, color, style, marker)
+        level(axes, series(mine, "unprotected", method, prior, column)[math.inf].mean, "unprotected", ":")
+        axes.set_title(f"{title}: {method}", fontsize=10)
+        axes.set_ylim(0, 1.45 * constant)
+        axes.set_xlabel("epsilon per cell")
+        axes.set_ylabel("share of wrong truths" if column == "error_rate" else "mean absolute error")
+    for axes in grid[len(names) :]:
+        axes.set_visible(False)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+    return figure
+
+
+def sun_crowd(page: str) -> Figure:
+    """Draw the table of the gaussian page: error against epsilon by sparsity, best channel, constant and oracle."""
+    rows = [[cell.strip() for cell in text.strip("|").split("|")] for text in re.findall(r"^\| 0\.\d.*$", page, re.M)]
+    names = {"randomized response": ("k-RR", FULL), "blocks 0, 1..9": ("blocks 0, 1..9", BLOCKS)}
+    names["blocks 0, 1, 2..9"] = ("blocks 0, 1, 2..9", CUTS)
+    constant = float(re.search(r"the constant 0 has ([\d.]+)", page)[1])  # type: ignore[index]
+    figure = Figure(figsize=(8.6, 3.6), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    for axes, sparsity in zip(panels, ("0.5", "0.9", "0.99"), strict=True):
+        level(axes, constant, "constant 0", "--")
+        mine = [row for row in rows if row[0] == sparsity]
+        for channel, (text, color) in names.items():
+            here = [row for row in mine if row[2] == channel]
+            line(axes, {float(row[1]): Point(float(row[3]), math.nan) for row in here}, text, color)
+        best: dict[float, Point] = {}
+        for row in mine:
+            epsilon, oracle = float(row[1]), float(row[4])
+            best[epsilon] = Point(min(oracle, best.get(epsilon, Point(math.inf, 0.0)).mean), math.nan)
+        line(axes, best, "workers known, best of these channels", INK, ":", "")
+        axes.set_title(f"{round((1 - float(sparsity)) * 100)} % of the cells answered", fontsize=10)
+        axes.set_xlabel("epsilon per cell")
+    panels[0].set_ylabel("mean absolute error")
+    panels[0].set_ylim(bottom=0)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    return figure
+
+
+def workers(rows: Sequence[dict[str, str]]) -> Figure:
+    """Draw error against the number of workers, and against what a worker loses in all."""
+    figure = Figure(figsize=(8.6, 4.3), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    sizes = sorted({int(row["workers"]) for row in rows})
+    epsilons = sorted({float(row["epsilon"]) for row in rows})
+    for asked, style, marker in (("every task", "-", "o"), ("assigned tasks", "--", "s")):
+        mine = [row for row in rows if row["asked"] == asked]
+        for epsilon, color in zip(epsilons, (NAIVE, BLOCKS, FULL), strict=True):
+            here = [row for row in mine if float(row["epsilon"]) == epsilon]
+            line(left, _by(here, "workers", "workers"), f"epsilon {epsilon:g}, {asked}", color, style, marker)
+        for size, color in ((100, CUTS), (800, ASSIGNED)):
+            here = [row for row in mine if int(row["workers"]) == size]
+            line(right, _by(here, "epsilon", "exact_worker"), f"{size} workers, {asked}", color, style, marker)
+    for axes, ticks in ((left, sizes), (right, (20, 50, 100, 200, 300))):
+        level(axes, point(rows, "constant").mean, "best constant", "--")
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.legend(
+            *axes.get_legend_handles_labels(), fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
+        )
+    left.set_xlabel("workers, each answering 10 of 100 tasks")
+    right.set_xlabel("epsilon per worker (1, 2, 3 per cell)")
+    left.set_ylabel("share of wrong truths")
+    left.set_ylim(bottom=0)
+    return figure
+
+
+def _by(rows: Sequence[dict[str, str]], group: str, place: str) -> dict[float, Point]:
+    """Return mean errors of groups of rows, at the mean of a column of theirs."""
+    groups = {row[group]: [other for other in rows if other[group] == row[group]] for row in rows}
+    return {point(lines, place).mean: point(lines, "error") for lines in groups.values()}
+
+
+def save(figure: Figure, name: str) -> None:
+    """Write a drawing without a date, so that the same results give the same file."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    text = "\n".join(text.rstrip() for text in stream.getvalue().splitlines())
+    (PICTURES / f"{name}.svg").write_text(text + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Draw everything."""
+    with matplotlib.rc_context(STYLE):
+        save(real_sets(read()), "truth-per-epsilon-real")
+        save(sun_crowd((ROOT / "docs/estimators/gaussian.md").read_text("utf-8")), "truth-per-epsilon-sun")
+        save(workers(read(RESULTS / "more_workers.csv")), "truth-per-epsilon-workers")
+
+
+if __name__ == "__main__":
+    main()
