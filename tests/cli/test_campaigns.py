@@ -98,6 +98,22 @@ def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     assert "SIMULATION from seed 1" in found["reading"]
 
 
+def test_numbers_through_dealt_cuts_on_assigned_cells(run: Run, run_json: RunJson) -> None:
+    """Cuts dealt to workers, assigned tasks and a public prior together reach gaussian, and it beats the constant."""
+    answers = rows("numbers.csv")
+    write("asked.csv", "task,worker", *(f"{row['task']},{row['worker']}" for row in answers))
+    words = ("--cuts", "0", "--cuts", "2", "--assignment", "asked.csv", "--seed", 1, "--out", "sent")
+    made = run_json(*CUTS[:-1], 6, *words)
+    prior = ("--prior-mean", 0, "--prior-deviation", 1)
+    found = run_json(
+        "infer", "sent/reports.csv", "--method", "gaussian", *prior, "--score", "numbers-gold.csv", "--out", "found"
+    )
+
+    assert ("gaussian", True, len(answers)) == (found["method"], found["channel_used"], made["assigned"])
+    assert f"on {len(answers)} assigned cells" in found["reading"]
+    assert found["score"]["error"] < found["score"]["baseline"]
+
+
 def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
     """Each worker's cells go through the epsilon that the file names; the worst worker's loss is shown."""
     workers = sorted({row["worker"] for row in rows("labels.csv")})

@@ -14,7 +14,7 @@ from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.ingest import load_prior
-from crowdveil.labels import Categories
+from crowdveil.labels import Alphabet, Categories
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.evidence import Evidence
@@ -91,7 +91,7 @@ def infer(
     """
     estimator = build_estimator(method, evidence)
     reports = evidence.reports
-    known = None if gold is None else read_gold(gold, kind_of(reports.alphabet))
+    known = None if gold is None else read_gold(gold, kind_of(_inferred(evidence, type(estimator))))
     estimate = estimator.fit(
         reports,
         channel=evidence.channel if estimator.reads_channel else None,
@@ -166,6 +166,7 @@ def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
             value=name,
             way_out=f"{ProfileSum.name} reads the sums.json of matrix-factorization.",
         )
+    alphabet = _inferred(evidence, ESTIMATORS[name])
     if ESTIMATORS[name].kind == "numeric" and alphabet is not None and not alphabet.ordered:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
@@ -186,6 +187,13 @@ def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
             raise SettingsError(f"a normal prior is for {Gaussian.name}", value=name, way_out="Give a prior by label.")
         return Gaussian(**settings, prior_mean=method.prior_mean, prior_deviation=method.prior_deviation)
     return cast(Callable[..., Estimator[Any, Any]], ESTIMATORS[name])(**settings)
+
+
+def _inferred(evidence: Evidence, estimator: type[Estimator[Any, Any]]) -> Alphabet | None:
+    """Return what truths are inferred in: the alphabet of the answers, which blocks do not show, or of the reports."""
+    if evidence.channel is not None and estimator.reads_channel:
+        return evidence.channel.alphabet
+    return evidence.reports.alphabet
 
 
 def _reading(evidence: Evidence, estimator: Estimator[Any, Any]) -> str:
