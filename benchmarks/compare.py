@@ -33,7 +33,9 @@ def peer_python(folder: Path) -> str:
 def fit_once(python: str, program: str, method: str, table: Path, labels: Path) -> dict[str, float]:
     """Return what one process measured."""
     command = [python, str(HERE / "fit_once.py"), program, method, str(table), str(labels)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    # The peer must not find crowdveil's own packages on its path.
+    names = {name: word for name, word in os.environ.items() if program == "crowdveil" or name != "PYTHONPATH"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=names)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -53,7 +55,10 @@ def compare(peer: str, method: str, answers: int, rounds: int, folder: Path) -> 
         "seconds": statistics.median(one["seconds"] for one in ours),
         "peer seconds": statistics.median(one["seconds"] for one in theirs),
         "ratio": statistics.median(b["seconds"] / a["seconds"] for a, b in pairs),
-        "least ratio": min(b["seconds"] / a["seconds"] for a, b in pairs),
+        "processor seconds": statistics.median(one["processor"] for one in ours),
+        "peer processor seconds": statistics.median(one["processor"] for one in theirs),
+        "processor ratio": statistics.median(b["processor"] / a["processor"] for a, b in pairs),
+        "least processor ratio": min(b["processor"] / a["processor"] for a, b in pairs),
         "MB": max(one["memory"] for one in ours),
         "peer MB": max(one["memory"] for one in theirs),
         "equal labels": float(np.mean(np.load(own) == np.load(other))),
