@@ -332,7 +332,7 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 def test_a_solver_that_gives_up_is_reported(monkeypatch):
     """The solver's own words are passed on."""
-    monkeypatch.setattr(design_file, "linprog", lambda *_, **__: SimpleNamespace(success=False, message="tired"))
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: SimpleNamespace(success=False, message="tired"))
 
     with pytest.raises(CrowdveilError, match="tired"):
         design(skewed_question(0.1), 1.0)

@@ -11,7 +11,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
 from scipy.special import ndtr
 
 from crowdveil.channel import Channel, ratio_at_most
@@ -208,6 +207,9 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
 
 def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
     """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
+    # A second of loading that fits, which also import this file, need not wait for.
+    from scipy.optimize import linprog
+
     columns = _columns(sets, epsilon)
     gains = question.gains(columns)
     unit = float(gains.max())
