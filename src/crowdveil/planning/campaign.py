@@ -15,9 +15,9 @@ from crowdveil.planning.crowds import ExpectedCrowd, NumberCrowd
 ROUGH_LABELS, ROUGH_NUMBERS = 1e-3, 0.05
 """Where a simulated fit stops: change of a posterior, or of a truth in steps of the scale. Enough for a mean error."""
 MAX_STEPS = 60
-SMALLEST_SIGMA, COARSE_RATES = 0.35, (0.5, 1.0, 2.0)
-"""Classes of workers in simulated fits of numbers: deviations from so many steps of the scale in factors of two, and
-shares of answered tasks in units of the true one."""
+COARSE_RATES = (0.5, 1.0, 2.0)
+"""Classes of participation in simulated fits of numbers, in units of the true one: fewer than `gaussian` has, which
+saves much time and changes little. Its classes of deviations are kept: fewer of them cost accuracy."""
 
 METHODS = (DawidSkene.name, OneCoin.name, Gaussian.name)
 """Estimators that plans are made for: the first two for labels, the last for scales."""
@@ -111,20 +111,11 @@ class Campaign:
     def estimator(self) -> Estimator[Any, Any]:
         """Return what infers from a simulation of this campaign."""
         if isinstance(self.crowd, NumberCrowd):
-            return self._coarse(self.crowd)
+            shares = tuple(min(1.0, self.rate * factor) for factor in COARSE_RATES)
+            tolerance = ROUGH_NUMBERS * self.crowd.alphabet.step
+            return Gaussian(participations=shares, max_steps=MAX_STEPS, tolerance=tolerance)
         kind = OneCoin if self.method == OneCoin.name else DawidSkene
         return kind(max_steps=MAX_STEPS, tolerance=ROUGH_LABELS)
-
-    def _coarse(self, crowd: NumberCrowd) -> Gaussian:
-        """Return `gaussian` with fewer classes of workers than its own, which cost time but change little."""
-        scale = crowd.alphabet
-        doublings = math.ceil(math.log2(scale.range / scale.step)) + 1
-        return Gaussian(
-            sigmas=tuple(SMALLEST_SIGMA * scale.step * 2.0**power for power in range(doublings + 1)),
-            participations=tuple(min(1.0, self.rate * factor) for factor in COARSE_RATES),
-            max_steps=MAX_STEPS,
-            tolerance=ROUGH_NUMBERS * scale.step,
-        )
 
     @property
     def prior(self) -> dict[str, float] | None:
