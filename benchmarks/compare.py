@@ -30,27 +30,28 @@ def peer_python(folder: Path) -> str:
     return python
 
 
-def fit_once(python: str, program: str, method: str, table: Path, labels: Path) -> dict[str, float]:
+def fit_once(python: str, program: str, method: str, steps: int, table: Path, labels: Path) -> dict[str, float]:
     """Return what one process measured."""
-    command = [python, str(HERE / "fit_once.py"), program, method, str(table), str(labels)]
+    command = [python, str(HERE / "fit_once.py"), program, method, str(steps), str(table), str(labels)]
     # The peer must not find crowdveil's own packages on its path.
     names = {name: word for name, word in os.environ.items() if program == "crowdveil" or name != "PYTHONPATH"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=names)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(peer: str, method: str, answers: int, rounds: int, folder: Path) -> dict[str, Any]:
+def compare(peer: str, method: str, steps: int, answers: int, rounds: int, folder: Path) -> dict[str, Any]:
     """Return medians over the rounds, of ratios too, and the share of equal labels."""
     table, own, other = folder / f"{answers}.parquet", folder / "own.npy", folder / "other.npy"
     if not table.exists():
         crowd(answers).to_parquet(table)
     ours, theirs = [], []
     for _ in range(rounds):
-        ours.append(fit_once(sys.executable, "crowdveil", method, table, own))
-        theirs.append(fit_once(peer, "crowd-kit", method, table, other))
+        ours.append(fit_once(sys.executable, "crowdveil", method, steps, table, own))
+        theirs.append(fit_once(peer, "crowd-kit", method, steps, table, other))
     pairs = list(zip(ours, theirs, strict=True))
     return {
         "method": method,
+        "steps": steps,
         "answers": answers,
         "seconds": statistics.median(one["seconds"] for one in ours),
         "peer seconds": statistics.median(one["seconds"] for one in theirs),
@@ -71,6 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", help="interpreter that has crowd-kit")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=20, help="updates after the majority vote")
     parser.add_argument("--methods", nargs="+", default=["majority-vote", "dawid-skene", "one-coin"])
     parser.add_argument("--sizes", nargs="+", type=float, default=[1e4, 1e5])
     given = parser.parse_args()
@@ -79,7 +81,7 @@ def main() -> None:
         peer = given.peer or peer_python(folder / "peer")
         for method in given.methods:
             for size in given.sizes:
-                print(json.dumps(compare(peer, method, int(size), given.rounds, folder)), flush=True)
+                print(json.dumps(compare(peer, method, given.steps, int(size), given.rounds, folder)), flush=True)
 
 
 if __name__ == "__main__":

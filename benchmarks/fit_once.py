@@ -1,4 +1,6 @@
-"""One fit in a process of its own: `python fit_once.py crowdveil|crowd-kit METHOD TABLE.parquet LABELS.npy`.
+"""One fit in a process of its own: `python fit_once.py crowdveil|crowd-kit METHOD STEPS TABLE.parquet LABELS.npy`.
+
+STEPS is the number of updates of the posterior after the majority vote, the same in both programs.
 
 Prints, as JSON, the seconds and processor seconds of the fit (from data frame to truths), the seconds of a fit on a
 small table before it (which loads code, and compiles it the first time), and the most memory that the fit needed beyond
@@ -18,29 +20,27 @@ import numpy as np
 import pandas as pd
 
 COMPILED_FROM = 65536
-STEPS = 20
-"""Updates of the posterior after the majority vote, in both programs."""
 
 
-def ours(method: str, frame: pd.DataFrame) -> Any:
+def ours(method: str, steps: int, frame: pd.DataFrame) -> Any:
     """Return crowdveil's labels in the order of the tasks' names."""
     from crowdveil import DawidSkene, MajorityVote, OneCoin, Reports
 
     fits = {
-        "dawid-skene": DawidSkene(max_steps=STEPS + 1, tolerance=0),
-        "one-coin": OneCoin(max_steps=STEPS + 1, tolerance=0),
+        "dawid-skene": DawidSkene(max_steps=steps + 1, tolerance=0),
+        "one-coin": OneCoin(max_steps=steps + 1, tolerance=0),
         "majority-vote": MajorityVote(),
     }
     return fits[method].fit(Reports.from_frame(frame)).truth.astype(np.int64)
 
 
-def peers(method: str, frame: pd.DataFrame) -> Any:
+def peers(method: str, steps: int, frame: pd.DataFrame) -> Any:
     """Return crowd-kit's labels in the order of the tasks' names."""
     from crowdkit.aggregation import DawidSkene, MajorityVote, OneCoinDawidSkene
 
     fits = {
-        "dawid-skene": DawidSkene(n_iter=STEPS, tol=0),
-        "one-coin": OneCoinDawidSkene(n_iter=STEPS, tol=0),
+        "dawid-skene": DawidSkene(n_iter=steps, tol=0),
+        "one-coin": OneCoinDawidSkene(n_iter=steps, tol=0),
         "majority-vote": MajorityVote(),
     }
     return fits[method].fit_predict(frame).sort_index().to_numpy()
@@ -59,16 +59,16 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main(program: str, method: str, table: str, labels: str) -> None:
+def main(program: str, method: str, steps: str, table: str, labels: str) -> None:
     """Load the table, warm up on a part of it, fit."""
     frame = pd.read_parquet(table)
     fit = ours if program == "crowdveil" else peers
     begin = time.perf_counter()
     with environment("compiled" if len(frame) >= COMPILED_FROM else "plain"):
-        fit(method, frame.iloc[:2000])
+        fit(method, int(steps), frame.iloc[:2000])
     warm, held = time.perf_counter() - begin, memory()
     begin, processor = time.perf_counter(), time.process_time()
-    found = fit(method, frame)
+    found = fit(method, int(steps), frame)
     seconds, processor = time.perf_counter() - begin, time.process_time() - processor
     np.save(labels, found)
     measured = {"seconds": seconds, "processor": processor, "first": warm, "memory": memory() - held, "peak": memory()}
