@@ -69,7 +69,7 @@ def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv(choice.THREADS, "7")
 
     assert sizes == [choice.block_reports(reports, cells, compiled=True) for reports, cells in asked]
-    assert sizes == [choice.SMALLEST_BLOCK, 10**6, 8 * 10**5, choice.LARGEST_BLOCK]
+    assert sizes == [choice.SMALLEST_BLOCK, 1_015_626, 8 * 10**5, choice.LARGEST_BLOCK]
 
 
 def test_a_small_fit_loads_no_compiler() -> None:

@@ -75,7 +75,9 @@ def block_reports(reports: int, cells: int, *, compiled: bool) -> int:
     """
     if not compiled:
         return BLOCK_REPORTS
-    return max(SMALLEST_BLOCK, min(REPORTS_PER_CELL * cells, -(-reports // LEAST_BLOCKS), LARGEST_BLOCK))
+    # A little more than a share: blocks end where a task does, and the rest should not make a block of its own.
+    share = reports // LEAST_BLOCKS + reports // 256 + 1
+    return max(SMALLEST_BLOCK, min(REPORTS_PER_CELL * cells, share, LARGEST_BLOCK))
 
 
 def thread_count() -> int:

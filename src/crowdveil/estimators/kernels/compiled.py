@@ -1,5 +1,6 @@
 """Blocks in the form that compiled loops read; imported only where a table is large enough to be worth it."""
 
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,9 @@ from crowdveil.estimators.kernels.loops import tables as table_loops
 from crowdveil.estimators.kernels.steps import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.reports import Block
 
+LINE = 8
+"""Numbers in a line of the cache."""
+_OWN = threading.local()
 UNROLLED_LABELS = 8
 """Up to so many labels code is compiled for this number of labels; above it, for any."""
 
@@ -73,26 +77,27 @@ class CompiledBlock:
         """Soft-max the scores of each task and sum what follows."""
         groups, labels = tables.first.shape
         posterior, by_truth = np.empty((self.block.tasks, labels)), np.zeros((groups, labels))
-        sums = np.zeros(len(self.table_counts) * (labels - 1))
+        pairs = _room(2 * len(tables.odds))
+        table_loops.fill_pairs(tables.odds, labels - 1, pairs)
         likelihood = table_loops.table_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
-            tables.odds,
+            pairs,
             tables.first[:, 1:] - tables.first[:, :1],
             _groups(group, groups),
             _known(gold),
-            (posterior.ravel(), sums, by_truth),
+            (posterior.ravel(), by_truth),
         )
         likelihood += table_loops.weigh(self.table_counts, tables.level)
         likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
-        return TableStep(posterior, self._with_first(sums, labels), by_truth, likelihood)
+        return TableStep(posterior, self._with_first(pairs, labels), by_truth, likelihood)
 
     def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a posterior by the rows of each task's reports."""
         labels = posterior.shape[1]
-        sums = np.zeros(len(self.table_counts) * (labels - 1))
-        table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, sums)
-        return self._with_first(sums, labels)
+        pairs = np.zeros(len(self.table_counts) * 2 * (labels - 1))
+        table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, pairs)
+        return self._with_first(pairs, labels)
 
     def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up, for each worker, the squared means of a report's row under its task's posterior."""
@@ -104,26 +109,26 @@ class CompiledBlock:
 
     def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
-        posterior, agreement = np.empty((self.block.tasks, len(first))), np.zeros(self.workers)
+        posterior, pairs = np.empty((self.block.tasks, len(first))), _beside_zeros(weight)
         normaliser = votes.coin_step(_unrolled(len(first)))(
-            self.layout, self.vote_codes, self.bits, weight, first, _known(gold), (posterior.ravel(), agreement)
+            self.layout, self.vote_codes, self.bits, pairs, first, _known(gold), posterior.ravel()
         )
-        return VoteStep(posterior, agreement, normaliser)
+        return VoteStep(posterior, pairs[:, 1].copy(), normaliser)
 
     def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
         """Elect the label with most votes."""
-        posterior, agreement = np.empty((self.block.tasks, labels)), np.zeros(self.workers)
+        posterior, pairs = np.empty((self.block.tasks, labels)), _beside_zeros(weight)
         votes.election(_unrolled(labels))(
             self.layout,
             self.vote_codes,
             self.bits,
-            weight,
+            pairs,
             tie,
             np.zeros(labels),
             _known(gold),
-            (posterior.ravel(), agreement),
+            posterior.ravel(),
         )
-        return VoteStep(posterior, agreement, 0.0)
+        return VoteStep(posterior, pairs[:, 1].copy(), 0.0)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up the weights of the workers who sent each symbol."""
@@ -140,25 +145,44 @@ class CompiledBlock:
 
     def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
         """Average the numbers."""
-        truth, squares = np.empty(self.block.tasks), np.zeros(self.workers)
+        truth, pairs = np.empty(self.block.tasks), _beside_zeros(weight)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        means.mean_step(self.layout, self.block.worker, self.numbers, weight, known, rounding, (truth, squares))
-        return MeanStep(truth, squares)
+        means.mean_step(self.layout, self.block.worker, self.numbers, pairs, known, rounding, truth)
+        return MeanStep(truth, pairs[:, 1].copy())
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
         """Return the largest difference of two posteriors."""
         return float(means.largest_change(new.ravel(), old.ravel()))
 
-    def _with_first(self, sums: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
-        """Return sums indexed [row, label] from those without the first label."""
+    def _with_first(self, pairs: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+        """Return sums indexed [row, label] from those in pairs, which lack the first label."""
         full = np.empty((len(self.table_counts), labels))
-        table_loops.fill_first(self.table_counts, sums, labels - 1, full.ravel())
+        table_loops.fill_first(self.table_counts, pairs, labels - 1, full.ravel())
         return full
 
 
 def _unrolled(labels: int) -> int:
     """Return the number of labels to compile for, 0 for any."""
     return labels if labels <= UNROLLED_LABELS else 0
+
+
+def _beside_zeros(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each weight with a sum of 0 beside it, indexed [worker, 2]."""
+    pairs = np.zeros((len(weight), 2))
+    pairs[:, 0] = weight
+    return pairs
+
+
+def _room(size: int) -> NDArray[np.float64]:
+    """Return the thread's own room for numbers, which begins where a line of the cache does.
+
+    It is kept from call to call: getting so much memory from the system anew takes longer than filling it.
+    """
+    room: NDArray[np.float64] | None = getattr(_OWN, "room", None)
+    if room is None or len(room) != size + LINE:
+        room = _OWN.room = np.empty(size + LINE)
+    begin = -(room.ctypes.data // room.itemsize) % LINE
+    return room[begin : begin + size]
 
 
 def _unsigned(reports: int, codes: int) -> NDArray[np.unsignedinteger]:

@@ -9,25 +9,24 @@ INDEX = np.uintp
 
 
 @njit(cache=True, nogil=True)
-def mean_step(layout: Any, worker: Any, value: Any, weight: Any, gold: Any, rounding: Any, filled: Any) -> None:
-    """Fill truth, shape (tasks,), nan without weight, and squares, shape (workers,).
+def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, rounding: Any, truth: Any) -> None:
+    """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares.
 
     Args:
         layout: local task at each place, its first report and its number of reports; shapes (tasks,).
         worker, value: of each report.
-        weight: of each worker, shape (workers,).
+        pairs: weight of each worker, and his sum of squares, which is filled; (workers, 2).
         gold: known truth of each task, nan where unknown; empty if none is known.
         rounding: a difference below this share of the value is none.
-        filled: truth and squares.
+        truth: to be filled.
     """
     order, starts, lengths = layout
-    truth, squares = filled
     for at in range(len(order)):
         task, start = order[at], INDEX(starts[at])
         total, weighted = 0.0, 0.0
         for report in range(INDEX(lengths[at])):
             row = start + INDEX(report)
-            share = weight[INDEX(worker[row])]
+            share = pairs[INDEX(worker[row]), 0]
             total += share
             weighted += share * value[row]
         found = weighted / total if total > 0 else np.nan
@@ -38,7 +37,7 @@ def mean_step(layout: Any, worker: Any, value: Any, weight: Any, gold: Any, roun
             row = start + INDEX(report)
             difference = value[row] - found
             if abs(difference) > rounding * abs(value[row]):
-                squares[INDEX(worker[row])] += difference * difference
+                pairs[INDEX(worker[row]), 1] += difference * difference
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,8 @@
 """Workers with a table each, compiled: gather scores, soft-max, scatter sums in one pass over a block.
 
-Tables hold log-odds against the first label, one column less than there are labels; so do the sums. The number of
-labels is known when the code is compiled, so that its loops are unrolled.
+Tables hold log-odds against the first label, one column less than there are labels; so do the sums. Both stand side by
+side in one row of `pairs`: for five labels that is one line of the cache, fetched once for both. The number of labels
+is known when the code is compiled, so that its loops are unrolled.
 """
 
 from functools import cache
@@ -20,17 +21,17 @@ def table_step(fixed: int) -> Any:
     """Return the compiled step for that number of labels, 0 for any."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def step(layout: Any, codes: Any, odds: Any, first: Any, group: Any, gold: Any, filled: Any) -> Any:
+    def step(layout: Any, codes: Any, pairs: Any, first: Any, group: Any, gold: Any, filled: Any) -> Any:
         """Fill arrays from the posteriors of all tasks.
 
         Args:
             layout: local task at each place, its first report and its number of reports; shapes (tasks,).
             codes: table row of each report.
-            odds: log-odds against the first label, flat [row, other label].
+            pairs: log-odds against the first label, then sums, which are filled; flat [row, 2, other label].
             first: log-odds before any report, [group, other label].
             group: group of each task; empty if there is one.
             gold: known label of each task or -1; empty if none is known.
-            filled: posterior, flat [task, label]; sums, flat [row, other label]; by_truth, [group, label].
+            filled: posterior, flat [task, label]; by_truth, [group, label].
 
         Returns:
             The log-likelihood, less the logarithms of the first label.
@@ -41,7 +42,7 @@ def table_step(fixed: int) -> Any:
         likelihood = 0.0
         for begin in range(0, len(layout[0]), BATCH):
             held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, odds, first, group, batch, others)
+            _gather(begin, held, layout, codes, pairs, first, group, batch, others)
             for k in range(others):
                 for b in range(BATCH):
                     lanes[k + 1, b] = batch[b, k]
@@ -49,8 +50,8 @@ def table_step(fixed: int) -> Any:
             likelihood += log_of_totals(totals, held, begin, layout[0], gold, batch)
             if len(gold):
                 _know(begin, held, layout[0], gold, lanes, others)
-            _write(begin, held, layout[0], group, lanes, filled[0], filled[2], others)
-            _scatter(begin, held, layout, codes, lanes, batch, filled[1], others)
+            _write(begin, held, layout[0], group, lanes, filled[0], filled[1], others)
+            _scatter(begin, held, layout, codes, lanes, batch, pairs, others)
         return likelihood
 
     return step
@@ -61,8 +62,8 @@ def table_sums(fixed: int) -> Any:
     """Return the compiled sums at given posteriors for that number of labels, 0 for any."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def sums_of(layout: Any, codes: Any, posterior: Any, sums: Any) -> None:
-        """Add each task's posterior, [task, label], to the rows of its reports, flat [row, other label]."""
+    def sums_of(layout: Any, codes: Any, posterior: Any, pairs: Any) -> None:
+        """Add each task's posterior, [task, label], to the sums of its reports' rows, flat [row, 2, other label]."""
         others = fixed - 1 if fixed > 0 else posterior.shape[1] - 1
         lanes = np.zeros((others + 1, BATCH))
         batch = np.zeros((BATCH, others))
@@ -71,7 +72,7 @@ def table_sums(fixed: int) -> Any:
             for b in range(held):
                 for k in range(others + 1):
                     lanes[k, b] = posterior[layout[0][begin + b], k]
-            _scatter(begin, held, layout, codes, lanes, batch, sums, others)
+            _scatter(begin, held, layout, codes, lanes, batch, pairs, others)
 
     return sums_of
 
@@ -94,11 +95,11 @@ def table_squares(
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _gather(
-    begin: Any, held: Any, layout: Any, codes: Any, odds: Any, first: Any, group: Any, batch: Any, others: Any
+    begin: Any, held: Any, layout: Any, codes: Any, pairs: Any, first: Any, group: Any, batch: Any, others: Any
 ) -> None:
     """Add up the scores of a batch, [task, other label]."""
     order, starts, lengths = layout
-    width = INDEX(others)
+    width = INDEX(2 * others)
     for b in range(held):
         at = begin + b
         of = group[order[at]] if len(group) else 0
@@ -108,7 +109,7 @@ def _gather(
         for report in range(INDEX(lengths[at])):
             row = INDEX(codes[start + INDEX(report)]) * width
             for k in range(others):
-                batch[b, k] += odds[row + INDEX(k)]
+                batch[b, k] += pairs[row + INDEX(k)]
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
@@ -145,19 +146,19 @@ def _write(
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _scatter(begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, sums: Any, others: Any) -> None:
+def _scatter(begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, pairs: Any, others: Any) -> None:
     """Add the shares of a batch, first label left out, to the rows of its reports."""
     _, starts, lengths = layout
-    width = INDEX(others)
+    width = INDEX(2 * others)
     for k in range(others):
         for b in range(BATCH):
             batch[b, k] = lanes[k + 1, b]
     for b in range(held):
         start = INDEX(starts[begin + b])
         for report in range(INDEX(lengths[begin + b])):
-            row = INDEX(codes[start + INDEX(report)]) * width
+            row = INDEX(codes[start + INDEX(report)]) * width + INDEX(others)
             for k in range(others):
-                sums[row + INDEX(k)] += batch[b, k]
+                pairs[row + INDEX(k)] += batch[b, k]
 
 
 @njit(cache=True, nogil=True)
@@ -170,11 +171,20 @@ def weigh(counts: Any, level: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def fill_first(counts: Any, sums: Any, others: Any, full: Any) -> None:
-    """Fill `full`, flat [row, label], from sums, flat [row, other label]: the first label has what they leave."""
+def fill_pairs(odds: Any, others: Any, pairs: Any) -> None:
+    """Fill pairs, flat [row, 2, other label], with odds, flat [row, other label], and sums of 0."""
+    for row in range(len(odds) // others):
+        for k in range(others):
+            pairs[2 * row * others + k] = odds[row * others + k]
+            pairs[(2 * row + 1) * others + k] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def fill_first(counts: Any, pairs: Any, others: Any, full: Any) -> None:
+    """Fill `full`, flat [row, label], from the sums in pairs: the first label has what the others leave."""
     for row in range(len(counts)):
         rest = float(counts[row])
         for k in range(others):
-            rest -= sums[row * others + k]
-            full[row * (others + 1) + k + 1] = sums[row * others + k]
+            rest -= pairs[(2 * row + 1) * others + k]
+            full[row * (others + 1) + k + 1] = pairs[(2 * row + 1) * others + k]
         full[row * (others + 1)] = max(rest, 0.0)

@@ -1,6 +1,7 @@
 """Workers with one number each, compiled: gather votes, elect or soft-max, scatter agreement in one pass over a block.
 
-Codes hold worker << bits | symbol. As in `tables`, the number of labels is known when the code is compiled.
+Codes hold worker << bits | symbol. As in `tables`, the number of labels is known when the code is compiled, and what is
+read and what is summed of a worker stand side by side: his weight and his agreement.
 """
 
 from functools import cache
@@ -19,16 +20,16 @@ def coin_step(fixed: int) -> Any:
     """Return the compiled step of workers with one ability, for that number of labels, 0 for any."""
 
     @njit(cache=True, nogil=True, fastmath=FAST)
-    def step(layout: Any, codes: Any, bits: Any, weight: Any, first: Any, gold: Any, filled: Any) -> Any:
-        """Fill posterior, flat [task, label], and agreement, shape (workers,), from soft-maxed votes.
+    def step(layout: Any, codes: Any, bits: Any, pairs: Any, first: Any, gold: Any, posterior: Any) -> Any:
+        """Fill posterior, flat [task, label], and agreement from soft-maxed votes.
 
         Args:
             layout: local task at each place, its first report and its number of reports; shapes (tasks,).
             codes, bits: worker << bits | label of each report.
-            weight: what a vote of each worker adds to its label's score, shape (workers,).
+            pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; (workers, 2).
             first: scores before any vote, shape (labels,).
             gold: known label of each task or -1; empty if none is known.
-            filled: posterior and agreement.
+            posterior: to be filled.
 
         Returns:
             The sum of the logarithms of the normalisers.
@@ -40,7 +41,7 @@ def coin_step(fixed: int) -> Any:
         likelihood = 0.0
         for begin in range(0, len(layout[0]), BATCH):
             held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, bits, weight, first, votes, others)
+            _gather(begin, held, layout, codes, bits, pairs, first, votes, others)
             for b in range(held):
                 likelihood += votes[b, 0]
                 for k in range(others):
@@ -53,7 +54,7 @@ def coin_step(fixed: int) -> Any:
             for k in range(others + 1):
                 for b in range(BATCH):
                     votes[b, k] = lanes[k, b]
-            _scatter(begin, held, layout, codes, bits, votes, gold, filled, others)
+            _scatter(begin, held, layout, codes, bits, votes, gold, posterior, pairs, others)
         return likelihood
 
     return step
@@ -64,8 +65,8 @@ def election(fixed: int) -> Any:
     """Return the compiled election by weighted votes, for that number of labels, 0 for any."""
 
     @njit(cache=True, nogil=True)
-    def step(layout: Any, codes: Any, bits: Any, weight: Any, tie: Any, first: Any, gold: Any, filled: Any) -> None:
-        """Fill posterior, flat [task, label], and agreement, shape (workers,): labels within `tie` share a task.
+    def step(layout: Any, codes: Any, bits: Any, pairs: Any, tie: Any, first: Any, gold: Any, posterior: Any) -> None:
+        """Fill posterior, flat [task, label], and agreement: labels within `tie` share a task.
 
         Other arguments as in `coin_step`; sums are taken in the order of the reports, to the same last digit.
         """
@@ -73,7 +74,7 @@ def election(fixed: int) -> Any:
         votes = np.zeros((BATCH, others + 1))
         for begin in range(0, len(layout[0]), BATCH):
             held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, bits, weight, first, votes, others)
+            _gather(begin, held, layout, codes, bits, pairs, first, votes, others)
             for b in range(held):
                 best = votes[b, 0]
                 for k in range(1, others + 1):
@@ -84,7 +85,7 @@ def election(fixed: int) -> Any:
                     elected += votes[b, k] > 0
                 for k in range(others + 1):
                     votes[b, k] /= elected
-            _scatter(begin, held, layout, codes, bits, votes, gold, filled, others)
+            _scatter(begin, held, layout, codes, bits, votes, gold, posterior, pairs, others)
 
     return step
 
@@ -115,7 +116,7 @@ def agreement_sums(layout: Any, codes: Any, bits: Any, posterior: Any, symbols: 
 
 @njit(nogil=True, forceinline=True)
 def _gather(
-    begin: Any, held: Any, layout: Any, codes: Any, bits: Any, weight: Any, first: Any, votes: Any, others: Any
+    begin: Any, held: Any, layout: Any, codes: Any, bits: Any, pairs: Any, first: Any, votes: Any, others: Any
 ) -> None:
     """Add up the votes of a batch, [task, label]."""
     _, starts, lengths = layout
@@ -126,16 +127,24 @@ def _gather(
         start = INDEX(starts[begin + b])
         for report in range(INDEX(lengths[begin + b])):
             code = INDEX(codes[start + INDEX(report)])
-            votes[b, code & mask] += weight[code >> shift]
+            votes[b, code & mask] += pairs[code >> shift, 0]
 
 
 @njit(nogil=True, forceinline=True)
 def _scatter(
-    begin: Any, held: Any, layout: Any, codes: Any, bits: Any, shares: Any, gold: Any, filled: Any, others: Any
+    begin: Any,
+    held: Any,
+    layout: Any,
+    codes: Any,
+    bits: Any,
+    shares: Any,
+    gold: Any,
+    posterior: Any,
+    pairs: Any,
+    others: Any,
 ) -> None:
     """Write the shares of a batch, gold tasks certain, and add them to the agreement of those who said so."""
     order, starts, lengths = layout
-    posterior, agreement = filled
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
     for b in range(held):
         task = order[begin + b]
@@ -148,4 +157,4 @@ def _scatter(
         start = INDEX(starts[begin + b])
         for report in range(INDEX(lengths[begin + b])):
             code = INDEX(codes[start + INDEX(report)])
-            agreement[code >> shift] += shares[b, code & mask]
+            pairs[code >> shift, 1] += shares[b, code & mask]
