@@ -1,25 +1,30 @@
-"""Tables of `results/real_tables.csv` in Markdown: mean over seeds, standard error in brackets, one line per choice.
+"""Tables of `results/real_tables.csv` in Markdown, put into docs/truth-per-epsilon.md between their marks.
 
-Run `python experiments/utility/real_report.py`; docs/truth-per-epsilon.md shows what it prints.
+Means over seeds; for the error rate (numbers: the mean absolute error) one standard error beside it.
+Run `python experiments/utility/real_report.py`.
 """
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
+PAGE = Path(__file__).parents[2] / "docs" / "truth-per-epsilon.md"
 Lines = Sequence[dict[str, str]]
 METHODS = {
-    "adult2": (("dawid-skene", "learned"), ("one-coin", "public"), ("ordinal-dawid-skene", "learned")),
-    "web_zhou": (("dawid-skene", "public"), ("one-coin", "public"), ("ordinal-dawid-skene", "public")),
+    "adult2": (("dawid-skene", "learned"), ("ordinal-dawid-skene", "learned"), ("ordinal-dawid-skene", "public")),
+    "web_zhou": (("one-coin", "public"), ("dawid-skene", "public"), ("ordinal-dawid-skene", "public")),
     "n_emotion": (("gaussian", "public"), ("gaussian", "learned")),
     "weather_temperature": (("gaussian", "public"), ("gaussian", "learned")),
 }
 """What the page shows of each set; the file has the other priors too."""
 NAIVE = (("majority-vote", "learned"), ("weighted-vote", "learned"), ("weighted-mean", "learned"))
+FIGURES = {True: ("error_rate", "mae", "correlation"), False: ("mae", "correlation")}
+"""What each cell of a table holds, for labels and for numbers."""
 MECHANISMS = (
     "naive",
     "k-RR",
@@ -59,43 +64,43 @@ def series(rows: Lines, mechanism: str, method: str, prior: str, column: str) ->
     return {epsilon: point([row for row in mine if float(row["epsilon"]) == epsilon], column) for epsilon in epsilons}
 
 
-def table(rows: Lines, data: str, column: str) -> Iterator[str]:
+def table(rows: Lines, data: str) -> Iterator[str]:
     """Yield the Markdown lines of one data set."""
     rows = [row for row in rows if row["data"] == data]
+    columns = FIGURES[rows[0]["error_rate"] != "nan"]
     epsilons = sorted({float(row["epsilon"]) for row in rows} - {math.inf})
     yield "| channel | inference | unprotected | " + " | ".join(f"{epsilon:g}" for epsilon in epsilons) + " |"
     yield "|---|---|" + "---|" * (len(epsilons) + 1)
+    constant = (f"{float(rows[0]['constant_' + column]):.3f}" for column in columns[:-1])
+    yield f"| best constant | | {' / '.join((*constant, '0'))} |" + " |" * len(epsilons)
     for mechanism in MECHANISMS:
         for method, prior in NAIVE if mechanism == "naive" else METHODS[data]:
-            found = series(rows, mechanism, method, prior, column)
-            if not found:
-                continue
-            plain = series(rows, "unprotected", method, prior, column)[math.inf].mean
-            cells = " | ".join(show(found.get(epsilon)) for epsilon in epsilons)
-            said = method if prior == "learned" or method == "one-coin" else f"{method}, public prior"
-            yield f"| {mechanism} | {said} | {plain:.3f} | {cells} |"
+            found = {column: series(rows, mechanism, method, prior, column) for column in columns}
+            if found[columns[0]]:
+                plain = {column: series(rows, "unprotected", method, prior, column) for column in columns}
+                cells = " | ".join(show(found, epsilon) for epsilon in epsilons)
+                said = f"{method}, public prior" if prior == "public" and method != "one-coin" else method
+                yield f"| {mechanism} | {said} | {show(plain, math.inf)} | {cells} |"
 
 
-def show(found: Point | None) -> str:
-    """Return a point for people."""
-    if found is None:
+def show(found: dict[str, dict[float, Point]], epsilon: float) -> str:
+    """Return the figures of one cell for people, the first with its standard error."""
+    if not all(epsilon in points for points in found.values()):
         return "–"
-    return f"{found.mean:.3f}" + ("" if math.isnan(found.error) else f" ({found.error:.3f})")
+    first, *others = (points[epsilon] for points in found.values())
+    bar = "" if math.isnan(first.error) else f" ± {first.error:.3f}"
+    return f"{first.mean:.3f}{bar} / " + " / ".join(f"{other.mean:.2f}" for other in others)
 
 
 def main() -> None:
-    """Print all tables."""
-    rows = read()
+    """Put every table into the page."""
+    rows, page = read(), PAGE.read_text("utf-8")
     for data in METHODS:
-        mine = [row for row in rows if row["data"] == data]
-        if not mine:
-            continue
-        labels = mine[0]["error_rate"] != "nan"
-        for column in ("error_rate", "mae", "correlation") if labels else ("mae", "correlation"):
-            constant = "" if column == "correlation" else f", constant {float(mine[0]['constant_' + column]):.3f}"
-            seeds = len({row["seed"] for row in mine if row["mechanism"] != "unprotected"})
-            print(f"\n{data}: {column}{constant}, {seeds} seeds\n")
-            print("\n".join(table(rows, data, column)))
+        if any(row["data"] == data for row in rows):
+            begin, end = f"<!-- {data}, by real_report.py -->", "<!-- end -->"
+            body = "\n".join((begin, "", *table(rows, data), "", end))
+            page = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _, body=body: body, page, flags=re.DOTALL)
+    PAGE.write_text(page, "utf-8")
 
 
 if __name__ == "__main__":
