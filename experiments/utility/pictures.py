@@ -95,29 +95,28 @@ def real_sets(rows: Sequence[dict[str, str]]) -> Figure:
 
 
 def sun_crowd(page: str) -> Figure:
-    """Draw the table of the gaussian page: error against epsilon by sparsity, best channel, constant and oracle."""
-    rows = [[cell.strip() for cell in text.strip("|").split("|")] for text in re.findall(r"^\| 0\.\d.*$", page, re.M)]
-    names = {"randomized response": ("k-RR", FULL), "blocks 0, 1..9": ("blocks 0, 1..9", BLOCKS)}
-    names["blocks 0, 1, 2..9"] = ("blocks 0, 1, 2..9", CUTS)
-    constant = float(re.search(r"the constant 0 has ([\d.]+)", page)[1])  # type: ignore[index]
+    """Draw the table of the gaussian page: error against epsilon by sparsity, with the constant and known workers."""
+    head, body = re.findall(r"^\| sparsity \|.*$", page, re.M)[0], re.findall(r"^\| 0\.\d+ \| [\d.]+ \|.*$", page, re.M)
+    names, *rows = ([cell.strip() for cell in text.strip("| ").split("|")] for text in (head, *body))
+    table = [dict(zip(names, cells, strict=True)) for cells in rows]
     figure = Figure(figsize=(8.6, 3.6), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    for axes, sparsity in zip(panels, ("0.5", "0.9", "0.99"), strict=True):
-        level(axes, constant, "constant 0", "--")
-        mine = [row for row in rows if row[0] == sparsity]
-        for channel, (text, color) in names.items():
-            here = [row for row in mine if row[2] == channel]
-            line(axes, {float(row[1]): Point(float(row[3]), math.nan) for row in here}, text, color)
-        best: dict[float, Point] = {}
-        for row in mine:
-            epsilon, oracle = float(row[1]), float(row[4])
-            best[epsilon] = Point(min(oracle, best.get(epsilon, Point(math.inf, 0.0)).mean), math.nan)
-        line(axes, best, "workers known, best of these channels", INK, ":", "")
+    lines = (
+        ("learned prior", "gaussian, learned prior", CUTS, "-", "o"),
+        ("error", "gaussian, public prior", FULL, "-", "o"),
+        ("known workers", "workers known: the best possible", INK, ":", ""),
+    )
+    for axes, sparsity in zip(panels, sorted({row["sparsity"] for row in table}), strict=True):
+        mine = [row for row in table if row["sparsity"] == sparsity]
+        level(axes, float(mine[0]["constant"]), "constant 0", "--")
+        for column, text, color, style, marker in lines:
+            found = {float(row["epsilon"]): Point(float(row[column]), math.nan) for row in mine}
+            line(axes, found, text, color, style, marker)
         axes.set_title(f"{round((1 - float(sparsity)) * 100)} % of the cells answered", fontsize=10)
         axes.set_xlabel("epsilon per cell")
     panels[0].set_ylabel("mean absolute error")
     panels[0].set_ylim(bottom=0)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     return figure
 
 
