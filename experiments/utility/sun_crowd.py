@@ -63,7 +63,7 @@ def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelT
     if name == "k-RR":
         return RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel()
     if name == "dealt":
-        workers = {str(worker): worker % 2 for worker in range(WORKERS)}
+        workers = {str(worker): worker % 2 for worker in range(1, WORKERS + 1)}
         return ChannelTable.by_worker([cut(epsilon, 1), cut(epsilon, 1, 2)], workers)
     if name == "designed":
         return design(question(1 - sparsity), epsilon)
