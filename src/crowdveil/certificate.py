@@ -32,11 +32,11 @@ def seal_certificate(fields: dict[str, object]) -> dict[str, object]:
     return {**data, "sha256": digest(data)}
 
 
-def read_certificate(text: str | bytes) -> dict[str, Any]:
-    """Parse and check the outer form of a certificate; the table itself is checked by `Channel`.
+def parse_sealed(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:
+    """Parse a JSON object of one format and exactly these fields; the seal is checked by `check_seal`.
 
     Raises:
-        CertificateError: oversize, not json, format, alphabet, shape, ratio, non-integer, hash.
+        CertificateError: oversize, not json, format.
     """
     if len(text) > MAX_BYTES:
         raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
@@ -44,11 +44,30 @@ def read_certificate(text: str | bytes) -> dict[str, Any]:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CertificateError("not json", str(error)[:200]) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT or set(data) != FIELDS:
-        raise CertificateError("format", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
-    _check_types(data)
+    if not isinstance(data, dict) or data.get("format") != form or set(data) != fields:
+        raise CertificateError("format", f"expected an object of format {form!r} with fields {sorted(fields)}.")
+    return data
+
+
+def check_seal(data: dict[str, Any]) -> None:
+    """Refuse an object whose seal is not that of its other fields.
+
+    Raises:
+        CertificateError: hash.
+    """
     if data["sha256"] != digest(data):
         raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or cut.")
+
+
+def read_certificate(text: str | bytes) -> dict[str, Any]:
+    """Check the outer form of a certificate; the table itself is checked by `Channel`.
+
+    Raises:
+        CertificateError: oversize, not json, format, alphabet, shape, ratio, non-integer, hash.
+    """
+    data = parse_sealed(text, FORMAT, FIELDS)
+    _check_types(data)
+    check_seal(data)
     return data
 
 

@@ -4,7 +4,6 @@ Cuts may differ by worker, so that together they see what no single cut shows; o
 may choose their own epsilon. Who has which channel is public and must not depend on any answer.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.certificate import MAX_BYTES, canonical, digest
+from crowdveil.certificate import canonical, check_seal, digest, parse_sealed
 from crowdveil.channel import Channel
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee
@@ -210,15 +209,8 @@ def _channel(part: dict[str, Any]) -> Channel:
 
 
 def _read(text: str | bytes) -> dict[str, Any]:
-    """Parse a table's certificate and check its outer form and seal; channels are checked one by one."""
-    if len(text) > MAX_BYTES:
-        raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CertificateError("not json", str(error)[:200]) from error
-    if not isinstance(data, dict) or data.get("format") != TABLE_FORMAT or set(data) != FIELDS:
-        raise CertificateError("format", f"expected an object of format {TABLE_FORMAT!r} with fields {sorted(FIELDS)}.")
+    """Check the outer form and the seal of a table's certificate; channels are checked one by one."""
+    data = parse_sealed(text, TABLE_FORMAT, FIELDS)
     parts, choice = data["channels"], data["choice"]
     if not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
         raise CertificateError("format", "channels must be a list of objects.")
@@ -228,6 +220,5 @@ def _read(text: str | bytes) -> dict[str, Any]:
         raise CertificateError("format", "the choice must hold integers.")
     if not (isinstance(data["workers"], dict) and isinstance(data["tasks"], dict)):
         raise CertificateError("format", "workers and tasks must map names to groups.")
-    if data["sha256"] != digest(data):
-        raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or cut.")
+    check_seal(data)
     return data
