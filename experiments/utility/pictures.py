@@ -5,7 +5,6 @@ Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the t
 
 import io
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,9 @@ def real_sets(rows: Sequence[dict[str, str]]) -> Figure:
 
 
 def sun_crowd(page: str) -> Figure:
-    """Draw the table of the gaussian page: error against epsilon by sparsity, with the constant and known workers."""
-    head, body = re.findall(r"^\| sparsity \|.*$", page, re.M)[0], re.findall(r"^\| 0\.\d+ \| [\d.]+ \|.*$", page, re.M)
+    """Draw the gaussian page's first table: error against epsilon by sparsity, with the constant and known workers."""
+    first = page[page.index("| sparsity |") :].partition("\n\n")[0].splitlines()
+    head, body = first[0], first[2:]
     names, *rows = ([cell.strip() for cell in text.strip("| ").split("|")] for text in (head, *body))
     table = [dict(zip(names, cells, strict=True)) for cells in rows]
     figure = Figure(figsize=(8.6, 3.6), layout="constrained")
