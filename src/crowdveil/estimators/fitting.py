@@ -295,14 +295,20 @@ def run(
     gold: tuple[NDArray[Any], int],
     progress: Progress | None = None,
     first: Any = None,
+    ended: Callable[[Any], None] | None = None,
 ) -> Estimate:
-    """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together."""
+    """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together.
+
+    `ended` is told the parameters that the last posterior follows from.
+    """
     estimator = estimator.lean(summary) if first is None else estimator
     compiled = use_compiled(len(reports))
     size = block_reports(len(reports), estimator.cells(summary), compiled=compiled)
     blocks = [_gold_block(block, gold[0], summary, compiled=compiled) for block in reports.blocks(size)]
     parameters = estimator.start(summary) if first is None else first
     end = _iterate(estimator, blocks, parameters, progress, thread_count() if compiled else 1)
+    if ended is not None:
+        ended(end.parameters)
     table = estimator.workers(end.statistics, end.parameters)
     return Estimate(
         method=estimator.name,
