@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, betaln
+from scipy.special import betaincinv, gammaln
 
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.confusion_parameters import CrowdParameters
@@ -90,11 +90,28 @@ def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: f
         right, wrong: answers of each worker, shape (workers,); need not be whole.
         firmest: largest strength, in answers.
     """
-    centre, strength = (grid.ravel() for grid in np.meshgrid(CENTRES, firmest * STRENGTHS))
-    alpha, beta = (centre * strength)[:, None], ((1 - centre) * strength)[:, None]
-    evidence = (betaln(right + alpha, wrong + beta) - betaln(alpha, beta)).sum(axis=1)
+    strength = firmest * STRENGTHS
+    # At one strength the evidence is concave in the centre, for the slope of log-gamma's slope falls: so halve.
+    low, high = np.zeros(len(strength), dtype=int), np.full(len(strength), len(CENTRES) - 1)
+    while (low < high).any():
+        middle = (low + high) // 2
+        after = np.minimum(middle + 1, high)
+        rises = _evidence(right, wrong, CENTRES[after], strength) > _evidence(right, wrong, CENTRES[middle], strength)
+        low, high = np.where(rises, after, low), np.where(rises, high, middle)
+    whole = gammaln(strength) - gammaln((right + wrong)[:, None] + strength)
+    evidence = _evidence(right, wrong, CENTRES[low], strength) + whole.sum(axis=0)
     best = int((evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2).argmax())
-    return float(alpha[best, 0]), float(beta[best, 0])
+    return float(CENTRES[low[best]] * strength[best]), float((1 - CENTRES[low[best]]) * strength[best])
+
+
+def _evidence(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], centre: NDArray[np.float64], strength: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the log-evidence of Beta laws, less what depends on their strength alone; shape (laws,)."""
+    total = np.zeros(len(centre))
+    for answers, pseudo in ((right, centre * strength), (wrong, (1 - centre) * strength)):
+        total += (gammaln(answers[:, None] + pseudo) - gammaln(pseudo)).sum(axis=0)
+    return total
 
 
 def observed_information(
