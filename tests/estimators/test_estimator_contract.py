@@ -15,7 +15,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator, OneCoin
 from crowdveil.estimators.coin_model import CoinModel
-from crowdveil.estimators.fitting import Expected, merge
+from crowdveil.estimators.contract import Expected, merge
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded

@@ -4,6 +4,7 @@ The same model as `OneCoin` without a channel, and the same numbers; a step cost
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, final
 
@@ -106,7 +107,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     def look_back(
         self,
         table: WorkerTable,
-        blocks: list[GoldBlock],
+        blocks: Iterable[GoldBlock],
         posterior: NDArray[np.float64],
         end: tuple[CoinStatistics, CoinParameters],
     ) -> WorkerTable:

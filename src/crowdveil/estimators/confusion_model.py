@@ -7,6 +7,7 @@ splits every report between the answers it may stand for, so only the sums M[wor
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple
@@ -82,7 +83,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     def look_back(
         self,
         table: WorkerTable,
-        blocks: list[GoldBlock],
+        blocks: Iterable[GoldBlock],
         posterior: NDArray[np.float64],
         end: tuple[CrowdStatistics, CrowdParameters],
     ) -> WorkerTable:

@@ -1,6 +1,7 @@
 """Known truths: put into the order of the tasks, and into the posteriors of those whose truth they are."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,32 +15,55 @@ NO_GOLD = -1
 """The code of a task whose truth is not known."""
 
 
-def align_gold(
-    reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool
-) -> tuple[NDArray[Any], int]:
-    """Return known truths in task order, and how many gold tasks have no place among the tasks.
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """Known truths; in memory by their own number, not by that of the tasks.
 
-    Codes of `alphabet`, which truths are inferred in, with NO_GOLD where unknown; or, if `numeric`, numbers (a label's
-    position for categories) with nan.
+    Attributes:
+        tasks: codes of the tasks whose truth is known, ascending, shape (known,).
+        truths: label codes (int64), or numbers (float64), shape (known,).
+        unknown: how many gold tasks have no place among the tasks.
+    """
+
+    tasks: NDArray[np.int64]
+    truths: NDArray[Any]
+    unknown: int
+
+    @property
+    def used(self) -> int:
+        """Number of tasks whose truth is known."""
+        return int(np.isfinite(self.truths).sum())
+
+    def of(self, first: int, stop: int) -> NDArray[Any]:
+        """Return the truths of the tasks first .. stop-1, NO_GOLD (nan for numbers) where unknown; (stop - first,)."""
+        nothing = np.nan if self.truths.dtype.kind == "f" else NO_GOLD
+        aligned = np.full(stop - first, nothing, self.truths.dtype)
+        known = slice(*np.searchsorted(self.tasks, (first, stop)))
+        aligned[self.tasks[known] - first] = self.truths[known]
+        return aligned
+
+
+def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool) -> Gold:
+    """Return known truths in task order.
+
+    Truths are codes of `alphabet`, in which they are inferred; or, if `numeric`, numbers (a label's position for
+    categories).
 
     Raises:
         ReportsError: a gold truth is not in the alphabet, or not a number.
     """
     read = _gold_reader(alphabet, numeric)
-    aligned = np.full(len(reports.tasks), np.nan if numeric else NO_GOLD, dtype=float if numeric else int)
-    place = {str(name): code for code, name in enumerate(reports.tasks)} if gold else {}
-    unknown = 0
-    for task, truth in (gold or {}).items():
-        at = place.get(str(task))
-        if at is None:
-            unknown += 1
-            continue
+    wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
+    found = [(code, str(name)) for code, name in enumerate(reports.tasks if wanted else ()) if str(name) in wanted]
+    truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
+    for place, (_, name) in enumerate(found):
+        task, truth = wanted[name]
         try:
-            aligned[at] = read(truth)
+            truths[place] = read(truth)
         except (KeyError, TypeError, ValueError) as error:
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
-    return aligned, unknown
+    return Gold(np.array([code for code, _ in found], dtype=np.int64), truths, len(gold or ()) - len(found))
 
 
 def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:

@@ -1,9 +1,11 @@
 """Which of the two kinds of kernel a fit uses, in how large blocks, and in how many threads."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -98,9 +100,22 @@ def thread_count() -> int:
 
 @contextmanager
 def side_by_side(threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Give a `map` whose calls run in so many threads and whose results come in order."""
+    """Give a `map` whose calls run in so many threads and whose results come in order, few of them waiting."""
     if threads == 1:
         yield map
         return
     with ThreadPoolExecutor(threads) as pool:
-        yield pool.map
+        yield partial(_in_order, pool, 2 * threads)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, ahead: int, function: Callable[[Any], Any], arguments: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield the results in the order of the arguments; at most so many are under way or waiting to be taken."""
+    under_way = deque[Future[Any]]()
+    for argument in arguments:
+        if len(under_way) == ahead:
+            yield under_way.popleft().result()
+        under_way.append(pool.submit(function, argument))
+    while under_way:
+        yield under_way.popleft().result()

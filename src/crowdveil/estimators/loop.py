@@ -1,0 +1,108 @@
+"""THE loop of inference: expect over blocks, merge, maximize, stop."""
+
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple
+
+from crowdveil.estimate import Estimate
+from crowdveil.estimators.contract import Model, P, Progress, S, Summary, merge
+from crowdveil.estimators.gold import Gold
+from crowdveil.estimators.kernels import block_reports, use_compiled
+from crowdveil.estimators.threads import Threads
+from crowdveil.estimators.work import Crew, Step, Work
+from crowdveil.reports import Reports
+
+
+def run(
+    estimator: Model[Any, Any],
+    reports: Reports,
+    summary: Summary,
+    gold: Gold,
+    progress: Progress | None = None,
+    first: Any = None,
+    ended: Callable[[Any], None] | None = None,
+    *,
+    memory: int | None = None,
+) -> Estimate:
+    """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together.
+
+    `ended` is told the parameters that the last posterior follows from.
+    """
+    estimator = estimator.lean(summary) if first is None else estimator
+    work = _work(estimator, reports, summary, gold, memory)
+    with Threads().open(work) as crew:
+        end = _iterate(estimator, crew, estimator.start(summary) if first is None else first, progress)
+        if ended is not None:
+            ended(end.parameters)
+        found = crew.collect()
+        table = estimator.workers(end.statistics, end.parameters)
+        table = estimator.look_back(table, crew.blocks(), found.posterior, (end.statistics, end.parameters))
+    return Estimate(
+        method=estimator.name,
+        alphabet=summary.alphabet,
+        tasks=reports.tasks,
+        posterior=found.posterior,
+        reports_per_task=summary.per_task,
+        worker_names=reports.workers,
+        workers=table,
+        reports_per_worker=summary.per_worker,
+        log_likelihoods=end.trace,
+        steps=end.steps,
+        converged=end.converged,
+        channel_used=summary.channel is not None,
+        gold_used=gold.used,
+        gold_unknown=gold.unknown,
+        low=None if found.interval is None else found.interval[:, 0],
+        high=None if found.interval is None else found.interval[:, 1],
+    )
+
+
+def _work(estimator: Model[P, S], reports: Reports, summary: Summary, gold: Gold, memory: int | None) -> Work[P, S]:
+    """Cut the reports into blocks."""
+    compiled = use_compiled(len(reports))
+    size = block_reports(len(reports), estimator.cells(summary), compiled=compiled)
+    return Work(
+        model=estimator,
+        summary=summary,
+        rows=reports.rows,
+        ranges=tuple((block.first, block.stop) for block in reports.blocks(size)),
+        gold=gold,
+        compiled=compiled,
+        memory=memory,
+    )
+
+
+class _End(NamedTuple, Generic[P, S]):
+    """Where the loop ended: the last sums with the parameters they follow from, and the trace of all steps."""
+
+    statistics: S
+    parameters: P
+    trace: tuple[float, ...]
+    steps: int
+    converged: bool
+
+
+def _iterate(estimator: Model[P, S], crew: Crew[P, S], parameters: P, progress: Progress | None) -> _End[P, S]:
+    """Expect, merge and maximize until no posterior moves by more than the tolerance."""
+    number, trace = 0, list[float]()
+    while True:
+        number += 1
+        step = Step(estimator, number, parameters)
+        statistics, moved = _expect(crew, step)
+        likelihood = estimator.log_likelihood(statistics)
+        if likelihood is not None:
+            trace.append(likelihood + estimator.log_prior(step.ready))
+        if progress is not None:
+            progress(number, moved)
+        converged = moved <= estimator.tolerance or not estimator.iterative
+        if converged or number == estimator.max_steps:
+            return _End(statistics, parameters, tuple(trace), number, converged)
+        parameters = estimator.maximize(statistics, parameters)
+
+
+def _expect(crew: Crew[P, S], step: Step[P, S]) -> tuple[S, float]:
+    """Return the sums of all blocks, merged in their order, and the largest change."""
+    parts = crew.map(step)
+    statistics, moved = next(parts)
+    for part in parts:
+        statistics, moved = merge(statistics, part.statistics), max(moved, part.moved)
+    return statistics, moved

@@ -1,0 +1,145 @@
+"""How the memory of a fit is shared out between blocks at work, coded blocks that are kept, and posteriors."""
+
+import math
+import tempfile
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+
+NUMBER = 8
+"""Bytes of a number."""
+PER_REPORT, PER_TASK, PER_POSTERIOR, PER_CELL = 16, 40, 48, 24
+"""Bytes that work on a block takes for each of its reports, tasks, numbers of its posteriors and of its sums."""
+
+
+class Load(NamedTuple):
+    """What a fit has to hold.
+
+    Attributes:
+        reports, tasks: of its largest block.
+        all_tasks: of all blocks.
+        columns: numbers that are inferred of one task.
+        cells: numbers in the sums of a block.
+    """
+
+    reports: int
+    tasks: int
+    all_tasks: int
+    columns: int
+    cells: int
+
+    @property
+    def at_work(self) -> int:
+        """Bytes that one thread needs to work on a block."""
+        per_task = PER_TASK + PER_POSTERIOR * self.columns
+        return PER_REPORT * self.reports + per_task * self.tasks + PER_CELL * self.cells
+
+    @property
+    def posteriors(self) -> int:
+        """Bytes of all posteriors: by block, and put together in the end."""
+        return 2 * NUMBER * self.columns * self.all_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a fit may use.
+
+    Attributes:
+        threads: how many blocks are worked on at once.
+        kept: bytes of coded blocks that may be kept from step to step.
+        scratch: whether posteriors lie in a temporary file.
+    """
+
+    threads: int
+    kept: float = math.inf
+    scratch: bool = False
+
+    @classmethod
+    def under(cls, memory: int | None, threads: int, load: Load) -> Self:
+        """Share out so many bytes: to blocks at work first, then to posteriors, and what is left to coded blocks.
+
+        Raises:
+            SettingsError: one block does not fit.
+        """
+        if memory is None:
+            return cls(threads)
+        if memory < load.at_work:
+            raise SettingsError(
+                f"memory must be at least {load.at_work:,} bytes, which one block of these reports takes",
+                value=memory,
+                way_out="Raise the limit.",
+            )
+        threads = min(threads, memory // load.at_work)
+        left = memory - threads * load.at_work
+        scratch = load.posteriors > left
+        return cls(threads, left - (0 if scratch else load.posteriors), scratch)
+
+
+class Found(NamedTuple):
+    """What was found out about tasks: posterior ([task, label] or [task]), and interval ([task, end]) of numbers."""
+
+    posterior: NDArray[np.float64]
+    interval: NDArray[np.float64] | None
+
+
+class Posteriors:
+    """The last posterior of each block, in memory or in a temporary file that goes when nobody reads it any more."""
+
+    def __init__(self, tasks: int, *, scratch: bool) -> None:
+        self._tasks, self._scratch = tasks, scratch
+        self._held: dict[int, Found] = {}
+        self._files: list[NDArray[np.float64]] = []
+        self._lock = Lock()
+
+    def get(self, first: int) -> NDArray[np.float64] | None:
+        """Return the posterior of the block that begins at a task; None if there is none yet."""
+        found = self._held.get(first)
+        return None if found is None else found.posterior
+
+    def put(self, first: int, found: Found) -> None:
+        """Replace what is held of the block that begins at a task."""
+        self._held[first] = self._filed(first, found) if self._scratch else found
+
+    def whole(self) -> Found:
+        """Return what is held of all blocks as one; they must cover the tasks."""
+        if self._scratch:
+            return Found(self._files[0], self._files[1] if len(self._files) > 1 else None)
+        parts = [self._held[first] for first in sorted(self._held)]
+        intervals = [part.interval for part in parts if part.interval is not None]
+        return Found(
+            np.concatenate([part.posterior for part in parts]), np.concatenate(intervals) if intervals else None
+        )
+
+    def _filed(self, first: int, found: Found) -> Found:
+        columns = [column for column in found if column is not None]
+        with self._lock:
+            if not self._files:
+                self._files = [scratch_array((self._tasks, *column.shape[1:])) for column in columns]
+        places = [file[first : first + len(found.posterior)] for file in self._files]
+        for place, column in zip(places, columns, strict=True):
+            place[...] = column
+        return Found(places[0], places[1] if len(places) > 1 else None)
+
+
+def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return numbers that lie in a file without a name, in the folder for temporary files.
+
+    Raises:
+        SettingsError: the system has no place for it there.
+    """
+    try:
+        with tempfile.TemporaryFile(prefix="crowdveil-") as file:
+            mapped: Any = np.memmap(file, np.float64, "w+", shape=shape)
+    except OSError as error:
+        size = NUMBER * math.prod(shape)
+        raise SettingsError(
+            f"posteriors need {size:,} bytes in the folder for temporary files ({error})",
+            value=tempfile.gettempdir(),
+            way_out="Set TMPDIR to a folder on a larger disk, or raise the memory limit.",
+        ) from error
+    return mapped.view(np.ndarray)

@@ -1,0 +1,163 @@
+"""What a fit works on, block by block; and one process's part of it.
+
+Blocks are ranges of tasks that follow from the reports alone: never from memory, threads or engines, so that the sums
+of all blocks, merged in their order, are the same numbers wherever they were worked out.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, Generic, NamedTuple, Protocol
+
+import numpy as np
+
+from crowdveil.blocks import Block, Rows
+from crowdveil.estimators.contract import GoldBlock, Model, P, S, Summary
+from crowdveil.estimators.gold import Gold
+from crowdveil.estimators.kernels import encode
+from crowdveil.estimators.room import Found, Load, Posteriors, Room
+
+
+@dataclass(frozen=True, eq=False)
+class Work(Generic[P, S]):
+    """All that stays the same throughout a fit.
+
+    Attributes:
+        model: what is fitted.
+        summary: counts of the reports.
+        rows: where blocks are read from.
+        ranges: first task of each block and the task after its last, in order, all tasks once.
+        gold: known truths.
+        compiled: whether blocks are worked on by compiled code.
+        memory: limit in bytes; None for none.
+    """
+
+    model: Model[P, S]
+    summary: Summary
+    rows: Rows
+    ranges: tuple[tuple[int, int], ...]
+    gold: Gold
+    compiled: bool
+    memory: int | None
+
+    @property
+    def load(self) -> Load:
+        """What the fit has to hold."""
+        ends = self.rows.pointers
+        return Load(
+            reports=max(int(ends[stop] - ends[first]) for first, stop in self.ranges),
+            tasks=max(stop - first for first, stop in self.ranges),
+            all_tasks=self.summary.tasks,
+            columns=self.summary.labels if self.model.kind == "categorical" else 3,
+            cells=self.model.cells(self.summary),
+        )
+
+    def block(self, index: int) -> GoldBlock:
+        """Return a block as the model reads it; its coded form is worked out when it is first used."""
+        first, stop = self.ranges[index]
+        block: Block = self.rows.block(first, stop)
+        alphabet = self.summary.alphabet
+        points = None if alphabet is None else alphabet.values
+        coded = encode(block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled)
+        return GoldBlock(block, self.gold.of(first, stop), coded)
+
+
+@dataclass(frozen=True, eq=False)
+class Step(Generic[P, S]):
+    """One step of a fit: its number, from 1, and the parameters that it begins with."""
+
+    model: Model[P, S]
+    number: int
+    parameters: P
+
+    @cached_property
+    def ready(self) -> P:
+        """The parameters with whatever all blocks share."""
+        return self.model.prepare(self.parameters)
+
+
+class Part(NamedTuple, Generic[S]):
+    """What a step made of a block: its sums, and the largest change of a posterior (infinite in the first step)."""
+
+    statistics: S
+    moved: float
+
+
+class Crew(Protocol[P, S]):
+    """Whoever works on the blocks of one fit."""
+
+    def map(self, step: Step[P, S]) -> Iterator[Part[S]]:
+        """Yield what a step makes of each block, in the order of blocks."""
+        ...
+
+    def collect(self) -> Found:
+        """Return the posteriors of the last step, of all tasks in order."""
+        ...
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        """Yield every block, in order, in this process."""
+        ...
+
+
+class Bench(Generic[P, S]):
+    """One process's part of a fit: coded blocks, as far as there is room to keep them, and the last posteriors."""
+
+    def __init__(self, work: Work[P, S], room: Room) -> None:
+        self.work, self._left = work, room.kept
+        self.posteriors = Posteriors(work.summary.tasks, scratch=room.scratch)
+        self._kept: dict[int, tuple[GoldBlock, int]] = {}
+        self._lock = Lock()
+
+    def step(self, index: int, step: Step[P, S], before: Callable[[], P] | None = None) -> Part[S]:
+        """Return what a step makes of a block.
+
+        Args:
+            index: which block.
+            step: the step.
+            before: gives the parameters of the step before; they are asked for if the block's posterior was lost.
+        """
+        model, first = self.work.model, self.work.ranges[index][0]
+        block = self._take(index)
+        expected = model.expect(block, step.ready)
+        old = self.posteriors.get(first)
+        if old is None and step.number > 1 and before is not None:
+            old = model.expect(block, before()).posterior
+        moved = np.inf if old is None else block.coded.largest_change(expected.posterior, old)
+        self.posteriors.put(first, Found(expected.posterior, expected.interval))
+        self._lay_back(index, block)
+        return Part(expected.statistics, moved)
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        """Yield every block, in order."""
+        return map(self._take, range(len(self.work.ranges)))
+
+    def _take(self, index: int) -> GoldBlock:
+        kept = self._kept.get(index)
+        return self.work.block(index) if kept is None else kept[0]
+
+    def _lay_back(self, index: int, block: GoldBlock) -> None:
+        """Keep the block for the next step if there is room; it may have grown."""
+        if self._left == np.inf:
+            self._kept[index] = (block, 0)
+            return
+        size = _bytes_held(block)
+        with self._lock:
+            before = self._kept.pop(index, (block, 0))[1]
+            self._left += before
+            if size <= self._left:
+                self._left -= size
+                self._kept[index] = (block, size)
+
+
+def _bytes_held(block: GoldBlock) -> int:
+    """Return the bytes that a block takes beside its columns, which lie in a file or belong to the reports."""
+    return block.block.pointers.nbytes + block.gold.nbytes + _own_bytes(block.coded)
+
+
+def _own_bytes(held: Any) -> int:
+    """Return the bytes of all arrays that an object made for itself."""
+    if isinstance(held, np.ndarray):
+        return held.nbytes if held.base is None else 0
+    parts = held if isinstance(held, tuple) else getattr(held, "__dict__", {}).values()
+    return sum(_own_bytes(part) for part in parts)

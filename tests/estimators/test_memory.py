@@ -1,0 +1,136 @@
+"""A fit under a memory limit: the same numbers, less room."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from crowdveil import DawidSkene, Estimate, Gaussian, OneCoin, Reports, WeightedMean
+from crowdveil.errors import SettingsError
+from crowdveil.estimators import ESTIMATORS, Estimator, room
+from crowdveil.estimators.contract import GoldBlock
+from crowdveil.estimators.room import Found, Load, Posteriors, Room
+from crowdveil.estimators.work import Work
+from crowdveil.labels import Categories
+from tests.estimators.dense import random_reports
+
+LABELS = Categories(("a", "b", "c"), ordered=True)
+REPORTS = random_reports(np.random.default_rng(3), LABELS, tasks=60, workers=9, share=0.5)
+ENOUGH = 1 << 40
+LOAD = Load(reports=1000, tasks=100, all_tasks=400, columns=2, cells=10)
+
+
+def in_blocks(size: int = 20) -> Any:
+    """Cut reports into many blocks, as if they were a thousand times as many."""
+    whole = Reports.blocks
+    return patch.object(Reports, "blocks", lambda self, n=0: whole(self, size))
+
+
+def least(estimator: Estimator[Any, Any]) -> int:
+    """Return the smallest limit that a fit accepts, from its refusal of none."""
+    with pytest.raises(SettingsError) as refused:
+        estimator.fit(REPORTS, memory=0)
+    return int("".join(filter(str.isdigit, refused.value.rule)))
+
+
+def assert_same(left: Estimate, right: Estimate) -> None:
+    """Assert that all numbers of two estimates are the same bits."""
+    for name in ("posterior", "low", "high", "log_likelihoods"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+    for field in dataclasses.fields(left.workers):
+        np.testing.assert_array_equal(getattr(left.workers, field.name), getattr(right.workers, field.name))
+    assert (left.steps, left.converged) == (right.steps, right.converged)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that are made anew in each step and posteriors in a file give the bits that memory gives."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "2")
+    REPORTS.save(tmp_path)
+    gold = {3: "b"}
+    with in_blocks():
+        free = cls().fit(REPORTS, gold=gold)
+        tight = cls().fit(Reports.open(tmp_path), gold=gold, memory=least(cls()))
+        wide = cls().fit(REPORTS, gold=gold, memory=ENOUGH)
+
+    assert_same(tight, free)
+    assert_same(wide, free)
+
+
+def test_blocks_are_kept_only_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room every step makes every block anew, and looking back once more; with it a block is made once."""
+    made: list[int] = []
+    block, coin = Work.block, OneCoin(max_steps=5, tolerance=0.0)
+
+    def counted(self: Work[Any, Any], index: int) -> GoldBlock:
+        made.append(index)
+        return block(self, index)
+
+    with in_blocks():
+        limit = least(coin)
+        monkeypatch.setattr(Work, "block", counted)
+        blocks = len(list(REPORTS.blocks()))
+        coin.fit(REPORTS, memory=limit)
+        anew, made[:] = list(made), []
+        coin.fit(REPORTS, memory=ENOUGH)
+
+    assert blocks > 10
+    assert 6 * list(range(blocks)) == anew
+    assert list(range(blocks)) == made
+
+
+def test_a_limit_below_one_block_is_refused() -> None:
+    """Where not even one block fits, the error names what it takes."""
+    with pytest.raises(SettingsError, match=r"memory must be at least [\d,]+ bytes, .* got 10\. Raise the limit"):
+        DawidSkene().fit(REPORTS, memory=10)
+    assert WeightedMean().fit(REPORTS, memory=least(WeightedMean())).converged
+
+
+def test_room_is_shared_out() -> None:
+    """Threads come first, then posteriors, then coded blocks; without a limit there is room for all."""
+    work, posteriors = LOAD.at_work, LOAD.posteriors
+
+    assert Room(4) == Room.under(None, 4, LOAD)
+    assert Room(1, 0, scratch=True) == Room.under(work, 4, LOAD)
+    assert Room(2, 7, scratch=True) == Room.under(2 * work + 7, 2, LOAD)
+    assert Room(2, posteriors - 1, scratch=True) == Room.under(2 * work + posteriors - 1, 2, LOAD)
+    assert Room(2, 5, scratch=False) == Room.under(2 * work + posteriors + 5, 2, LOAD)
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+def test_posteriors_are_put_together(scratch: bool) -> None:
+    """Posteriors and intervals come back in the order of tasks, whatever the order of putting; the last one counts."""
+    held = Posteriors(5, scratch=scratch)
+    assert held.get(0) is None
+    held.put(2, Found(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
+    held.put(0, Found(np.array([9.0, 9.0]), np.zeros((2, 2))))
+    held.put(0, Found(np.array([1.0, 2.0]), np.ones((2, 2))))
+
+    posterior, interval = held.whole()
+
+    assert [1.0, 2.0, 3.0, 4.0, 5.0] == posterior.tolist()
+    assert interval is not None
+    assert [1.0, 1.0, 0.5, 0.5, 0.5] == interval[:, 1].tolist()
+    assert [3.0, 4.0, 5.0] == list(held.get(2) if held.get(2) is not None else [])
+
+
+def test_scratch_files_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The temporary folder is empty after a fit, though the estimate still reads its posteriors."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    estimate = Gaussian().fit(REPORTS, memory=least(Gaussian()))
+
+    assert [] == list(tmp_path.iterdir())
+    np.testing.assert_array_equal(np.isfinite(estimate.posterior), REPORTS.per_task > 0)
+
+
+def test_a_scratch_file_without_a_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where temporary files cannot be written, the error says how large they are and where to point them."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+
+    with pytest.raises(SettingsError, match=r"need 800 bytes .*TMPDIR"):
+        room.scratch_array((50, 2))
