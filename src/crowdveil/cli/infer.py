@@ -10,13 +10,14 @@ import click
 
 from crowdveil.cli.display import number, progress_bar, show
 from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option
+from crowdveil.cli.resources import resource_options
 
 if TYPE_CHECKING:
     from crowdveil.coding import Duplicates
     from crowdveil.estimate import Estimate
     from crowdveil.labels import Alphabet
     from crowdveil.reports import Kind
-    from crowdveil.workflow import Inference, Method
+    from crowdveil.workflow import Inference, Method, Resources
 
 SHOWN = 5
 FOR_NORMAL = "gaussian"
@@ -83,6 +84,7 @@ method_options = as_one(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written. [default: beside REPORTS]"
 )
 @click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
+@resource_options
 @json_option
 def infer(
     reports: Path,
@@ -97,6 +99,7 @@ def infer(
     score: str | None,
     out: Path | None,
     verify: bool,
+    resources: Resources,
     as_json: bool,
 ) -> None:
     """Read, infer, write, print; see `HELP`."""
@@ -107,7 +110,7 @@ def infer(
     outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES]
     workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
     if reports.suffix == ".json":
-        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold)
+        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, resources.memory)
         inference = workflow.infer_from_sums(reports, method)
     else:
         evidence = workflow.read_evidence(
@@ -121,7 +124,7 @@ def infer(
         )
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
-            inference = workflow.infer(evidence, method, gold=gold, prior=prior, progress=step)
+            inference = workflow.infer(evidence, method, gold=gold, prior=prior, resources=resources, progress=step)
     inference = inference if score is None else workflow.scored(inference, score)
     workflow.write_estimate(outputs[0].parent, inference.estimate)
     data = _summary(inference) | {"files": [str(path) for path in outputs]}

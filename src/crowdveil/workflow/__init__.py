@@ -15,6 +15,7 @@ from crowdveil.workflow.evidence import Evidence, read_evidence
 from crowdveil.workflow.expectation import Expectation
 from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
 from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
+from crowdveil.workflow.resources import Resources
 from crowdveil.workflow.setup import Setup, set_up
 
 ESTIMATE_FILES = (TRUTHS_FILE, WORKERS_FILE)
@@ -28,6 +29,7 @@ __all__ = [
     "Inference",
     "MechanismWanted",
     "Method",
+    "Resources",
     "Setup",
     "build_mechanism",
     "collect",

@@ -19,10 +19,12 @@ from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.files import kind_of, read_gold
+from crowdveil.workflow.resources import Resources
 from crowdveil.workflow.sums import read_sums
 
 METHODS = (*ESTIMATORS, ProfileSum.name)
 FOR_LABELS, FOR_NUMBERS = "dawid-skene", "weighted-mean"
+WHATEVER_THERE_IS = Resources()
 SIMULATION = "The reports are a simulation: they carry no privacy."
 
 
@@ -76,6 +78,7 @@ def infer(
     *,
     gold: str | None = None,
     prior: Path | None = None,
+    resources: Resources = WHATEVER_THERE_IS,
     progress: Callable[[int, float], None] | None = None,
 ) -> Inference:
     """Infer truths and workers from reports, through the channel where the method can read one.
@@ -83,10 +86,11 @@ def infer(
     Args:
         gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
         prior: file with the public probability of each label.
+        resources: what the fit may use.
         progress: called with every step's number and the largest change.
 
     Raises:
-        SettingsError: a method that cannot be used with these reports, this channel or a prior.
+        SettingsError: a method that cannot be used with these reports, this channel or a prior; too little memory.
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator = build_estimator(method, evidence)
@@ -99,6 +103,7 @@ def infer(
         gold=known,
         prior=None if prior is None else load_prior(prior),
         progress=progress,
+        memory=resources.memory,
     )
     return Inference(
         estimate=estimate,

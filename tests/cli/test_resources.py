@@ -1,0 +1,40 @@
+"""`crowdveil infer` with limits: the same numbers, or a refusal that says what is needed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+
+from crowdveil.cli.resources import size
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("1", 1), ("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("500m", 5 * 10**8), ("8KB", 8000), ("3TiB", 3 * 2**40)],
+)
+def test_sizes_are_read(text: str, count: int) -> None:
+    """A size is a number with a unit, decimal or binary, in any case, with or without a blank or the B."""
+    assert count == size(text)
+
+
+@pytest.mark.parametrize("text", ["", "GB", "2 XB", "-1GB", "2GB4", "1e9"])
+def test_other_sizes_are_refused(text: str) -> None:
+    """What is no size is a wrong use of the command."""
+    with pytest.raises(click.BadParameter, match="is not a size such as 2GB"):
+        size(text)
+
+
+def test_memory_changes_no_number(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
+    """Under a limit the command prints what it prints without."""
+    run("encode", "labels.csv", "--out", "blocks")
+
+    assert run_json("infer", "blocks") == run_json("infer", "blocks", "--memory", "1MB")
+
+
+def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> None:
+    """A limit below what one block takes is refused with the size that would do; sums have no blocks to limit."""
+    assert "memory must be at least" in refusal("infer", "labels.csv", "--memory", "100")
+    assert "'many' is not a size" in run("infer", "labels.csv", "--memory", "many", code=2).stderr
+    assert "Sums are read as they are" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
