@@ -35,6 +35,8 @@ FLOORS = {
     "dictionaries": 1,
     "encoded": 1,
     "ingest": 1,
+    "name_files": 1,
+    "names": 1,
     "numbered": 1,
     "ordering": 1,
     "reports": 1,

@@ -4,11 +4,11 @@ A mechanism states its own guarantees (`Mechanism.guarantees`); this file compos
 Composition is basic (epsilons add), which is exact for the worst case of pure local differential privacy.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil.assignment import Assignment
 from crowdveil.channel_table import ChannelTable
@@ -86,7 +86,7 @@ def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) ->
 
 
 def account_table(
-    table: ChannelTable, *, tasks: NDArray[Any], workers: NDArray[Any], assignment: Assignment | None = None
+    table: ChannelTable, *, tasks: Collection[Any], workers: Collection[Any], assignment: Assignment | None = None
 ) -> tuple[Account, Account]:
     """Return the privacy loss of the least protected cell, and of the worker who loses most.
 

@@ -5,7 +5,7 @@ report on assigned cells only: the cost of protected participation then follows 
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
@@ -99,9 +99,7 @@ class Assignment:
         return cls.from_arrays(task, worker, tasks=tasks, workers=workers, source=source)
 
     @classmethod
-    def balanced(
-        cls, tasks: Sequence[Any] | NDArray[Any], workers: Sequence[Any] | NDArray[Any], per_task: int, source: Source
-    ) -> Self:
+    def balanced(cls, tasks: Collection[Any], workers: Collection[Any], per_task: int, source: Source) -> Self:
         """Draw `per_task` workers for every task, so that the loads of any two workers differ by at most one.
 
         Workers stand in a circle in random order and are dealt to the tasks, themselves in random order.
@@ -117,7 +115,7 @@ class Assignment:
         cells = np.arange(len(tasks) * per_task)
         return cls(np.asarray(tasks), np.asarray(workers), order[cells // per_task], circle[cells % crowd])
 
-    def aligned(self, tasks: NDArray[Any], workers: NDArray[Any]) -> NDArray[np.int64]:
+    def aligned(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in other lists' codes, ascending.
 
         Raises:

@@ -4,7 +4,7 @@ Cuts may differ by worker, so that together they see what no single cut shows; o
 may choose their own epsilon. Who has which channel is public and must not depend on any answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -106,7 +106,7 @@ class ChannelTable:
             reason=f"the worst of {few} channels assigned in public" if few > 1 else "",
         )
 
-    def groups(self, tasks: NDArray[Any], workers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def groups(self, tasks: Collection[Any], workers: Collection[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the task group of each task and the worker group of each worker, in the order of these names.
 
         Raises:
@@ -185,9 +185,9 @@ def is_table(text: str | bytes) -> bool:
     return mark in (text.encode() if isinstance(text, str) else text)
 
 
-def _codes(groups: Mapping[str, int], names: NDArray[Any], what: str) -> NDArray[np.int64]:
+def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDArray[np.int64]:
     if not groups:
-        return np.full(len(names), EVERYONE, dtype=np.int64)
+        return np.broadcast_to(np.int64(EVERYONE), len(names))
     unknown = [str(name) for name in names if str(name) not in groups]
     if unknown:
         raise SettingsError(

@@ -8,6 +8,7 @@ The checksums find damage, not forgery: whoever can write the folder can write n
 import json
 import zlib
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -15,16 +16,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.blocks import Block
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.name_files import read_names, write_names
+from crowdveil.names import LazyNames, NameList, NumberedNames
 from crowdveil.placing import placed
 
-FORMAT = "crowdveil-blocks/1"
+FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
+"""In the second, names may be numbered by a rule, which older versions cannot read."""
 MANIFEST_FILE = "blocks.json"
 INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
@@ -32,6 +35,8 @@ FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
 """Bytes under one checksum."""
+TASKS_AT_ONCE = 1 << 18
+"""Entries of the index of tasks written or checked together."""
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "files", "sha256"}
 WAY_OUT = "Encode the reports again (crowdveil encode)."
 
@@ -48,15 +53,15 @@ class Opened(NamedTuple):
     """An opened folder: its rows, and what they speak of."""
 
     rows: "Stored"
-    tasks: NDArray[Any]
-    workers: NDArray[Any]
+    tasks: LazyNames
+    workers: LazyNames
     alphabet: Alphabet | None
 
 
 def write_encoded(
-    folder: Path, parts: Iterable[Part], tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None
+    folder: Path, parts: Iterable[Part], tasks: NameList, workers: NameList, alphabet: Alphabet | None
 ) -> None:
-    """Write all `FILES` into a folder that exists; memory follows one part, the tasks and the workers.
+    """Write all `FILES` into a folder that exists; memory follows one part, and names that are held in memory.
 
     Args:
         folder: where to.
@@ -68,32 +73,29 @@ def write_encoded(
         SettingsError: the parts are not in order.
         ReportsError: a name is no text that can be written in UTF-8.
     """
-    per_task = np.zeros(len(tasks), dtype=np.int64)
-    with open(folder / WORKER_FILE, "wb") as worker_file, open(folder / VALUE_FILE, "wb") as value_file:
-        worker_sink, value_sink = _Sealing(worker_file), _Sealing(value_file)
-        last = -1
+    with ExitStack() as stack:
+        streams = [stack.enter_context(open(folder / name, "wb")) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE)]
+        worker_sink, value_sink, index_sink = (_Sealing(stream) for stream in streams)
+        index = _Index(index_sink)
         for part in (part for part in parts if len(part.task)):
-            first, stop = int(part.task[0]), int(part.task[-1]) + 1
-            if first < last:
-                raise SettingsError("parts must be written in the order of tasks", value=(last, first))
-            last = stop - 1
-            per_task[first:stop] += np.bincount(part.task - first, minlength=stop - first)
+            index.add(part.task)
             worker_sink.write(np.ascontiguousarray(part.worker, dtype="<i4"))
             value_sink.write(np.ascontiguousarray(part.value, dtype=_value_type(alphabet)))
-    pointers = np.concatenate(([0], np.cumsum(per_task))).astype("<i8")
-    files = {WORKER_FILE: worker_sink.entry, VALUE_FILE: value_sink.entry}
-    files[INDEX_FILE] = _write_sealed(folder / INDEX_FILE, pointers)
+        index.end(len(tasks))
+    files = {WORKER_FILE: worker_sink.entry, VALUE_FILE: value_sink.entry, INDEX_FILE: index_sink.entry}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
-        files[name] = _write_sealed(folder / name, _names_bytes(names, name))
-    sizes = {"reports": int(pointers[-1]), "tasks": len(tasks), "workers": len(workers)}
-    _write_manifest(folder / MANIFEST_FILE, sizes, alphabet, files)
+        write_names(folder / name, names)
+        files[name] = {"bytes": (folder / name).stat().st_size, "crc32": _checksums(folder / name, PIECE_BYTES)}
+    sizes = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
+    numbered = any(isinstance(names, NumberedNames) for names in (tasks, workers))
+    _write_manifest(folder / MANIFEST_FILE, NUMBERED_FORMAT if numbered else FORMAT, sizes, alphabet, files)
 
 
 def save_encoded(
     folder: str | PathLike[str],
     parts: Iterable[Part],
-    tasks: NDArray[Any],
-    workers: NDArray[Any],
+    tasks: NameList,
+    workers: NameList,
     alphabet: Alphabet | None,
 ) -> None:
     """As `write_encoded`, into a folder that need not exist; the files appear whole or not at all."""
@@ -119,8 +121,7 @@ def open_encoded(folder: Path) -> Opened:
         ),
     }
     rows = Stored(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE])
-    ends = rows.pointers
-    if ends[0] != 0 or ends[-1] != reports or (np.diff(ends) < 0).any():
+    if not _ascends(rows.pointers, reports):
         raise _damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
         _read_names(folder, manifest, name, manifest[what])
@@ -247,16 +248,60 @@ class _Sealing:
             self.entry["bytes"] += len(held)
 
 
-def _write_sealed(path: Path, data: Any) -> dict[str, Any]:
-    with open(path, "wb") as file:
-        sink = _Sealing(file)
-        sink.write(data)
-    return sink.entry
+class _Index:
+    """Where each task's rows begin, written while the rows go by.
+
+    Attributes:
+        rows: how many went by.
+        known: how many tasks have their beginning written.
+    """
+
+    def __init__(self, sink: _Sealing) -> None:
+        self.sink, self.rows, self.known = sink, 0, 0
+
+    def add(self, task: NDArray[np.integer]) -> None:
+        """Take the task codes of more rows, in order.
+
+        Raises:
+            SettingsError: they are not.
+        """
+        first, last = int(task[0]), int(task[-1])
+        if first < self.known - 1:
+            raise SettingsError("parts must be written in the order of tasks", value=(self.known - 1, first))
+        for begin in range(self.known, last + 1, TASKS_AT_ONCE):
+            codes = np.arange(begin, min(begin + TASKS_AT_ONCE, last + 1))
+            self._write(self.rows + np.searchsorted(task, codes))
+        self.rows += len(task)
+
+    def end(self, tasks: int) -> None:
+        """Write the beginnings of tasks without rows at the end, and the number of rows."""
+        while self.known <= tasks:
+            self._write(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))
+
+    def _write(self, beginnings: NDArray[np.integer]) -> None:
+        self.sink.write(beginnings.astype("<i8"))
+        self.known += len(beginnings)
 
 
-def _write_manifest(path: Path, sizes: dict[str, int], alphabet: Alphabet | None, files: dict[str, Any]) -> None:
+def _ascends(pointers: NDArray[np.int64], rows: int) -> bool:
+    """Return whether pointers go from 0 to the number of rows, and never down."""
+    if pointers[0] != 0 or pointers[-1] != rows:
+        return False
+    parts = (pointers[first : first + TASKS_AT_ONCE + 1] for first in range(0, len(pointers) - 1, TASKS_AT_ONCE))
+    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
+
+
+def _checksums(path: Path, piece_bytes: int) -> list[int]:
+    """Return the CRC-32 of each piece of a file."""
+    with open(path, "rb") as stream:
+        return [zlib.crc32(piece) for piece in iter(lambda: stream.read(piece_bytes), b"")]
+
+
+def _write_manifest(
+    path: Path, form: str, sizes: dict[str, int], alphabet: Alphabet | None, files: dict[str, Any]
+) -> None:
     described = None if alphabet is None else alphabet_to_json(alphabet)
-    manifest: dict[str, object] = {"format": FORMAT, **sizes, "alphabet": described}
+    manifest: dict[str, object] = {"format": form, **sizes, "alphabet": described}
     manifest |= {"piece_bytes": PIECE_BYTES, "files": files}
     text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
@@ -266,29 +311,16 @@ def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
-def _names_bytes(names: NDArray[Any], source: str) -> bytes:
-    """Return names as an Arrow file with one column: whole numbers as they are, all else as text."""
-    try:
-        column: Any = pa.array(names) if names.dtype.kind in "iu" else pa.array(names.tolist(), pa.large_string())
-    except (pa.ArrowException, UnicodeEncodeError, TypeError) as error:
-        raise ReportsError("names must be whole numbers or text", source=source, examples=str(error)[:200]) from error
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, pa.schema([("name", column.type)])) as writer:
-        writer.write_batch(pa.record_batch([column], names=["name"]))
-    return sink.getvalue().to_pybytes()
-
-
-def _read_names(folder: Path, manifest: dict[str, Any], name: str, count: int) -> NDArray[Any]:
+def _read_names(folder: Path, manifest: dict[str, Any], name: str, count: int) -> LazyNames:
+    """Check a file of names, piece by piece, and map it."""
     entry, path = manifest["files"][name], folder / name
     _check_size(path, entry["bytes"])
-    data = path.read_bytes()
-    pieces = [data[at : at + manifest["piece_bytes"]] for at in range(0, len(data), manifest["piece_bytes"])]
-    if [zlib.crc32(piece) for piece in pieces] != entry["crc32"]:
+    if _checksums(path, manifest["piece_bytes"]) != entry["crc32"]:
         raise _damaged(path, "another checksum")
-    names = pa.ipc.open_file(pa.BufferReader(data)).read_all()["name"].combine_chunks()
+    names = read_names(path)
     if len(names) != count:
         raise _damaged(path, f"{len(names)} names, {count} expected")
-    return names.to_numpy(zero_copy_only=False)
+    return names
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -301,9 +333,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             examples=str(error)[:200],
             way_out=WAY_OUT,
         ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") not in (FORMAT, NUMBERED_FORMAT):
         raise ReportsError(
-            f"encoded blocks must have format {FORMAT!r}",
+            f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
             source=str(path),
             examples=repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200],
             way_out=f"{WAY_OUT[:-1]}, with this version.",

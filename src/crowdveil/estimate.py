@@ -1,17 +1,21 @@
 """What inference returns: truths with their uncertainty, workers with their quality, and the constant to beat."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.labels import Alphabet
+from crowdveil.names import NameList, as_arrow
 
 TIE = 1e-9
 """Posteriors closer than this are tied."""
+TASKS_AT_ONCE = 1 << 18
+"""Tasks summed up or written together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +90,10 @@ class Estimate:
 
     method: str
     alphabet: Alphabet | None
-    tasks: NDArray[Any]
+    tasks: NameList
     posterior: NDArray[np.float64]
-    reports_per_task: NDArray[np.int64]
-    worker_names: NDArray[Any]
+    reports_per_task: NDArray[np.integer]
+    worker_names: NameList
     workers: WorkerTable
     reports_per_worker: NDArray[np.int64]
     log_likelihoods: tuple[float, ...]
@@ -106,17 +110,38 @@ class Estimate:
         """Whether truths are labels."""
         return self.posterior.ndim == 2
 
+    def part(self, first: int, stop: int) -> Self:
+        """Return the estimate of the tasks first .. stop-1, with all workers; nothing is copied."""
+        tasks = slice(first, stop)
+        return replace(
+            self,
+            tasks=self.tasks[tasks],
+            posterior=self.posterior[tasks],
+            reports_per_task=self.reports_per_task[tasks],
+            low=None if self.low is None else self.low[tasks],
+            high=None if self.high is None else self.high[tasks],
+        )
+
+    def parts(self) -> Iterator[Self]:
+        """Yield the estimate in parts of `TASKS_AT_ONCE` tasks, at least one part: columns of all tasks take memory."""
+        for first in range(0, max(len(self.posterior), 1), TASKS_AT_ONCE):
+            yield self.part(first, min(first + TASKS_AT_ONCE, len(self.posterior)))
+
     @cached_property
     def winners(self) -> NDArray[np.bool_]:
         """Labels that share the highest posterior, indexed [task, label]; several per row where there is a tie."""
-        return self.posterior >= self.posterior.max(axis=1, keepdims=True) - TIE
+        return winners(self.posterior)
 
     @cached_property
     def truth(self) -> NDArray[Any]:
         """Truth of each task, shape (tasks,): the likeliest label (of tied ones the alphabet's first) or the number."""
         if self.alphabet is None or not self.categorical:
             return self.posterior
-        return np.array(self.alphabet.names)[self.winners.argmax(axis=1)]
+        names = np.array(self.alphabet.names)
+        truth = np.empty(len(self.posterior), dtype=names.dtype)
+        for tasks in _ranges(len(truth)):
+            truth[tasks] = names[winners(self.posterior[tasks]).argmax(axis=1)]
+        return truth
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -128,19 +153,20 @@ class Estimate:
         """The constant that an estimate must beat to have learned anything."""
         if not self.categorical or self.alphabet is None:
             return _numeric_baseline(self.posterior)
-        mean = self.posterior.mean(axis=0)
+        parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
+        mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
         return Baseline(
             constant=self.alphabet.names[best],
             expected_error=1 - float(mean[best]),
-            estimate_error=1 - float(self.posterior.max(axis=1).mean()),
-            moved=int((~self.winners[:, best]).sum()),
+            estimate_error=1 - sum(float(part.max(axis=1).sum()) for part in parts) / len(self.posterior),
+            moved=sum(int((~winners(part)[:, best]).sum()) for part in parts),
         )
 
-    def tasks_columns(self) -> dict[str, NDArray[Any]]:
+    def tasks_columns(self) -> dict[str, NameList]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
         and tied; and reports."""
-        columns = {"task": self.tasks, "truth": self.truth}
+        columns: dict[str, NameList] = {"task": self.tasks, "truth": self.truth}
         columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
         if self.alphabet is not None and self.confidence is not None:
             columns["confidence"] = self.confidence
@@ -148,9 +174,9 @@ class Estimate:
             columns["tied"] = self.winners.sum(axis=1)
         return columns | {"reports": self.reports_per_task}
 
-    def workers_columns(self) -> dict[str, NDArray[Any]]:
+    def workers_columns(self) -> dict[str, NameList]:
         """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""
-        columns = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
+        columns: dict[str, NameList] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
         for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "participation"):
             column: NDArray[np.float64] | None = getattr(self.workers, name)
             if column is not None:
@@ -166,8 +192,21 @@ class Estimate:
         return _table(self.workers_columns())
 
 
-def _table(columns: dict[str, NDArray[Any]]) -> pa.Table:
-    return pa.table({name: pa.array(column, from_pandas=True) for name, column in columns.items()})
+def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the labels that share the highest posterior, indexed [task, label]."""
+    found = np.empty(posterior.shape, dtype=bool)
+    for tasks in _ranges(len(posterior)):
+        part = posterior[tasks]
+        found[tasks] = part >= part.max(axis=1, keepdims=True) - TIE
+    return found
+
+
+def _ranges(tasks: int) -> Iterator[slice]:
+    return (slice(first, first + TASKS_AT_ONCE) for first in range(0, tasks, TASKS_AT_ONCE))
+
+
+def _table(columns: Mapping[str, NameList]) -> pa.Table:
+    return pa.table({name: as_arrow(column) for name, column in columns.items()})
 
 
 def _numeric_baseline(truth: NDArray[np.float64]) -> Baseline:

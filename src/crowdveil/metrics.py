@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
+from crowdveil.estimate import Estimate, winners
 from crowdveil.labels import Scale
+from crowdveil.names import places
 from crowdveil.reports import Reports
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
@@ -217,11 +218,11 @@ class _Aligned:
 
 
 def _align(estimate: Estimate, gold: Mapping[Any, Any]) -> _Aligned:
-    place = {str(name): code for code, name in enumerate(estimate.tasks.tolist())}
+    place = places(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
     if not known:
         raise ReportsError(
-            f"none of the {len(gold)} gold tasks is among the {len(place)} tasks of the estimate",
+            f"none of the {len(gold)} gold tasks is among the {len(estimate.tasks)} tasks of the estimate",
             source="gold",
             way_out="Check that both use the same task names.",
         )
@@ -292,8 +293,8 @@ def _gold_numbers(aligned: _Aligned) -> NDArray[np.float64]:
 
 def _shares(aligned: _Aligned) -> NDArray[np.float64]:
     """Return how a categorical estimate spreads its answer over tied labels, indexed [scored task, label]."""
-    winners = aligned.estimate.winners[aligned.at]
-    return winners / winners.sum(axis=1, keepdims=True)
+    best = winners(aligned.estimate.posterior[aligned.at])
+    return best / best.sum(axis=1, keepdims=True)
 
 
 def _guesses(aligned: _Aligned) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -321,7 +322,7 @@ def _log_loss(aligned: _Aligned) -> float:
     return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())
 
 
-def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.int64]) -> tuple[float, float]:
+def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:
     """Return the disagreement of ordered pairs: within tasks (each task's over its size - 1), and over all reports."""
     names, codes = np.unique(value, return_inverse=True)
     group, count = np.unique(task.astype(np.int64) * len(names) + codes, return_counts=True)
@@ -331,7 +332,7 @@ def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArr
 
 
 def _interval_pairs(
-    task: NDArray[np.int32], numbers: NDArray[np.float64], per_task: NDArray[np.int64]
+    task: NDArray[np.int32], numbers: NDArray[np.float64], per_task: NDArray[np.integer]
 ) -> tuple[float, float]:
     """Return the same two sums for squared differences, from squares about means."""
     mean = np.bincount(task, weights=numbers, minlength=len(per_task)) / np.maximum(per_task, 1)

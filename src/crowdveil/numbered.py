@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 1 << 16
 ZERO = ord("0")
 
 
-class _Pattern(NamedTuple):
+class Pattern(NamedTuple):
     """What all ids must look like: these bytes, then so many digits."""
 
     beginning: bytes
@@ -25,6 +25,7 @@ class _Pattern(NamedTuple):
 
     @property
     def width(self) -> int:
+        """Return the bytes of a name."""
         return len(self.beginning) + self.digits
 
 
@@ -71,17 +72,17 @@ def encode_numbered(column: Any) -> Any:
     place = np.cumsum(occurs, dtype=np.int32)
     place -= 1
     positions: Any = pa.array(place[numbers])
-    return pa.DictionaryArray.from_arrays(positions, _names(np.flatnonzero(occurs), pattern))
+    return pa.DictionaryArray.from_arrays(positions, numbered_text(np.flatnonzero(occurs), pattern))
 
 
-def _pattern(first: str | None) -> _Pattern | None:
+def _pattern(first: str | None) -> Pattern | None:
     """Return the pattern that an id suggests, None if it does not end in a few digits."""
     text = (first or "").encode("utf-8")
     digits = len(text) - len(text.rstrip(b"0123456789"))
-    return _Pattern(text[: len(text) - digits], digits) if 0 < digits <= MOST_DIGITS else None
+    return Pattern(text[: len(text) - digits], digits) if 0 < digits <= MOST_DIGITS else None
 
 
-def _numbers(chunk: Any, pattern: _Pattern) -> NDArray[np.int32] | None:
+def _numbers(chunk: Any, pattern: Pattern) -> NDArray[np.int32] | None:
     """Return the number of every row; None if one does not follow the pattern."""
     _, offsets, data = chunk.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
@@ -100,7 +101,7 @@ def _numbers(chunk: Any, pattern: _Pattern) -> NDArray[np.int32] | None:
     return numbers
 
 
-def _names(numbers: NDArray[np.int64], pattern: _Pattern) -> Any:
+def numbered_text(numbers: NDArray[np.int64], pattern: Pattern) -> Any:
     """Write ids from their numbers, as an Arrow text array."""
     text = np.empty((len(numbers), pattern.width), dtype=np.uint8)
     text[:, : len(pattern.beginning)] = np.frombuffer(pattern.beginning, dtype=np.uint8)
@@ -108,5 +109,7 @@ def _names(numbers: NDArray[np.int64], pattern: _Pattern) -> Any:
     for at in range(pattern.width - 1, len(pattern.beginning) - 1, -1):
         left, digit = np.divmod(left, 10)
         text[:, at] = digit + ZERO
-    ends = np.arange(len(numbers) + 1, dtype=np.int32) * np.int32(pattern.width)
-    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(ends.data), pa.py_buffer(text.data))
+    long = text.size > np.iinfo(np.int32).max
+    ends = (np.arange(len(numbers) + 1) * pattern.width).astype(np.int64 if long else np.int32)
+    kind = pa.LargeStringArray if long else pa.StringArray
+    return kind.from_buffers(len(numbers), pa.py_buffer(ends.data), pa.py_buffer(text.data))

@@ -32,6 +32,7 @@ from crowdveil.encoded import Part, open_encoded, save_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.names import NameList, held_names
 from crowdveil.ordering import in_order, packed_order
 
 Kind = Literal["categorical", "numeric"]
@@ -39,6 +40,8 @@ Names = Sequence[Any] | NDArray[Any]
 COLUMNS = frozenset({"task", "worker", "value"})
 BLOCK_REPORTS = 1 << 21
 """Reports per block: tables of a block stay within tens of megabytes."""
+TASKS_AT_ONCE = 1 << 20
+"""Tasks counted together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Reports:
     Attributes:
         task, worker: codes into `tasks` and `workers`, int32, shape (reports,).
         value: int16 codes into `alphabet.names` if there is an alphabet, else float64 numbers.
-        tasks, workers: names in code order; they include those without reports.
+        tasks, workers: names in code order; they include those without reports. Those of an opened folder stay in it:
+            `numpy.asarray` makes an array of them.
         alphabet: what a value can be; None for numbers on no fixed grid.
         rows: where the columns are kept; those of an opened folder are read from it when first used.
     """
@@ -56,8 +60,8 @@ class Reports:
     task: NDArray[np.int32]
     worker: NDArray[np.int32]
     value: NDArray[Any]
-    tasks: NDArray[Any]
-    workers: NDArray[Any]
+    tasks: NameList
+    workers: NameList
     alphabet: Alphabet | None = None
     rows: Rows = field(init=False, repr=False)
 
@@ -69,15 +73,13 @@ class Reports:
         held = Held(self.task, self.worker, self.value, len(self.tasks))
         self._set(held, self.tasks, self.workers, self.alphabet)
 
-    def _set(self, rows: Rows, tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None) -> None:
-        names = {"tasks": np.asarray(tasks), "workers": np.asarray(workers)}
-        for column in names.values():
-            column.flags.writeable = False
+    def _set(self, rows: Rows, tasks: NameList, workers: NameList, alphabet: Alphabet | None) -> None:
+        names = {"tasks": held_names(tasks), "workers": held_names(workers)}
         for name, part in {**names, "alphabet": alphabet, "rows": rows}.items():
             object.__setattr__(self, name, part)
 
     @classmethod
-    def of_rows(cls, rows: Rows, tasks: NDArray[Any], workers: NDArray[Any], alphabet: Alphabet | None) -> Self:
+    def of_rows(cls, rows: Rows, tasks: NameList, workers: NameList, alphabet: Alphabet | None) -> Self:
         """Take rows that stand in canonical order, with the right types, as they are."""
         made = cls.__new__(cls)
         made._set(rows, tasks, workers, alphabet)
@@ -110,9 +112,14 @@ class Reports:
         return counts
 
     @cached_property
-    def per_task(self) -> NDArray[np.int64]:
-        """Non-NULL reports on each task, shape (tasks,)."""
-        return np.diff(self.rows.pointers)
+    def per_task(self) -> NDArray[np.integer]:
+        """Non-NULL reports on each task, shape (tasks,); int32 if no task can have more, else int64."""
+        ends = self.rows.pointers
+        kind: type[np.signedinteger] = np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64
+        counts = np.empty(len(self.tasks), dtype=kind)
+        for first in range(0, len(counts), TASKS_AT_ONCE):
+            counts[first : first + TASKS_AT_ONCE] = np.diff(ends[first : first + TASKS_AT_ONCE + 1])
+        return counts
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:

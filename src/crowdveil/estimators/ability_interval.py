@@ -17,6 +17,8 @@ from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import GoldBlock
 from crowdveil.estimators.mixture import TINY
 
+TASKS_AT_ONCE = 1 << 20
+"""Tasks whose posteriors are copied together."""
 REPORTS_AT_ONCE = 1 << 18
 WORKERS_AT_MOST = 2000
 """Workers that the crowd's prior is learned from, evenly taken from all of them."""
@@ -138,8 +140,12 @@ def observed_information(
             unsent = np.einsum("rz,rz->r", null[worker[silent], instead[silent]], truths[silent]) ** 2
             total += np.bincount(worker, squares, workers) - np.bincount(worker[silent], unsent, workers)
     for group in range(model.task_groups if model.silent else 0):
-        truths = posterior[model.task_group == group]
-        everywhere = np.einsum("wsz,zv,wsv->ws", null, truths.T @ truths, null)
+        pairs = np.zeros((posterior.shape[1], posterior.shape[1]))
+        for first in range(0, len(posterior), TASKS_AT_ONCE):
+            part = slice(first, first + TASKS_AT_ONCE)
+            truths = posterior[part][model.task_group[part] == group]
+            pairs += truths.T @ truths
+        everywhere = np.einsum("wsz,zv,wsv->ws", null, pairs, null)
         total += (model.silent_workers(group) * everywhere).sum(axis=1)
     return np.maximum(total, 0.0)
 

@@ -43,7 +43,7 @@ class Summary:
     symbols: int
     tasks: int
     workers: int
-    per_task: NDArray[np.int64]
+    per_task: NDArray[np.integer]
     per_worker: NDArray[np.int64]
     symbol_counts: NDArray[np.float64]
     channel: Channel | ChannelTable | None

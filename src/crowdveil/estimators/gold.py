@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.labels import Alphabet, Scale
+from crowdveil.names import places
 from crowdveil.reports import Reports
 
 NO_GOLD = -1
@@ -54,7 +55,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     """
     read = _gold_reader(alphabet, numeric)
     wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
-    found = [(code, str(name)) for code, name in enumerate(reports.tasks if wanted else ()) if str(name) in wanted]
+    found = sorted((code, name) for name, code in places(reports.tasks, wanted).items())
     truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
     for place, (_, name) in enumerate(found):
         task, truth = wanted[name]

@@ -23,10 +23,13 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
             "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
             value=channel.mechanism,
         )
-    same_cell = (reports.task[1:] == reports.task[:-1]) & (reports.worker[1:] == reports.worker[:-1])
-    if same_cell.any():
+    repeats = 0
+    for part in reports.parts():
+        same_cell = (part.task[1:] == part.task[:-1]) & (part.worker[1:] == part.worker[:-1])
+        repeats += int(same_cell.sum())
+    if repeats:
         raise ReportsError(
-            f"one cell sends one report, but {int(same_cell.sum())} reports repeat a (task, worker) pair",
+            f"one cell sends one report, but {repeats} reports repeat a (task, worker) pair",
             way_out="Read the reports with duplicates='first' or 'last'.",
         )
 

@@ -20,6 +20,8 @@ from crowdveil.reports import Reports
 
 LOUD = -1
 """Instead of a silent channel: cells that send nothing leave no report to be counted."""
+TASKS_AT_ONCE = 1 << 20
+"""Tasks counted together."""
 UNSAID = "\0"
 """The name of NULL among names, where it is listed: no label may be called NULL."""
 
@@ -103,7 +105,9 @@ class ReportModel:
 
     def totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return all reports of the campaign in the order of `everything`, from those of each listed symbol."""
-        of_group = np.bincount(self.task_group, minlength=self.task_groups)
+        of_group = np.zeros(self.task_groups)
+        for first in range(0, len(self.task_group), TASKS_AT_ONCE):
+            of_group += np.bincount(self.task_group[first : first + TASKS_AT_ONCE], minlength=self.task_groups)
         return np.concatenate((listed, of_group @ self.silent_cells() - listed @ self.replaces()))
 
     def unlisted(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:

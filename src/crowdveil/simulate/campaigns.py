@@ -67,7 +67,7 @@ def assigned_around(answers: Reports, per_task: int, source: Source) -> Assignme
         rank[answers.worker[ends[task] : ends[task + 1]]] = -1.0
         cells.append(task * crowd + np.argsort(rank, kind="stable")[:per_task])
     task_codes, worker_codes = np.divmod(np.concatenate(cells), crowd)
-    return Assignment(answers.tasks, answers.workers, task_codes, worker_codes)
+    return Assignment(np.asarray(answers.tasks), np.asarray(answers.workers), task_codes, worker_codes)
 
 
 def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, assignment: Assignment) -> Reports:

@@ -162,7 +162,7 @@ class Claims:
         """Apply the policies to sorted rows, infinities allowed."""
         if outside not in ("error", "clip", "drop"):
             raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
-        task, worker, value, tasks = reports.task, reports.worker, reports.numbers, reports.tasks
+        task, worker, value, tasks = reports.task, reports.worker, reports.numbers, np.asarray(reports.tasks)
         low, high = _checked_bounds(bounds, len(tasks))
         beyond = ~((value >= low[task]) & (value <= high[task]))
         if bounds is None:
@@ -185,7 +185,7 @@ class Claims:
             worker=worker,
             value=value,
             tasks=tasks,
-            workers=reports.workers,
+            workers=np.asarray(reports.workers),
             low=low,
             high=high,
             public_bounds=bounds is not None,

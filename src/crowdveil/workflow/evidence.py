@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from crowdveil.assignment import Assignment
 from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
@@ -138,7 +140,7 @@ def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Ass
             source=str(beside),
             way_out="Keep the files of one collection together.",
         )
-    return Assignment.from_csv(beside, tasks=reports.tasks, workers=reports.workers)
+    return Assignment.from_csv(beside, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
 
 
 def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:

@@ -16,6 +16,7 @@ from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.ingest import load_prior
 from crowdveil.labels import Alphabet, Categories
 from crowdveil.metrics import Score, score
+from crowdveil.names import places
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.files import kind_of, read_gold
@@ -147,7 +148,7 @@ def scored(inference: Inference, gold: str) -> Inference:
     estimate = inference.estimate
     known = read_gold(gold, kind_of(estimate.alphabet))
     result = score(estimate, known)
-    both = len(inference.guided.intersection(known, estimate.tasks.astype(str).tolist()))
+    both = len(places(estimate.tasks, inference.guided.intersection(known)))
     notes = inference.notes
     if both:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
@@ -65,7 +67,7 @@ def set_up(
     mechanism = build_mechanism(wanted, alphabet, tasks=len(answers.tasks))
     cells = None
     if assignment is not None:
-        cells = Assignment.from_csv(assignment, tasks=answers.tasks, workers=answers.workers)
+        cells = Assignment.from_csv(assignment, tasks=np.asarray(answers.tasks), workers=np.asarray(answers.workers))
     if channels is not None and wanted.dealt_cuts:
         raise SettingsError("cuts are dealt in turn or given by name, not both", value=str(channels))
     table = None

@@ -191,7 +191,7 @@ def _unsigned(reports: int, codes: int) -> NDArray[np.unsignedinteger]:
 
 
 def _groups(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
-    return group if groups > 1 else group[:0]
+    return group if groups > 1 else np.empty(0, dtype=np.int64)
 
 
 def _known(gold: NDArray[Any]) -> NDArray[Any]:
