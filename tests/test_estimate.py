@@ -142,3 +142,17 @@ def test_frames_hold_null_for_what_is_unknown() -> None:
     assert [0.9, None] == workers["ability"].to_pylist()
     assert pa.types.is_string(workers["worker"].type)
     assert 3 == LABELLED.tasks_frame().num_rows
+
+
+@pytest.mark.parametrize("whole", [LABELLED, NUMERIC], ids=["labels", "numbers"])
+def test_parts_make_up_the_whole(whole, monkeypatch) -> None:
+    """Parts of two tasks have the whole's columns, piece by piece; sums over parts change no number of the whole."""
+    expected, baseline, best = whole.tasks_frame(), whole.baseline, whole.truth.tolist()
+    monkeypatch.setattr("crowdveil.estimate.TASKS_AT_ONCE", 2)
+    again = replace(whole)
+
+    assert pa.concat_tables([part.tasks_frame() for part in again.parts()]).equals(expected)
+    np.testing.assert_array_equal(best, again.truth.tolist())
+    assert (baseline.constant, baseline.moved) == (again.baseline.constant, again.baseline.moved)
+    assert pytest.approx(baseline.expected_error, abs=1e-15) == again.baseline.expected_error
+    assert whole.part(1, 3).tasks.tolist() == whole.tasks[1:3].tolist()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -259,3 +260,19 @@ def test_a_crowd_is_found_beside_the_reports_only(tmp_path) -> None:
 
     assert tmp_path / "out" / output.CROWD_FILE == find_crowd(tmp_path / "out" / "reports.csv")
     assert (False, None) == tuple(read_crowd(tmp_path / "out" / "crowd.json")[key] for key in ("simulation", "seed"))
+
+
+def test_truths_are_written_in_parts(tmp_path, monkeypatch) -> None:
+    """Parts of one task, of which only the second needs quotes, give the same files as the whole, in either form."""
+    whole = estimate([[0.25, 0.75], [0.5, 0.5]], "ability")
+    for form in ("csv", "parquet"):
+        write_estimate(tmp_path / "whole", whole, form=form)
+    monkeypatch.setattr("crowdveil.estimate.TASKS_AT_ONCE", 1)
+    for form in ("csv", "parquet"):
+        write_estimate(tmp_path / "parts", whole, form=form)
+    tables = [pyarrow.parquet.read_table(tmp_path / name / "truths.parquet") for name in ("whole", "parts")]
+
+    assert (tmp_path / "whole" / "truths.csv").read_text() == (tmp_path / "parts" / "truths.csv").read_text()
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(whole.tasks_frame())
+    assert pyarrow.parquet.read_table(tmp_path / "parts" / "workers.parquet").equals(whole.workers_frame())

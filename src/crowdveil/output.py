@@ -11,23 +11,24 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-import pyarrow as pa
-import pyarrow.csv
-
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.placing import Writer, placed, refusals_named
 from crowdveil.placing import write_atomically as write_atomically
 from crowdveil.placing import write_together as write_together
-from crowdveil.report_files import REPORTS_FILES, Form, write_report_files
+from crowdveil.report_files import REPORTS_FILES, Form, TableForm, write_report_files, write_tables
 from crowdveil.report_files import reports_table as reports_table
 from crowdveil.report_files import write_table as write_table
 from crowdveil.reports import Reports
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE = "assignment.csv"
-TRUTHS_FILE, WORKERS_FILE = "truths.csv", "workers.csv"
+ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
+    "csv": ("truths.csv", "workers.csv"),
+    "parquet": ("truths.parquet", "workers.parquet"),
+}
+"""Names of the files of truths and of workers, by their form."""
 CROWD_FORMAT = "crowdveil-crowd/1"
 
 
@@ -128,14 +129,21 @@ def write_reports(
             Path(directory, name).unlink(missing_ok=True)
 
 
-def write_estimate(directory: str | PathLike[str], estimate: Estimate) -> None:
-    """Write `truths.csv` and `workers.csv`; an unknown number (a task without reports) is an empty cell.
+def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
+    """Write truths and workers as `ESTIMATE_FILES[form]`; an unknown number (a task without reports) is empty or null.
+
+    Truths are written in parts, so that memory does not follow the tasks.
 
     Raises:
         SettingsError: the system refuses to write there.
     """
-    tables = {TRUTHS_FILE: estimate.tasks_frame(), WORKERS_FILE: estimate.workers_frame()}
-    write_together(directory, {name: _table_writer(table) for name, table in tables.items()})
+    schema = next(estimate.parts()).tasks_frame().schema
+    workers = estimate.workers_frame()
+    writers: list[Writer] = [
+        lambda stream: write_tables(stream, schema, lambda: (part.tasks_frame() for part in estimate.parts()), form),
+        lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
+    ]
+    write_together(directory, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
 
 
 def read_crowd(path: str | PathLike[str]) -> Crowd:
@@ -170,10 +178,6 @@ def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
     """Return the `crowd.json` beside a reports file or inside encoded blocks, None if there is none."""
     path = home(reports_path) / CROWD_FILE
     return path if path.is_file() else None
-
-
-def _table_writer(table: pa.Table) -> Writer:
-    return lambda stream: write_table(stream, table)
 
 
 def _json(data: Mapping[str, Any]) -> bytes:

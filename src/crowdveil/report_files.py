@@ -17,6 +17,7 @@ from crowdveil.encoded import FILES, write_encoded
 from crowdveil.labels import Scale
 from crowdveil.reports import Reports
 
+TableForm = Literal["csv", "parquet"]
 Form = Literal["csv", "parquet", "blocks"]
 REPORTS_FILES: dict[Form, tuple[str, ...]] = {
     "csv": ("reports.csv",),
@@ -32,10 +33,7 @@ def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
         write_encoded(folder, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
         return
     with open(folder / REPORTS_FILES[form][0], "wb") as stream:
-        if form == "csv":
-            _write_csv(stream, _schema(reports), lambda: block_tables(reports))
-        else:
-            _write_parquet(stream, _schema(reports), block_tables(reports))
+        write_tables(stream, _schema(reports), lambda: block_tables(reports), form)
 
 
 def reports_table(reports: Reports) -> pa.Table:
@@ -63,6 +61,16 @@ def block_tables(reports: Reports) -> Iterator[pa.Table]:
 def write_table(stream: BinaryIO, table: pa.Table) -> None:
     """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
     _write_csv(stream, table.schema, lambda: [table])
+
+
+def write_tables(
+    stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]], form: TableForm
+) -> None:
+    """Write tables of one schema, one after the other, as one CSV or Parquet file; `tables` may be called twice."""
+    if form == "csv":
+        _write_csv(stream, schema, tables)
+    else:
+        _write_parquet(stream, schema, tables())
 
 
 def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from crowdveil.cli.display import number
@@ -52,6 +53,21 @@ def sent(run: Run) -> Path:
     words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
     run("perturb", "labels.csv", *words, "--out", "sent")
     return Path("sent")
+
+
+def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:
+    """With --format parquet, truths and workers are Parquet files with the same columns; these are the files named."""
+    run_json("infer", "sent/reports.csv", "--out", "found")
+    data = run_json("infer", "sent/reports.csv", "--out", "found", "--format", "parquet")
+    truths = pyarrow.parquet.read_table("found/truths.parquet").to_pylist()
+
+    assert [str(Path("found", name)) for name in ("truths.parquet", "workers.parquet")] == data["files"]
+    assert [
+        {name: str(cell) for name, cell in row.items() if name in ("task", "truth", "reports")} for row in truths
+    ] == [
+        {name: cell for name, cell in row.items() if name in ("task", "truth", "reports")}
+        for row in rows("found/truths.csv")
+    ]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crowdveil.coding import Duplicates
     from crowdveil.estimate import Estimate
     from crowdveil.labels import Alphabet
+    from crowdveil.report_files import TableForm
     from crowdveil.reports import Kind
     from crowdveil.workflow import Inference, Method, Resources
 
@@ -83,6 +84,14 @@ method_options = as_one(
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written. [default: beside REPORTS]"
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Of the files that are written.",
+)
 @click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
 @resource_options
 @json_option
@@ -98,6 +107,7 @@ def infer(
     gold: str | None,
     score: str | None,
     out: Path | None,
+    form: TableForm,
     verify: bool,
     resources: Resources,
     as_json: bool,
@@ -107,7 +117,7 @@ def infer(
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES]
+    outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES[form]]
     workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
     if reports.suffix == ".json":
         _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, resources.memory)
@@ -126,7 +136,7 @@ def infer(
             step = None if bar is None else lambda number, _: bar(number, None)
             inference = workflow.infer(evidence, method, gold=gold, prior=prior, resources=resources, progress=step)
     inference = inference if score is None else workflow.scored(inference, score)
-    workflow.write_estimate(outputs[0].parent, inference.estimate)
+    workflow.write_estimate(outputs[0].parent, inference.estimate, form=form)
     data = _summary(inference) | {"files": [str(path) for path in outputs]}
     show(data, _rows(data), as_json=as_json)
 
@@ -160,9 +170,9 @@ def _summary(inference: Inference) -> dict[str, Any]:
 
 
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
-    columns = [column[:SHOWN].tolist() for column in (estimate.tasks, estimate.truth, estimate.reports_per_task)]
-    sure = estimate.confidence
-    certain = [None] * len(columns[0]) if sure is None else sure[:SHOWN].tolist()
+    shown = estimate.part(0, SHOWN)
+    columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
+    certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
     return [
         {"task": str(task), "truth": truth, "confidence": confidence, "reports": reports}
         for task, truth, reports, confidence in zip(*columns, certain, strict=True)

@@ -1,6 +1,6 @@
 """What the verbs of the command line do, as library calls: files in, one value out, files written whole."""
 
-from crowdveil.output import TRUTHS_FILE, WORKERS_FILE, home, write_estimate
+from crowdveil.output import ESTIMATE_FILES, home, write_estimate
 from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
 from crowdveil.workflow.collection import (
     Collection,
@@ -17,8 +17,6 @@ from crowdveil.workflow.files import read_answers, read_names, refuse_overwritin
 from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
 from crowdveil.workflow.resources import Resources
 from crowdveil.workflow.setup import Setup, set_up
-
-ESTIMATE_FILES = (TRUTHS_FILE, WORKERS_FILE)
 
 __all__ = [
     "ESTIMATE_FILES",
