@@ -18,8 +18,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
 FLOORS = {
     "__main__": 6,
     "cli": 6,
+    "bench": 5,
     "demo": 5,
     "workflow": 4,
+    "drawing": 0,
     "errors": 0,
     "placing": 0,
     "randomness": 0,

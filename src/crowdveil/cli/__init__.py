@@ -10,6 +10,7 @@ import click
 
 from crowdveil.cli.account import account
 from crowdveil.cli.assign import assign
+from crowdveil.cli.bench import bench
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
@@ -20,7 +21,7 @@ from crowdveil.cli.plan import plan
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError
 
-COMMANDS: tuple[click.Command, ...] = (demo, plan, assign, perturb, encode, infer, account, synthesize, datasets)
+COMMANDS: tuple[click.Command, ...] = (demo, plan, assign, perturb, encode, infer, account, synthesize, datasets, bench)
 """In the order in which help lists them."""
 
 

@@ -1,10 +1,8 @@
 """The demo's pictures, as SVG text that stands inside the page: errors by epsilon, workers, claims."""
 
-import io
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -15,19 +13,8 @@ from numpy.typing import NDArray
 from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
+from crowdveil.drawing import STYLE, file_bytes
 
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crowdveil",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e9ee",
-    "axes.edgecolor": "#8a94a3",
-    "axes.axisbelow": True,
-}
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
 KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")
 ASSIGNED_COLOR = "#be185d"
@@ -170,9 +157,7 @@ def _is(claimed: float | None, epsilon: float) -> bool:
 
 def _svg(figure: Figure, title: str) -> str:
     """Return the drawing as an SVG element with a title, without prolog and without fixed size."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    svg = stream.getvalue()
+    svg = file_bytes(figure, "svg").decode("utf-8")
     svg = svg[svg.index("<svg") :]
     # Ids repeat from picture to picture, and a page has one name space for them.
     prefix = re.sub(r"[^a-z0-9]+", "-", title.lower())

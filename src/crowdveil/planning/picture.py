@@ -1,30 +1,18 @@
 """A plan as a picture: error against epsilon, one line with a band for each kind of candidate, and what to compare."""
 
-import io
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from crowdveil.drawing import STYLE, file_bytes
 from crowdveil.planning.candidates import LINES
 from crowdveil.planning.plan import Plan
 
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crowdveil",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e9ee",
-    "axes.axisbelow": True,
-}
 COLORS = dict(zip(LINES, ("#1d4ed8", "#0f766e", "#d97706", "#c084fc"), strict=True))
 WIDTHS = dict(zip(LINES, (1.4, 1.8, 1.4, 5.0), strict=True))
 """The designed channel often is one of the others: its line is wide and lies below them."""
-RESOLUTION = 144
 
 
 def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
@@ -42,10 +30,7 @@ def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
         axes.set_xticks(sorted({row.epsilon for row in plan.rows}))
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        stream = io.BytesIO()
-        nothing = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(stream, format=kind, dpi=RESOLUTION, metadata=nothing)
-    return stream.getvalue()
+        return file_bytes(figure, kind)
 
 
 def _line(axes: Axes, plan: Plan, line: str) -> None:

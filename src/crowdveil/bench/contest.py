@@ -1,0 +1,196 @@
+"""The programs in turn, each fit in a process of its own, several rounds, on made-up crowds of growing size."""
+
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from crowdveil.bench.crowd import write_crowd
+from crowdveil.bench.peer import Peer
+from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, LeftOut, Line, Took, roof_seconds
+from crowdveil.errors import SettingsError
+
+PROGRAM = Path(__file__).parent / "one_fit.py"
+METHODS = ("majority-vote", "dawid-skene", "one-coin")
+"""Those that the peer has too."""
+WITHOUT_STEPS = ("majority-vote",)
+SMALLEST, LARGEST = 1000, 200_000_000
+Progress = Callable[[int, int], None]
+"""Called after every fit: how many are done, of how many at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What is run.
+
+    Attributes:
+        methods: some of `METHODS`.
+        sizes: numbers of answers, ascending.
+        rounds: fits of each program, in turn.
+        steps: updates after the majority vote.
+        patience: seconds; a program whose next fit should take longer, in proportion to its last, is left out.
+        peer: None to go without.
+    """
+
+    methods: tuple[str, ...] = ("dawid-skene", "one-coin")
+    sizes: tuple[int, ...] = (10_000, 100_000)
+    rounds: int = 3
+    steps: int = 20
+    patience: float = 60.0
+    peer: Peer | None = None
+
+    def __post_init__(self) -> None:
+        """Raise SettingsError where a setting breaks its rule."""
+        if not self.methods or not set(self.methods) <= set(METHODS):
+            raise SettingsError(f"methods must be some of {', '.join(METHODS)}", value=self.methods)
+        if not self.sizes or not all(SMALLEST <= size <= LARGEST for size in self.sizes):
+            raise SettingsError(f"sizes must lie between {SMALLEST:,} and {LARGEST:,} answers", value=self.sizes)
+        if list(self.sizes) != sorted(set(self.sizes)):
+            raise SettingsError("sizes must ascend", value=self.sizes)
+        if self.rounds < 1 or self.steps < 1 or not self.patience > 0:
+            given = (self.rounds, self.steps, self.patience)
+            raise SettingsError("rounds, steps and patience must be positive", value=given)
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The contenders, in the order of a round; without numba crowdveil runs on numpy itself."""
+        plain = (PLAIN,) if find_spec("numba") is not None else ()
+        return (OURS, *plain, *((PEER,) if self.peer is not None else ()))
+
+    @property
+    def most_fits(self) -> int:
+        """How many fits there are if none is left out."""
+        return len(self.methods) * len(self.sizes) * self.rounds * len(self.programs)
+
+
+class _Race:
+    """A run under way: what was found so far, and how much is done."""
+
+    def __init__(self, setup: Setup, progress: Progress | None) -> None:
+        self.setup, self.progress = setup, progress
+        self.lines: list[Line] = []
+        self.left_out: list[LeftOut] = []
+        self.roofs: list[float] = []
+        self.done = 0
+
+    def table(self, folder: Path, size: int) -> None:
+        """Run all methods on one table; the roof is measured beside it."""
+        write_crowd(folder, size)
+        self.roofs.append(_said(sys.executable, "roof")["gigabytes_per_second"])
+        for method in self.setup.methods:
+            absent = {program: why for program in self.setup.programs if (why := self._against(method, program, size))}
+            if OURS in absent:
+                absent = dict.fromkeys(self.setup.programs, absent[OURS])
+            self.left_out += [
+                LeftOut(method=method, program=program, answers=size, because=why) for program, why in absent.items()
+            ]
+            self._advance(len(absent) * self.setup.rounds)
+            running = [program for program in self.setup.programs if program not in absent]
+            self.lines += self._fits(method, running, folder, size)
+
+    def _against(self, method: str, program: str, size: int) -> str | None:
+        """Say why a program should not run on the next table, going by its last one; None if nothing speaks against."""
+        last = next((one for one in reversed(self.lines) if (one.method, one.program) == (method, program)), None)
+        if last is None:
+            return None
+        growth = size / last.answers
+        seconds, megabytes, free = last.wall * growth, last.memory * growth, _free_megabytes()
+        if seconds > self.setup.patience:
+            return f"about {seconds:.0f} s for a fit, more than the patience of {self.setup.patience:g} s"
+        return f"about {megabytes:,.0f} MB, of which {free:,.0f} are free" if megabytes > free else None
+
+    def _fits(self, method: str, programs: list[str], folder: Path, answers: int) -> Iterator[Line]:
+        rounds: dict[str, list[Took]] = {program: [] for program in programs}
+        for _ in range(self.setup.rounds):
+            for program in programs:
+                rounds[program].append(Took(**self._fit(program, method, folder)))
+                self._advance(1)
+        labels = {program: np.load(folder / f"{program}.npy") for program in programs}
+        steps = 0 if method in WITHOUT_STEPS else self.setup.steps
+        for program, took in rounds.items():
+            pairs = list(zip(took, rounds[OURS], strict=True))
+            processor = statistics.median(one.processor for one in took)
+            yield Line(
+                method=method,
+                program=program,
+                answers=answers,
+                steps=steps,
+                rounds=tuple(took),
+                wall_ratio=statistics.median(one.wall / own.wall for one, own in pairs),
+                processor_ratio=statistics.median(one.processor / own.processor for one, own in pairs),
+                equal_labels=float(np.mean(labels[program] == labels[OURS])),
+                share_of_roof=roof_seconds(answers, steps, self.roofs[-1]) / processor,
+            )
+
+    def _fit(self, program: str, method: str, folder: Path) -> dict[str, float]:
+        python = sys.executable if program != PEER or self.setup.peer is None else str(self.setup.peer.python)
+        return _said(python, program, method, str(self.setup.steps), str(folder), str(folder / f"{program}.npy"))
+
+    def _advance(self, fits: int) -> None:
+        self.done += fits
+        if self.progress is not None:
+            self.progress(self.done, self.setup.most_fits)
+
+
+def race(setup: Setup, progress: Progress | None = None) -> Bench:
+    """Run everything and return what was measured.
+
+    Raises:
+        SettingsError: a fit failed.
+    """
+    running, before = _Race(setup, progress), _load()
+    for size in setup.sizes:
+        with TemporaryDirectory(prefix="crowdveil-bench-") as folder:
+            running.table(Path(folder), size)
+    return Bench(
+        lines=tuple(running.lines),
+        left_out=tuple(running.left_out),
+        roof=statistics.median(running.roofs),
+        machine={"processor": _processor(), "cores": os.cpu_count(), "load_before": before, "load_after": _load()},
+        versions=_versions(setup.peer),
+    )
+
+
+def _said(python: str, program: str, *words: str) -> dict[str, float]:
+    """Run one contender and return what it printed; the peer must not find the folders of crowdveil."""
+    start = [python, "-I" if program == PEER else "-P", str(PROGRAM), program, *words]
+    done = subprocess.run(start, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise SettingsError("every fit must end", value=(program, *words[:1]), way_out=f"It said: {last}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _versions(peer: Peer | None) -> dict[str, str | None]:
+    compiler = version("numba") if find_spec("numba") is not None else None
+    own = {"python": platform.python_version(), "numpy": np.__version__, "numba": compiler}
+    return {OURS: version(OURS), PEER: None if peer is None else peer.version, **own}
+
+
+def _processor() -> str:
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _load() -> float | None:
+    return round(os.getloadavg()[0], 2) if "getloadavg" in dir(os) else None
+
+
+def _free_megabytes() -> float:
+    """Return how much memory is free, infinitely much where the system does not say."""
+    about = Path("/proc/meminfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable")), math.inf)
