@@ -1,16 +1,19 @@
 """Made-up crowds, and what their devices would have sent, without ever holding a dense workers x tasks table."""
 
 from crowdveil.simulate.campaigns import assigned_around, perturb_cells
+from crowdveil.simulate.crowd_folders import CrowdFolder, categorical_crowd_folder
 from crowdveil.simulate.crowds import Crowd, Draw, categorical_crowd, half_to_sure, numeric_crowd, standard_normal
 from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb
 
 __all__ = [
     "MAX_REPORTS",
     "Crowd",
+    "CrowdFolder",
     "Draw",
     "Progress",
     "assigned_around",
     "categorical_crowd",
+    "categorical_crowd_folder",
     "expected_reports",
     "half_to_sure",
     "numeric_crowd",

@@ -65,6 +65,16 @@ def _gaps(generator: np.random.Generator, cells: int, probability: float) -> NDA
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
+def coordinates(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return task and worker of each cell."""
+    task, worker = np.empty(len(cell), dtype=np.int32), np.empty(len(cell), dtype=np.int32)
+    for part in in_parts(len(cell)):
+        whole = cell[part] // workers
+        task[part] = whole
+        worker[part] = cell[part] - whole * workers
+    return task, worker
+
+
 def in_parts(count: int) -> Iterator[slice]:
     """Yield slices that cover `count` numbers, each short enough to stay in a core's own cache."""
     return (slice(first, first + STEPS_AT_ONCE) for first in range(0, count, STEPS_AT_ONCE))

@@ -75,7 +75,7 @@ def numeric_crowd(
     Raises:
         SettingsError: a size, sparsity or sigma out of range.
     """
-    _check_crowd(workers, tasks, sparsity)
+    check_crowd(workers, tasks, sparsity)
     if not (sigmas and all(0 <= sigma < np.inf for sigma in sigmas)):
         raise SettingsError("standard deviations must be finite and non-negative", value=sigmas)
     generator = source.generator
@@ -114,9 +114,9 @@ def categorical_crowd(
     Raises:
         SettingsError: a size, sparsity or prior out of range, or not just one of `sparsity` and `answers_per_worker`.
     """
-    _check_crowd(workers, tasks, 0.0 if sparsity is None else sparsity)
+    check_crowd(workers, tasks, 0.0 if sparsity is None else sparsity)
     generator = source.generator
-    shares = _checked_prior(prior, labels.size)
+    shares = checked_prior(prior, labels.size)
     truth = generator.choice(labels.size, size=tasks, p=shares)
     skill = np.clip(np.asarray(ability(generator, workers), dtype=float), 0.0, 1.0)
     if (sparsity is None) == (answers_per_worker is None):
@@ -142,14 +142,24 @@ def _chosen_tasks(
     return np.concatenate(task), np.repeat(np.arange(workers), counts)
 
 
-def _check_crowd(workers: int, tasks: int, sparsity: float) -> None:
+def check_crowd(workers: int, tasks: int, sparsity: float) -> None:
+    """Refuse empty crowds, and a sparsity that is no share.
+
+    Raises:
+        SettingsError: with the value.
+    """
     if workers < 1 or tasks < 1:
         raise SettingsError("a crowd needs at least one worker and one task", value=(workers, tasks))
     if not 0 <= sparsity < 1:
         raise SettingsError("sparsity must be in [0, 1)", value=sparsity, way_out="It is the share of NULL cells.")
 
 
-def _checked_prior(prior: tuple[float, ...] | None, size: int) -> NDArray[np.float64]:
+def checked_prior(prior: tuple[float, ...] | None, size: int) -> NDArray[np.float64]:
+    """Return the probability of each of so many labels, uniform by default; sums to 1.
+
+    Raises:
+        SettingsError: other than so many probabilities.
+    """
     shares = np.full(size, 1 / size) if prior is None else np.asarray(prior, dtype=float)
     if shares.shape != (size,) or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
         raise SettingsError(f"the prior must be {size} probabilities that sum to 1", value=prior)

@@ -18,7 +18,7 @@ from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizat
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
-from crowdveil.simulate.coins import hits, in_parts
+from crowdveil.simulate.coins import coordinates, hits, in_parts
 
 Progress = Callable[[int, int], None]
 """Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""
@@ -108,19 +108,9 @@ def _merged_chunks(
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
-        yield Part(*_coordinates(cell, workers), label)
+        yield Part(*coordinates(cell, workers), label)
         if progress is not None:
             progress(stop, total)
-
-
-def _coordinates(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return task and worker of each cell."""
-    task, worker = np.empty(len(cell), dtype=np.int32), np.empty(len(cell), dtype=np.int32)
-    for part in in_parts(len(cell)):
-        whole = cell[part] // workers
-        task[part] = whole
-        worker[part] = cell[part] - whole * workers
-    return task, worker
 
 
 def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
