@@ -35,19 +35,23 @@ class CompiledBlock:
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
-    def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-        """Local task at each place, its first report and its number of reports; shapes (tasks,)."""
-        tasks = self.block.tasks
-        order, starts, lengths = np.empty(tasks, np.int32), np.empty(tasks, np.int64), np.empty(tasks, np.int32)
-        layout.order_by_length(self.block.pointers, order, starts, lengths)
-        return order, starts, lengths
+    def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Local task at each place and its number of reports; shapes (tasks,)."""
+        order, lengths = np.empty(self.block.tasks, np.int32), np.empty(self.block.tasks, np.int32)
+        layout.order_by_length(self.block.pointers, order, lengths)
+        return order, lengths
 
     @cached_property
     def table_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker * symbols + symbol of each report."""
+        """worker * symbols + symbol of each report, in the order of places."""
         codes = _unsigned(len(self.block.worker), self.workers * self.symbols)
-        layout.table_codes(self.block.worker, self.block.value, self.symbols, codes)
+        layout.table_codes(*self._in_order, self.block.worker, self.block.value, self.symbols, codes)
         return codes
+
+    @property
+    def _in_order(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Local task at each place, and where its reports begin in the block."""
+        return self.layout[0], self.block.pointers
 
     @cached_property
     def table_counts(self) -> NDArray[np.int32]:
@@ -63,10 +67,18 @@ class CompiledBlock:
 
     @cached_property
     def vote_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker << bits | symbol of each report."""
+        """worker << bits | symbol of each report, in the order of places."""
         codes = _unsigned(len(self.block.worker), self.workers << self.bits)
-        layout.vote_codes(self.block.worker, self.block.value, self.bits, codes)
+        layout.vote_codes(*self._in_order, self.block.worker, self.block.value, self.bits, codes)
         return codes
+
+    @cached_property
+    def answers(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Worker and number of each report, in the order of places."""
+        columns = np.empty_like(self.block.worker), np.empty(len(self.block.worker))
+        layout.rows_in_order(*self._in_order, self.block.worker, columns[0])
+        layout.rows_in_order(*self._in_order, self.numbers, columns[1])
+        return columns
 
     @cached_property
     def worker_counts(self) -> NDArray[np.int64]:
@@ -101,11 +113,9 @@ class CompiledBlock:
 
     def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up, for each worker, the squared means of a report's row under its task's posterior."""
-        sums, flat = np.zeros(self.workers), np.ascontiguousarray(posterior).ravel()
-        table_loops.table_squares(
-            self.block.pointers, self.block.worker, self.table_codes, table.ravel(), flat, table.shape[1], sums
-        )
-        return sums
+        sums, flat = np.zeros(len(table)), np.ascontiguousarray(posterior).ravel()
+        table_loops.table_squares(self.layout, self.table_codes, table.ravel(), flat, table.shape[1], sums)
+        return sums.reshape(-1, self.symbols).sum(axis=1)
 
     def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
         """Soft-max weighted votes."""
@@ -113,7 +123,7 @@ class CompiledBlock:
         normaliser = votes.coin_step(_unrolled(len(first)))(
             self.layout, self.vote_codes, self.bits, pairs, first, _known(gold), posterior.ravel()
         )
-        return VoteStep(posterior, pairs[:, 1].copy(), normaliser)
+        return VoteStep(posterior, pairs[1::2].copy(), normaliser)
 
     def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
         """Elect the label with most votes."""
@@ -128,27 +138,27 @@ class CompiledBlock:
             _known(gold),
             posterior.ravel(),
         )
-        return VoteStep(posterior, pairs[:, 1].copy(), 0.0)
+        return VoteStep(posterior, pairs[1::2].copy(), 0.0)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up the weights of the workers who sent each symbol."""
         sums = np.zeros(self.block.tasks * self.symbols)
-        votes.vote_totals(self.layout, self.vote_codes, self.bits, weight, self.symbols, sums)
+        votes.vote_totals(self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums)
         return sums.reshape(-1, self.symbols)
 
     def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up what a posterior gives to the symbols that each worker sent."""
         sums = np.zeros(self.workers)
         flat = np.ascontiguousarray(posterior).ravel()
-        votes.agreement_sums(self.layout, self.vote_codes, self.bits, flat, self.symbols, sums)
+        votes.agreement_sums(self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums)
         return sums
 
     def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
         """Average the numbers."""
         truth, pairs = np.empty(self.block.tasks), _beside_zeros(weight)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        means.mean_step(self.layout, self.block.worker, self.numbers, pairs, known, rounding, truth)
-        return MeanStep(truth, pairs[:, 1].copy())
+        means.mean_step(self.layout, *self.answers, pairs, known, rounding, truth)
+        return MeanStep(truth, pairs[1::2].copy())
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
         """Return the largest difference of two posteriors."""
@@ -167,9 +177,9 @@ def _unrolled(labels: int) -> int:
 
 
 def _beside_zeros(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each weight with a sum of 0 beside it, indexed [worker, 2]."""
-    pairs = np.zeros((len(weight), 2))
-    pairs[:, 0] = weight
+    """Return each weight with a sum of 0 beside it, flat [worker, 2]; until the thread's next step."""
+    pairs = _room(2 * len(weight))
+    table_loops.fill_pairs(weight, 1, pairs)
     return pairs
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 
 INDEX = np.uintp
+AT_ONCE = 64
+"""Differences that are compared side by side."""
 
 
 @njit(cache=True, nogil=True)
@@ -13,38 +15,43 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
     """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares.
 
     Args:
-        layout: local task at each place, its first report and its number of reports; shapes (tasks,).
-        worker, value: of each report.
-        pairs: weight of each worker, and his sum of squares, which is filled; (workers, 2).
+        layout: local task at each place and its number of reports; shapes (tasks,).
+        worker, value: of each report, in the order of places.
+        pairs: weight of each worker, and his sum of squares, which is filled; flat [worker, 2].
         gold: known truth of each task, nan where unknown; empty if none is known.
         rounding: a difference below this share of the value is none.
         truth: to be filled.
     """
-    order, starts, lengths = layout
-    for at in range(len(order)):
-        task, start = order[at], INDEX(starts[at])
+    order, lengths = layout
+    at = INDEX(0)
+    for place in range(len(order)):
+        task, end = order[place], at + INDEX(lengths[place])
         total, weighted = 0.0, 0.0
-        for report in range(INDEX(lengths[at])):
-            row = start + INDEX(report)
-            share = pairs[INDEX(worker[row]), 0]
+        for report in range(at, end):
+            share = pairs[INDEX(worker[report]) * INDEX(2)]
             total += share
-            weighted += share * value[row]
+            weighted += share * value[report]
         found = weighted / total if total > 0 else np.nan
         if len(gold) and not np.isnan(gold[task]):
             found = gold[task]
         truth[task] = found
-        for report in range(INDEX(lengths[at])):
-            row = start + INDEX(report)
-            difference = value[row] - found
-            if abs(difference) > rounding * abs(value[row]):
-                pairs[INDEX(worker[row]), 1] += difference * difference
+        for report in range(at, end):
+            difference = value[report] - found
+            square = difference * difference if abs(difference) > rounding * abs(value[report]) else 0.0
+            pairs[INDEX(worker[report]) * INDEX(2) + INDEX(1)] += square
+        at = end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"nsz"})
 def largest_change(new: Any, old: Any) -> float:
     """Return the largest difference of two flat arrays; a difference that is nan counts for nothing."""
-    largest = 0.0
-    for at in range(len(new)):
+    largest = np.zeros(AT_ONCE)
+    whole = len(new) - len(new) % AT_ONCE
+    for first in range(0, whole, AT_ONCE):
+        for lane in range(AT_ONCE):
+            change = abs(new[first + lane] - old[first + lane])
+            largest[lane] = change if change > largest[lane] else largest[lane]
+    for at in range(whole, len(new)):
         change = abs(new[at] - old[at])
-        largest = change if change > largest else largest
-    return largest
+        largest[0] = change if change > largest[0] else largest[0]
+    return float(largest.max())

@@ -1,4 +1,7 @@
-"""Soft-max of a batch of tasks, one task per lane of the processor's registers, and the likelihood it gives."""
+"""Soft-max of a batch of tasks, one task per lane of the processor's registers, and the likelihood it gives.
+
+Lanes are flat: the number of label k and the batch's task b is at k * LANES + b.
+"""
 
 import math
 from typing import Any
@@ -8,63 +11,87 @@ from numba import njit
 
 from crowdveil.estimators.kernels.loops.exponential import negative_exp
 
+INDEX = np.uintp
 BATCH = 256
 """Tasks that are done together: their scores stay in the first cache."""
+LANES = BATCH + 8
+"""Numbers from one label to the next: not a power of two, whose multiples get into each other's way in the cache."""
 PRODUCT = 32
 """Normalisers multiplied before a logarithm is taken: none exceeds the number of labels, so the product is safe."""
 FAST = {"contract", "nsz", "nnan", "ninf"}
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def share_out(lanes: Any, others: Any) -> Any:
-    """Replace scores by shares, [label, task of the batch]; the first label's score is 0 and need not be given.
+def share_out(lanes: Any, labels: Any, top: Any, total: Any, inverse: Any) -> None:
+    """Replace scores by shares; fill each task's largest score, the sum of exponentials relative to it, its inverse.
 
-    Returns:
-        The largest score of each task, and the sum of exponentials relative to it; shapes (BATCH,).
+    The last three have shape (BATCH,).
     """
-    top = np.zeros(BATCH)
-    total = np.empty(BATCH)
-    inverse = np.empty(BATCH)
-    for k in range(1, others + 1):
-        for b in range(BATCH):
-            top[b] = max(top[b], lanes[k, b])
     for b in range(BATCH):
-        lanes[0, b] = negative_exp(-top[b])
-        total[b] = lanes[0, b]
-    for k in range(1, others + 1):
+        top[b] = lanes[b]
+        total[b] = 0.0
+    for k in range(1, labels):
         for b in range(BATCH):
-            share = negative_exp(lanes[k, b] - top[b])
-            lanes[k, b] = share
+            top[b] = max(top[b], lanes[k * LANES + b])
+    for k in range(labels):
+        for b in range(BATCH):
+            share = negative_exp(lanes[k * LANES + b] - top[b])
+            lanes[k * LANES + b] = share
             total[b] += share
     for b in range(BATCH):
         inverse[b] = 1 / total[b]
-    for k in range(others + 1):
+    for k in range(labels):
         for b in range(BATCH):
-            lanes[k, b] *= inverse[b]
-    return top, total
+            lanes[k * LANES + b] *= inverse[b]
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def log_of_totals(totals: Any, held: Any, begin: Any, order: Any, gold: Any, scores: Any) -> float:
-    """Return the sum of the logarithms of the tasks' normalisers; a gold task counts with its label's score.
+def known_scores(begin: Any, held: Any, order: Any, gold: Any, lanes: Any) -> float:
+    """Return the sum of the scores that the batch's gold tasks give to their labels; before `share_out`."""
+    total = 0.0
+    for b in range(held):
+        known = gold[order[begin + b]]
+        if known >= 0:
+            total += lanes[known * LANES + b]
+    return total
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def know(begin: Any, held: Any, order: Any, gold: Any, lanes: Any, labels: Any) -> None:
+    """Make the shares of gold tasks certain."""
+    for b in range(held):
+        known = gold[order[begin + b]]
+        if known >= 0:
+            for k in range(labels):
+                lanes[k * LANES + b] = 0.0
+            lanes[known * LANES + b] = 1.0
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def log_of_totals(begin: Any, held: Any, order: Any, gold: Any, top: Any, total: Any) -> float:
+    """Return the sum of the logarithms of the normalisers of all tasks of the batch but gold ones.
 
     Args:
-        totals: from `share_out`.
-        held, begin: number of tasks of the batch, and the place of the first.
+        begin, held: the place of the batch's first task, and the number of its tasks.
         order: local task at each place.
         gold: known label of each task or -1; empty if none is known.
-        scores: indexed [task of the batch, label but the first].
+        top, total: from `share_out`.
     """
-    top, total = totals
     logarithm, product = 0.0, 1.0
     for b in range(held):
-        known = gold[order[begin + b]] if len(gold) else -1
-        if known < 0:
+        if not len(gold) or gold[order[begin + b]] < 0:
             logarithm += top[b]
             product *= total[b]
-        elif known > 0:
-            logarithm += scores[b, known - 1]
         if b % PRODUCT == PRODUCT - 1:
             logarithm += math.log(product)
             product = 1.0
     return logarithm + math.log(product)
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def write_shares(begin: Any, held: Any, order: Any, lanes: Any, posterior: Any, labels: Any) -> None:
+    """Write the shares of a batch to their tasks' posteriors, flat [task, label]."""
+    for b in range(INDEX(held)):
+        row = INDEX(order[begin + b]) * INDEX(labels)
+        for k in range(INDEX(labels)):
+            posterior[row + k] = lanes[k * INDEX(LANES) + b]

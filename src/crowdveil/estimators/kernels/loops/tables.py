@@ -11,9 +11,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.estimators.kernels.loops.softmax import BATCH, FAST, log_of_totals, share_out
-
-INDEX = np.uintp
+from crowdveil.estimators.kernels.loops.softmax import (
+    BATCH,
+    FAST,
+    INDEX,
+    LANES,
+    know,
+    known_scores,
+    log_of_totals,
+    share_out,
+    write_shares,
+)
 
 
 @cache
@@ -25,8 +33,8 @@ def table_step(fixed: int) -> Any:
         """Fill arrays from the posteriors of all tasks.
 
         Args:
-            layout: local task at each place, its first report and its number of reports; shapes (tasks,).
-            codes: table row of each report.
+            layout: local task at each place and its number of reports; shapes (tasks,).
+            codes: table row of each report, in the order of places.
             pairs: log-odds against the first label, then sums, which are filled; flat [row, 2, other label].
             first: log-odds before any report, [group, other label].
             group: group of each task; empty if there is one.
@@ -37,21 +45,31 @@ def table_step(fixed: int) -> Any:
             The log-likelihood, less the logarithms of the first label.
         """
         others = fixed - 1 if fixed > 0 else first.shape[1]
-        lanes = np.zeros((others + 1, BATCH))
-        batch = np.zeros((BATCH, others))
-        likelihood = 0.0
-        for begin in range(0, len(layout[0]), BATCH):
-            held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, pairs, first, group, batch, others)
-            for k in range(others):
-                for b in range(BATCH):
-                    lanes[k + 1, b] = batch[b, k]
-            totals = share_out(lanes, others)
-            likelihood += log_of_totals(totals, held, begin, layout[0], gold, batch)
+        order, lengths = layout
+        lanes, top, total, inverse = np.zeros((others + 1) * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
+        batch = np.zeros(BATCH * others)
+        likelihood, at = 0.0, INDEX(0)
+        for begin in range(0, len(order), BATCH):
+            held = min(BATCH, len(order) - begin)
+            _begin(begin, held, order, first, group, batch, others)
+            after = _gather(begin, held, lengths, codes, at, pairs, batch, others)
+            for b in range(BATCH):
+                lanes[b] = 0.0
+                for k in range(others):
+                    lanes[(k + 1) * LANES + b] = batch[b * others + k]
             if len(gold):
-                _know(begin, held, layout[0], gold, lanes, others)
-            _write(begin, held, layout[0], group, lanes, filled[0], filled[1], others)
-            _scatter(begin, held, layout, codes, lanes, batch, pairs, others)
+                likelihood += known_scores(begin, held, order, gold, lanes)
+            share_out(lanes, others + 1, top, total, inverse)
+            likelihood += log_of_totals(begin, held, order, gold, top, total)
+            if len(gold):
+                know(begin, held, order, gold, lanes, others + 1)
+            write_shares(begin, held, order, lanes, filled[0], others + 1)
+            _total(begin, held, order, group, lanes, filled[1], others + 1)
+            for b in range(BATCH):
+                for k in range(others):
+                    batch[b * others + k] = lanes[(k + 1) * LANES + b]
+            _scatter(begin, held, lengths, codes, at, batch, pairs, others)
+            at = after
         return likelihood
 
     return step
@@ -65,100 +83,83 @@ def table_sums(fixed: int) -> Any:
     def sums_of(layout: Any, codes: Any, posterior: Any, pairs: Any) -> None:
         """Add each task's posterior, [task, label], to the sums of its reports' rows, flat [row, 2, other label]."""
         others = fixed - 1 if fixed > 0 else posterior.shape[1] - 1
-        lanes = np.zeros((others + 1, BATCH))
-        batch = np.zeros((BATCH, others))
-        for begin in range(0, len(layout[0]), BATCH):
-            held = min(BATCH, len(layout[0]) - begin)
+        batch = np.zeros(BATCH * others)
+        order, lengths = layout
+        at = INDEX(0)
+        for begin in range(0, len(order), BATCH):
+            held = min(BATCH, len(order) - begin)
             for b in range(held):
-                for k in range(others + 1):
-                    lanes[k, b] = posterior[layout[0][begin + b], k]
-            _scatter(begin, held, layout, codes, lanes, batch, pairs, others)
+                for k in range(others):
+                    batch[b * others + k] = posterior[order[begin + b], k + 1]
+            at = _scatter(begin, held, lengths, codes, at, batch, pairs, others)
 
     return sums_of
 
 
 @njit(cache=True, nogil=True)
-def table_squares(
-    pointers: Any, worker: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any
-) -> None:
-    """Add to each worker the squared means of the rows of his reports; table and posterior are flat, [.., label]."""
-    width = INDEX(labels)
-    for task in range(len(pointers) - 1):
-        own = INDEX(task) * width
-        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            row = INDEX(codes[report]) * width
+def table_squares(layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any) -> None:
+    """Add to each row the squared means of its reports; table and posterior are flat, [.., label]."""
+    order, lengths = layout
+    width, at = INDEX(labels), INDEX(0)
+    for place in range(len(order)):
+        own, end = INDEX(order[place]) * width, at + INDEX(lengths[place])
+        for report in range(at, end):
+            row = INDEX(codes[report])
             mean = 0.0
             for k in range(width):
-                mean += table[row + INDEX(k)] * posterior[own + INDEX(k)]
-            squares[INDEX(worker[report])] += mean * mean
+                mean += table[row * width + k] * posterior[own + k]
+            squares[row] += mean * mean
+        at = end
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _gather(
-    begin: Any, held: Any, layout: Any, codes: Any, pairs: Any, first: Any, group: Any, batch: Any, others: Any
-) -> None:
-    """Add up the scores of a batch, [task, other label]."""
-    order, starts, lengths = layout
-    width = INDEX(2 * others)
+def _begin(begin: Any, held: Any, order: Any, first: Any, group: Any, batch: Any, others: Any) -> None:
+    """Fill a batch, flat [task, other label], with the scores before any report."""
     for b in range(held):
-        at = begin + b
-        of = group[order[at]] if len(group) else 0
+        of = group[order[begin + b]] if len(group) else 0
         for k in range(others):
-            batch[b, k] = first[of, k]
-        start = INDEX(starts[at])
-        for report in range(INDEX(lengths[at])):
-            row = INDEX(codes[start + INDEX(report)]) * width
-            for k in range(others):
-                batch[b, k] += pairs[row + INDEX(k)]
+            batch[b * others + k] = first[of, k]
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _know(begin: Any, held: Any, order: Any, gold: Any, lanes: Any, others: Any) -> None:
-    """Make the shares of gold tasks certain."""
-    for b in range(held):
-        known = gold[order[begin + b]]
-        if known >= 0:
-            for k in range(others + 1):
-                lanes[k, b] = 0
-            lanes[known, b] = 1
+def _gather(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, pairs: Any, batch: Any, others: Any) -> Any:
+    """Add up the scores of a batch, whose first report is `at`; return where its reports end."""
+    width = INDEX(others)
+    for b in range(INDEX(held)):
+        end = at + INDEX(lengths[INDEX(begin) + b])
+        for report in range(at, end):
+            row = INDEX(codes[report]) * INDEX(2) * width
+            for k in range(width):
+                batch[b * width + k] += pairs[row + k]
+        at = end
+    return at
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def _write(
-    begin: Any, held: Any, order: Any, group: Any, lanes: Any, posterior: Any, by_truth: Any, others: Any
-) -> None:
-    """Write the posteriors of a batch, and add them up by group of tasks."""
-    stride = INDEX(others + 1)
-    for b in range(held):
-        row = INDEX(order[begin + b]) * stride
-        for k in range(others + 1):
-            posterior[row + INDEX(k)] = lanes[k, b]
-    if len(group):
+def _scatter(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, batch: Any, pairs: Any, others: Any) -> Any:
+    """Add the shares of a batch, whose first report is `at`, to the rows of its reports; return where they end."""
+    width = INDEX(others)
+    for b in range(INDEX(held)):
+        end = at + INDEX(lengths[INDEX(begin) + b])
+        for report in range(at, end):
+            row = (INDEX(codes[report]) * INDEX(2) + INDEX(1)) * width
+            for k in range(width):
+                pairs[row + k] += batch[b * width + k]
+        at = end
+    return at
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def _total(begin: Any, held: Any, order: Any, group: Any, lanes: Any, by_truth: Any, labels: Any) -> None:
+    """Add up the shares of a batch by group of tasks."""
+    for b in range(held if len(group) else 0):
+        for k in range(labels):
+            by_truth[group[order[begin + b]], k] += lanes[k * LANES + b]
+    for k in range(0 if len(group) else labels):
+        total = 0.0
         for b in range(held):
-            for k in range(others + 1):
-                by_truth[group[order[begin + b]], k] += lanes[k, b]
-    else:
-        for k in range(others + 1):
-            total = 0.0
-            for b in range(held):
-                total += lanes[k, b]
-            by_truth[0, k] += total
-
-
-@njit(nogil=True, fastmath=FAST, forceinline=True)
-def _scatter(begin: Any, held: Any, layout: Any, codes: Any, lanes: Any, batch: Any, pairs: Any, others: Any) -> None:
-    """Add the shares of a batch, first label left out, to the rows of its reports."""
-    _, starts, lengths = layout
-    width = INDEX(2 * others)
-    for k in range(others):
-        for b in range(BATCH):
-            batch[b, k] = lanes[k + 1, b]
-    for b in range(held):
-        start = INDEX(starts[begin + b])
-        for report in range(INDEX(lengths[begin + b])):
-            row = INDEX(codes[start + INDEX(report)]) * width + INDEX(others)
-            for k in range(others):
-                pairs[row + INDEX(k)] += batch[b, k]
+            total += lanes[k * LANES + b]
+        by_truth[0, k] += total
 
 
 @njit(cache=True, nogil=True)

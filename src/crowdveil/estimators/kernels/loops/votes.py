@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.estimators.kernels.loops.softmax import BATCH, FAST, log_of_totals, share_out
-
-INDEX = np.uintp
+from crowdveil.estimators.kernels.loops.softmax import (
+    BATCH,
+    FAST,
+    INDEX,
+    LANES,
+    know,
+    known_scores,
+    log_of_totals,
+    share_out,
+    write_shares,
+)
 
 
 @cache
@@ -24,9 +32,10 @@ def coin_step(fixed: int) -> Any:
         """Fill posterior, flat [task, label], and agreement from soft-maxed votes.
 
         Args:
-            layout: local task at each place, its first report and its number of reports; shapes (tasks,).
-            codes, bits: worker << bits | label of each report.
-            pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; (workers, 2).
+            layout: local task at each place and its number of reports; shapes (tasks,).
+            codes, bits: worker << bits | label of each report, in the order of places.
+            pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; flat
+                [worker, 2].
             first: scores before any vote, shape (labels,).
             gold: known label of each task or -1; empty if none is known.
             posterior: to be filled.
@@ -34,27 +43,22 @@ def coin_step(fixed: int) -> Any:
         Returns:
             The sum of the logarithms of the normalisers.
         """
-        others = fixed - 1 if fixed > 0 else len(first) - 1
-        lanes = np.zeros((others + 1, BATCH))
-        votes = np.zeros((BATCH, others + 1))
-        scores = np.zeros((BATCH, others))
-        likelihood = 0.0
-        for begin in range(0, len(layout[0]), BATCH):
-            held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, bits, pairs, first, votes, others)
-            for b in range(held):
-                likelihood += votes[b, 0]
-                for k in range(others):
-                    scores[b, k] = votes[b, k + 1] - votes[b, 0]
-            for k in range(others):
-                for b in range(BATCH):
-                    lanes[k + 1, b] = scores[b, k]
-            totals = share_out(lanes, others)
-            likelihood += log_of_totals(totals, held, begin, layout[0], gold, scores)
-            for k in range(others + 1):
-                for b in range(BATCH):
-                    votes[b, k] = lanes[k, b]
-            _scatter(begin, held, layout, codes, bits, votes, gold, posterior, pairs, others)
+        labels = fixed if fixed > 0 else len(first)
+        lanes, top, total, inverse = np.zeros(labels * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
+        order, lengths = layout
+        likelihood, at = 0.0, INDEX(0)
+        for begin in range(0, len(order), BATCH):
+            held = min(BATCH, len(order) - begin)
+            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
+            if len(gold):
+                likelihood += known_scores(begin, held, order, gold, lanes)
+            share_out(lanes, labels, top, total, inverse)
+            likelihood += log_of_totals(begin, held, order, gold, top, total)
+            if len(gold):
+                know(begin, held, order, gold, lanes, labels)
+            write_shares(begin, held, order, lanes, posterior, labels)
+            _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
+            at = after
         return likelihood
 
     return step
@@ -70,91 +74,89 @@ def election(fixed: int) -> Any:
 
         Other arguments as in `coin_step`; sums are taken in the order of the reports, to the same last digit.
         """
-        others = fixed - 1 if fixed > 0 else len(first) - 1
-        votes = np.zeros((BATCH, others + 1))
-        for begin in range(0, len(layout[0]), BATCH):
-            held = min(BATCH, len(layout[0]) - begin)
-            _gather(begin, held, layout, codes, bits, pairs, first, votes, others)
-            for b in range(held):
-                best = votes[b, 0]
-                for k in range(1, others + 1):
-                    best = max(best, votes[b, k])
-                elected = 0
-                for k in range(others + 1):
-                    votes[b, k] = 1.0 if votes[b, k] >= best - tie else 0.0
-                    elected += votes[b, k] > 0
-                for k in range(others + 1):
-                    votes[b, k] /= elected
-            _scatter(begin, held, layout, codes, bits, votes, gold, posterior, pairs, others)
+        labels = fixed if fixed > 0 else len(first)
+        lanes = np.zeros(labels * LANES)
+        order, lengths = layout
+        at = INDEX(0)
+        for begin in range(0, len(order), BATCH):
+            held = min(BATCH, len(order) - begin)
+            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
+            _elect(lanes, labels, tie)
+            if len(gold):
+                know(begin, held, order, gold, lanes, labels)
+            write_shares(begin, held, order, lanes, posterior, labels)
+            _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
+            at = after
 
     return step
 
 
 @njit(cache=True, nogil=True)
-def vote_totals(layout: Any, codes: Any, bits: Any, weight: Any, symbols: Any, totals: Any) -> None:
+def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
     """Add up the weights of the workers who sent each symbol, in the order of the reports; flat [task, symbol]."""
-    order, starts, lengths = layout
-    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for at in range(len(order)):
-        row, start = INDEX(order[at]) * INDEX(symbols), INDEX(starts[at])
-        for report in range(INDEX(lengths[at])):
-            code = INDEX(codes[start + INDEX(report)])
-            totals[row + (code & mask)] += weight[code >> shift]
+    for task in range(len(pointers) - 1):
+        row = INDEX(task) * INDEX(symbols)
+        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
+            totals[row + INDEX(symbol[report])] += weight[INDEX(worker[report])]
 
 
 @njit(cache=True, nogil=True)
-def agreement_sums(layout: Any, codes: Any, bits: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
+def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
     """Add up, for each worker, what the posterior, flat [task, symbol], gives to the symbols sent."""
-    order, starts, lengths = layout
-    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for at in range(len(order)):
-        row, start = INDEX(order[at]) * INDEX(symbols), INDEX(starts[at])
-        for report in range(INDEX(lengths[at])):
-            code = INDEX(codes[start + INDEX(report)])
-            agreement[code >> shift] += posterior[row + (code & mask)]
+    for task in range(len(pointers) - 1):
+        row = INDEX(task) * INDEX(symbols)
+        for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
+            agreement[INDEX(worker[report])] += posterior[row + INDEX(symbol[report])]
+
+
+@njit(nogil=True, forceinline=True)
+def _elect(lanes: Any, labels: Any, tie: Any) -> None:
+    """Replace votes by the shares of an election."""
+    for b in range(BATCH):
+        best, elected = lanes[b], 0
+        for k in range(1, labels):
+            best = max(best, lanes[k * LANES + b])
+        for k in range(labels):
+            lanes[k * LANES + b] = 1.0 if lanes[k * LANES + b] >= best - tie else 0.0
+            elected += lanes[k * LANES + b] > 0
+        for k in range(labels):
+            lanes[k * LANES + b] /= elected
 
 
 @njit(nogil=True, forceinline=True)
 def _gather(
-    begin: Any, held: Any, layout: Any, codes: Any, bits: Any, pairs: Any, first: Any, votes: Any, others: Any
-) -> None:
-    """Add up the votes of a batch, [task, label]."""
-    _, starts, lengths = layout
+    begin: Any,
+    held: Any,
+    lengths: Any,
+    codes: Any,
+    at: Any,
+    bits: Any,
+    pairs: Any,
+    first: Any,
+    lanes: Any,
+    labels: Any,
+) -> Any:
+    """Add up the votes of a batch, whose first report is `at`; return where its reports end."""
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for b in range(held):
-        for k in range(others + 1):
-            votes[b, k] = first[k]
-        start = INDEX(starts[begin + b])
-        for report in range(INDEX(lengths[begin + b])):
-            code = INDEX(codes[start + INDEX(report)])
-            votes[b, code & mask] += pairs[code >> shift, 0]
+    for k in range(labels):
+        for b in range(BATCH):
+            lanes[k * LANES + b] = first[k]
+    for b in range(INDEX(held)):
+        end = at + INDEX(lengths[INDEX(begin) + b])
+        for report in range(at, end):
+            code = INDEX(codes[report])
+            lanes[(code & mask) * INDEX(LANES) + b] += pairs[(code >> shift) * INDEX(2)]
+        at = end
+    return at
 
 
 @njit(nogil=True, forceinline=True)
-def _scatter(
-    begin: Any,
-    held: Any,
-    layout: Any,
-    codes: Any,
-    bits: Any,
-    shares: Any,
-    gold: Any,
-    posterior: Any,
-    pairs: Any,
-    others: Any,
-) -> None:
-    """Write the shares of a batch, gold tasks certain, and add them to the agreement of those who said so."""
-    order, starts, lengths = layout
+def _scatter(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, bits: Any, lanes: Any, pairs: Any) -> None:
+    """Add the shares of a batch, whose first report is `at`, to the agreement of those who said so."""
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for b in range(held):
-        task = order[begin + b]
-        if len(gold) and gold[task] >= 0:
-            for k in range(others + 1):
-                shares[b, k] = 1.0 if gold[task] == k else 0.0
-        row = INDEX(task) * INDEX(others + 1)
-        for k in range(others + 1):
-            posterior[row + INDEX(k)] = shares[b, k]
-        start = INDEX(starts[begin + b])
-        for report in range(INDEX(lengths[begin + b])):
-            code = INDEX(codes[start + INDEX(report)])
-            pairs[code >> shift, 1] += shares[b, code & mask]
+    for b in range(INDEX(held)):
+        end = at + INDEX(lengths[INDEX(begin) + b])
+        for report in range(at, end):
+            code = INDEX(codes[report])
+            pairs[(code >> shift) * INDEX(2) + INDEX(1)] += lanes[(code & mask) * INDEX(LANES) + b]
+        at = end
