@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.labels import Alphabet
     from crowdveil.report_files import TableForm
     from crowdveil.reports import Kind
-    from crowdveil.workflow import Inference, Method, Resources
+    from crowdveil.workflow import Inference, KeptFits, Method, Resources
 
 SHOWN = 5
 FOR_NORMAL = "gaussian"
@@ -68,6 +68,25 @@ method_options = as_one(
 )
 
 
+def _kept(*, start_from: Path | None, save_fit: Path | None) -> KeptFits:
+    from crowdveil.workflow import KeptFits
+
+    return KeptFits(start_from=start_from, save=save_fit)
+
+
+kept_options = as_one(
+    "kept",
+    _kept,
+    click.option("--start-from", type=click.Path(path_type=Path), metavar="FIT", help="Go on from this saved fit."),
+    click.option(
+        "--save-fit",
+        type=click.Path(path_type=Path),
+        metavar="FIT",
+        help="Save the fit, to go on from with more reports.",
+    ),
+)
+
+
 @click.command(help=HELP, short_help="Infer the truth of every task and the quality of every worker.")
 @click.argument("reports", type=click.Path(path_type=Path))
 @method_options
@@ -92,6 +111,7 @@ method_options = as_one(
     show_default=True,
     help="Of the files that are written.",
 )
+@kept_options
 @click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
 @resource_options
 @json_option
@@ -108,6 +128,7 @@ def infer(
     score: str | None,
     out: Path | None,
     form: TableForm,
+    kept: KeptFits,
     verify: bool,
     resources: Resources,
     as_json: bool,
@@ -118,9 +139,11 @@ def infer(
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
     outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES[form]]
-    workflow.refuse_overwriting(outputs, [reports, certificate, prior, gold, score])
+    written = outputs if kept.save is None else [*outputs, kept.save]
+    workflow.refuse_overwriting(written, [reports, certificate, prior, gold, score])
+    workflow.refuse_overwriting(outputs, [kept.start_from])
     if reports.suffix == ".json":
-        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, resources.memory)
+        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, resources.memory, *astuple(kept))
         inference = workflow.infer_from_sums(reports, method)
     else:
         evidence = workflow.read_evidence(
@@ -134,10 +157,18 @@ def infer(
         )
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
-            inference = workflow.infer(evidence, method, gold=gold, prior=prior, resources=resources, progress=step)
+            inference = workflow.infer(
+                evidence,
+                method,
+                gold=gold,
+                prior=prior,
+                kept=kept,
+                resources=resources,
+                progress=step,
+            )
     inference = inference if score is None else workflow.scored(inference, score)
     workflow.write_estimate(outputs[0].parent, inference.estimate, form=form)
-    data = _summary(inference) | {"files": [str(path) for path in outputs]}
+    data = _summary(inference) | {"files": [str(path) for path in written]}
     show(data, _rows(data), as_json=as_json)
 
 
@@ -158,6 +189,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "workers": len(estimate.worker_names),
         "steps": estimate.steps,
         "converged": estimate.converged,
+        "continued": _continued(inference),
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
         "gold_used": estimate.gold_used,
         "gold_unknown": estimate.gold_unknown,
@@ -167,6 +199,11 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "quality": _quality(estimate),
         "warnings": list(inference.notes),
     }
+
+
+def _continued(inference: Inference) -> dict[str, Any] | None:
+    fit = inference.fit
+    return None if fit is None else {"passes": fit.passes, "blocks": fit.blocks, "reused": fit.reused}
 
 
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
@@ -209,6 +246,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("read", data["reading"]),
         ("reports", crowd),
         ("steps", f"{data['steps']:,}, {end}"),
+        *([] if data["continued"] is None else [("passes", _passes_line(data["continued"]))]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
@@ -217,6 +255,12 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("workers", _quality_line(data["quality"])),
     ]
     return rows + [("written", path) for path in data["files"]]
+
+
+def _passes_line(continued: dict[str, Any]) -> str:
+    passes = f"{continued['passes']:.2f} over the reports"
+    known = f"; {continued['reused']:,} of {continued['blocks']:,} blocks of the saved fit are unchanged"
+    return passes + (known if continued["blocks"] else "")
 
 
 def _truth_line(truth: dict[str, Any]) -> str:

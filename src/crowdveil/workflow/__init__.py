@@ -14,7 +14,7 @@ from crowdveil.workflow.encoding import encode
 from crowdveil.workflow.evidence import Evidence, read_evidence
 from crowdveil.workflow.expectation import Expectation
 from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
-from crowdveil.workflow.inference import METHODS, Inference, Method, infer, infer_from_sums, scored
+from crowdveil.workflow.inference import METHODS, Inference, KeptFits, Method, infer, infer_from_sums, scored
 from crowdveil.workflow.resources import Resources
 from crowdveil.workflow.setup import Setup, set_up
 
@@ -25,6 +25,7 @@ __all__ = [
     "Evidence",
     "Expectation",
     "Inference",
+    "KeptFits",
     "MechanismWanted",
     "Method",
     "Resources",

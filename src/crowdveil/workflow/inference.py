@@ -1,13 +1,14 @@
 """The curator's half of a campaign: from evidence to truths and worker qualities, and to their score."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
+from crowdveil.continuing import Fit, fit_on
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator
@@ -18,6 +19,7 @@ from crowdveil.labels import Alphabet, Categories
 from crowdveil.metrics import Score, score
 from crowdveil.names import places
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.saved_fit import SavedFit
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.resources import Resources
@@ -47,6 +49,22 @@ class Method:
     prior_deviation: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class KeptFits:
+    """Files of fits.
+
+    Attributes:
+        start_from: a saved fit of some of the reports, to go on from; None begins anew.
+        save: where to save the fit, for the next one; may be the same file; None does not save it.
+    """
+
+    start_from: Path | None = None
+    save: Path | None = None
+
+
+NOT_KEPT = KeptFits()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inference:
     """An estimate with what must be said beside it.
@@ -57,6 +75,7 @@ class Inference:
         crowd: what `crowd.json` says; None if there was none.
         notes: warnings.
         guided: tasks whose known truth guided the fit.
+        fit: what the estimate cost, where it went on from a saved fit or was saved; else None.
         score: against known truths that did not take part; None if there are none.
     """
 
@@ -65,6 +84,7 @@ class Inference:
     crowd: Crowd | None
     notes: tuple[str, ...]
     guided: frozenset[str] = frozenset()
+    fit: Fit | None = None
     score: Score | None = None
 
     @property
@@ -79,6 +99,7 @@ def infer(
     *,
     gold: str | None = None,
     prior: Path | None = None,
+    kept: KeptFits = NOT_KEPT,
     resources: Resources = WHATEVER_THERE_IS,
     progress: Callable[[int, float], None] | None = None,
 ) -> Inference:
@@ -87,6 +108,7 @@ def infer(
     Args:
         gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
         prior: file with the public probability of each label.
+        kept: the saved fit to go on from, and where to save this one.
         resources: what the fit may use.
         progress: called with every step's number and the largest change.
 
@@ -95,24 +117,43 @@ def infer(
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator = build_estimator(method, evidence)
-    reports = evidence.reports
     known = None if gold is None else read_gold(gold, kind_of(_inferred(evidence, type(estimator))))
-    estimate = estimator.fit(
-        reports,
+    public = None if prior is None else load_prior(prior)
+    fit = _fit(estimator, evidence, (known, public), kept, resources, progress)
+    return Inference(
+        estimate=fit.estimate,
+        reading=_reading(evidence, estimator),
+        crowd=evidence.crowd,
+        notes=tuple(_notes(evidence, fit.estimate)),
+        guided=frozenset(known or ()),
+        fit=None if kept == NOT_KEPT else fit,
+    )
+
+
+def _fit(
+    estimator: Estimator[Any, Any],
+    evidence: Evidence,
+    known: tuple[Mapping[str, Any] | None, Mapping[str, float] | None],
+    kept: KeptFits,
+    resources: Resources,
+    progress: Callable[[int, float], None] | None,
+) -> Fit:
+    """Fit with known truths and a public prior, from the start or from where a saved fit ended."""
+    fit = fit_on(
+        estimator,
+        evidence.reports,
+        start_from=None if kept.start_from is None else SavedFit.open(kept.start_from),
         channel=evidence.channel if estimator.reads_channel else None,
         assignment=evidence.assignment if estimator.reads_channel else None,
-        gold=known,
-        prior=None if prior is None else load_prior(prior),
+        gold=known[0],
+        prior=known[1],
+        keep=kept.save is not None,
         progress=progress,
         memory=resources.memory,
     )
-    return Inference(
-        estimate=estimate,
-        reading=_reading(evidence, estimator),
-        crowd=evidence.crowd,
-        notes=tuple(_notes(evidence, estimate)),
-        guided=frozenset(known or ()),
-    )
+    if fit.saved is not None and kept.save is not None:
+        fit.saved.save(kept.save)
+    return fit
 
 
 def infer_from_sums(path: Path, method: Method) -> Inference:

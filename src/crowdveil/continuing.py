@@ -1,0 +1,281 @@
+"""Fits that go on from where an earlier one ended, when reports have come in since.
+
+Incremental EM (Neal and Hinton 1998): statistics are sums over blocks of tasks, so those of blocks whose reports did
+not change are taken over from the saved fit. The first steps look at new and changed blocks only, until these have
+settled; then full steps run to the end, by the rule that stops any fit.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.assignment import Assignment
+from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import Estimate
+from crowdveil.estimators.contract import GoldBlock, Model, Progress, Summary, merge
+from crowdveil.estimators.fitting import Estimator, run, summarize
+from crowdveil.estimators.gaussian import GaussianParameters
+from crowdveil.estimators.gold import Gold, align_gold
+from crowdveil.estimators.kernels import use_compiled
+from crowdveil.estimators.learned import NEW, Learned, learned_from, pad_workers, resume
+from crowdveil.estimators.work import Work
+from crowdveil.growing import Grown, grown
+from crowdveil.labels import Alphabet, alphabet_to_json
+from crowdveil.reports import Reports
+from crowdveil.saved_fit import SavedFit
+
+SETTLED = 1000.0
+"""Steps on changed blocks end when none of their posteriors moves by more than so many tolerances."""
+PARTIAL_STEPS = 50
+MOST_CHANGED = 0.2
+"""Beyond this share of reports in changed blocks, full steps do as well."""
+SMALLEST_BLOCK, MOST_BLOCKS = 1024, 256
+STOPS = {"max_steps", "tolerance"}
+"""Settings that say when a fit ends, not what it fits."""
+
+AnyEstimator = Estimator[Any, Any]
+AnyModel = Model[Any, Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit:
+    """An estimate, and what it cost to get there and to be able to go on.
+
+    Attributes:
+        estimate: in the order of the reports' tasks and workers.
+        saved: for the next fit; None if it was not to be kept.
+        passes: expectations over reports, in units of all of them; the one that `saved` takes is not counted.
+        blocks, reused: blocks of the fit gone on from, and how many of them had not changed.
+    """
+
+    estimate: Estimate
+    saved: SavedFit | None
+    passes: float
+    blocks: int = 0
+    reused: int = 0
+
+
+def fit_on(
+    estimator: AnyEstimator,
+    reports: Reports,
+    *,
+    start_from: SavedFit | None = None,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    gold: Mapping[Any, Any] | None = None,
+    prior: Mapping[str, float] | None = None,
+    keep: bool = True,
+    progress: Progress | None = None,
+    memory: int | None = None,
+) -> Fit:
+    """Fit all reports, going on from a saved fit of some of them.
+
+    Args:
+        estimator: of the same method and settings as the saved fit; it may stop sooner or later.
+        reports: all of them, old ones included; tasks and workers may have been added, none may be gone. Rows of old
+            tasks may have changed: then their blocks count as new.
+        start_from: None fits from the start.
+        channel, assignment, gold, prior, progress, memory: as in `Estimator.fit`; gold may differ from that of the
+            saved fit. What is saved lies in memory beside the limit.
+        keep: whether to return what the next fit can start from, which takes one more expectation.
+
+    Raises:
+        SettingsError: the saved fit is of another method, other settings, another channel, alphabet or prior.
+        ReportsError: a task or worker of the saved fit is missing; or as `Estimator.fit`.
+    """
+    order = grown(reports, start_from)
+    coded, summary = summarize(estimator, order.reports, channel, assignment, prior)
+    identity = _identity(estimator, reports, channel, assignment, summary)
+    if start_from is not None:
+        _check_identity(start_from.identity, identity)
+    known = align_gold(order.reports, gold, summary.alphabet, numeric=estimator.kind == "numeric")
+    task = _Task(estimator.lean(summary), coded, summary, known)
+    first, partial = (None, _Partial(0.0, 0, 0)) if start_from is None else _first(task, start_from)
+    ended: list[Any] = []
+    estimate = run(task.model, coded, summary, known, progress, first, ended.append, memory=memory)
+    saved = _kept(task, ended[0], identity, order) if keep else None
+    return Fit(
+        estimate=order.restored(estimate, reports),
+        saved=saved,
+        passes=estimate.steps + partial.passes,
+        blocks=partial.blocks,
+        reused=partial.reused,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What all expectations of a fit share."""
+
+    model: AnyModel
+    coded: Reports
+    summary: Summary
+    gold: Gold
+
+    def blocks(self, ranges: Sequence[tuple[int, int]]) -> Iterator[GoldBlock]:
+        """Yield blocks of tasks."""
+        compiled = use_compiled(len(self.coded))
+        work = Work(self.model, self.summary, self.coded.rows, tuple(ranges), self.gold, compiled, None)
+        return map(work.block, range(len(ranges)))
+
+    def fingerprint(self, found: GoldBlock) -> str:
+        """Return the SHA-256 of a block's rows and known truths; codes of workers are those of the saved fit."""
+        block, seal = found.block, hashlib.sha256()
+        for column, dtype in ((block.pointers, "<i8"), (block.worker, "<i4"), (block.value, None), (found.gold, None)):
+            seal.update(np.ascontiguousarray(column, dtype=dtype).tobytes())
+        return seal.hexdigest()
+
+    def ends(self, begin: int = 0) -> list[int]:
+        """Cut the tasks from `begin` on into blocks that have as many reports as numbers in their sums, at least."""
+        reports = len(self.coded)
+        size = max(SMALLEST_BLOCK, self.model.cells(self.summary), -(-reports // MOST_BLOCKS))
+        pointers, ends = self.coded.rows.pointers, [begin]
+        while ends[-1] < self.summary.tasks:
+            stop = int(np.searchsorted(pointers, pointers[ends[-1]] + size))
+            ends.append(min(max(stop, ends[-1] + 1), self.summary.tasks))
+        return ends[1:]
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """What the steps before the full ones cost, in passes over all reports, and how many blocks had not changed."""
+
+    passes: float
+    blocks: int
+    reused: int
+
+
+def _first(task: _Task, saved: SavedFit) -> tuple[Any, _Partial]:
+    """Return the parameters that full steps begin with: learned ones, settled on new and changed blocks."""
+    model, summary = task.model, task.summary
+    position = np.full(summary.workers, NEW, dtype=np.int64)
+    position[: len(saved.workers)] = np.arange(len(saved.workers))
+    start, passes = _counted(task, model.start(summary))
+    parameters = resume(model, start, saved.learned, position)
+    ranges = _ranges([*saved.ends.tolist(), *task.ends(len(saved.tasks))])
+    old = zip(task.blocks(ranges), saved.fingerprints, strict=False)
+    same = np.zeros(len(ranges), dtype=bool)
+    same[: len(saved.ends)] = [task.fingerprint(block) == was for block, was in old]
+    changed = [pair for pair, unchanged in zip(ranges, same, strict=True) if not unchanged]
+    pointers = task.coded.rows.pointers
+    share = sum(int(pointers[stop] - pointers[first]) for first, stop in changed) / max(len(task.coded), 1)
+    partial = _Partial(passes, len(saved.ends), int(same.sum()))
+    if not changed or share > MOST_CHANGED or not saved.sums or not learned_from(parameters).by_worker:
+        return parameters, partial
+    sums = {
+        name: pad_workers(name, array[same[: len(array)]].sum(axis=0), summary.workers)
+        for name, array in saved.sums.items()
+    }
+    parameters, steps = _settle(model, list(task.blocks(changed)), sums, parameters)
+    return parameters, replace(partial, passes=passes + steps * share)
+
+
+def _counted(task: _Task, start: Any) -> tuple[Any, float]:
+    """Return the parameters after the step that only counts, where the method has one, and the passes it took."""
+    if not isinstance(start, GaussianParameters):
+        return start, 0.0
+    sums = (task.model.expect(block, start).statistics for block in task.blocks(_ranges(task.ends())))
+    return task.model.maximize(reduce(merge, sums), start), 1.0
+
+
+def _settle(
+    model: AnyModel, blocks: list[GoldBlock], sums: Mapping[str, NDArray[np.float64]], parameters: Any
+) -> tuple[Any, int]:
+    """Take steps whose expectations are of changed blocks only; return the parameters and the number of steps."""
+    before: list[NDArray[np.float64]] = []
+    for step in range(1, PARTIAL_STEPS + 1):
+        ready = model.prepare(parameters)
+        expected = [model.expect(block, ready) for block in blocks]
+        old = type(expected[0].statistics)(**sums)
+        parameters = model.maximize(reduce(merge, (part.statistics for part in expected), old), parameters)
+        posteriors = [part.posterior for part in expected]
+        pairs = zip(blocks, posteriors, before, strict=True) if before else ()
+        moved = max((block.coded.largest_change(new, old) for block, new, old in pairs), default=np.inf)
+        if moved <= SETTLED * model.tolerance:
+            return parameters, step
+        before = posteriors
+    return parameters, PARTIAL_STEPS
+
+
+def _kept(task: _Task, parameters: Any, identity: dict[str, Any], order: Grown) -> SavedFit:
+    """Return what the next fit can start from; takes one expectation."""
+    ends, learned = task.ends(), learned_from(parameters)
+    ready = task.model.prepare(parameters)
+    fingerprints, statistics = [], []
+    for block in task.blocks(_ranges(ends)):
+        fingerprints.append(task.fingerprint(block))
+        if learned.by_worker:
+            statistics.append(task.model.expect(block, ready).statistics)
+    return SavedFit(
+        version=version("crowdveil"),
+        identity=identity,
+        tasks=order.task_names,
+        workers=order.worker_names,
+        learned=Learned(*({name: np.array(array) for name, array in part.items()} for part in learned)),
+        ends=np.array(ends, dtype=np.int64),
+        fingerprints=fingerprints,
+        sums={name: np.stack([getattr(one, name) for one in statistics]) for name in _names(statistics)},
+    )
+
+
+def _names(statistics: list[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of statistics, none where there are none."""
+    return statistics[0]._fields if statistics else ()
+
+
+def _ranges(ends: list[int]) -> list[tuple[int, int]]:
+    """Return where blocks begin and end."""
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _identity(
+    estimator: AnyEstimator,
+    reports: Reports,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    summary: Summary,
+) -> dict[str, Any]:
+    """Return what must be the same for a fit to go on, as plain JSON."""
+    own: Any = estimator
+    settings = {field.name: getattr(estimator, field.name) for field in fields(own) if field.name not in STOPS}
+    return {
+        "method": estimator.name,
+        "settings": {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()},
+        "channel_sha256": None if channel is None else channel.certificate()["sha256"],
+        "assigned": assignment is not None,
+        "reports": _described(reports.alphabet),
+        "truths": _described(summary.alphabet),
+        "prior": None if summary.prior is None else summary.prior.tolist(),
+    }
+
+
+def _described(alphabet: Alphabet | None) -> dict[str, object] | None:
+    return None if alphabet is None else alphabet_to_json(alphabet)
+
+
+def _check_identity(was: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse to go on with something else than was saved."""
+    what = {
+        "method": "method",
+        "settings": "settings",
+        "channel_sha256": "channel (SHA-256 of its certificate)",
+        "assigned": "kind of campaign (whether tasks are assigned)",
+        "reports": "labels or scale of reports",
+        "truths": "labels or scale of truths",
+        "prior": "public prior",
+    }
+    for field, words in what.items():
+        if was[field] != now[field]:
+            raise SettingsError(
+                f"a fit goes on with the {words} it was made with, {was[field]!r}",
+                value=now[field],
+                way_out="Give the same again, or fit from the start.",
+            )

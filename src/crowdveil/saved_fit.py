@@ -1,0 +1,186 @@
+"""A fit as a file: what was learned, of whom, through which channel, and the sums of every block of tasks.
+
+The file is a zip archive, not compressed, of plain numpy arrays and JSON: opening it runs and unpickles nothing.
+`fit.json` names every other member with its size and SHA-256, and has a seal of its own. They find damage, not forgery:
+whoever can write the file can write another.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.certificate import digest
+from crowdveil.errors import ReportsError
+from crowdveil.estimators.learned import Learned
+from crowdveil.placing import write_atomically
+
+FORMAT = "crowdveil-fit/1"
+MANIFEST, NAMES = "fit.json", "names.json"
+FIELDS = {"format", "version", "identity", "members", "fingerprints", "sha256"}
+IDENTITY_FIELDS = {"method", "settings", "channel_sha256", "assigned", "reports", "truths", "prior"}
+DTYPES = ("<f8", "<i8")
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The same fit gives the same bytes whenever it is saved."""
+WAY_OUT = "Fit from the start, and save that."
+BY_WORKER, SHARED, SUMS, ENDS = "by_worker/", "shared/", "sums/", "ends"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedFit:
+    """What a fit leaves for the next one.
+
+    Attributes:
+        version: of crowdveil, that made it.
+        identity: what must be the same to go on: method and its settings, seal of the channel, whether tasks were
+            assigned, the alphabets of reports and truths, and the public prior; plain JSON.
+        tasks, workers: names as text; task blocks and arrays by worker are in this order.
+        learned: what the parameters hold beyond counts.
+        ends: where each block of tasks ends, shape (blocks,), ascending to the number of tasks.
+        fingerprints: SHA-256 of each block's rows and known truths.
+        sums: the statistics of all blocks, field by field; the first axis is blocks.
+    """
+
+    version: str
+    identity: dict[str, Any]
+    tasks: list[str]
+    workers: list[str]
+    learned: Learned
+    ends: NDArray[np.int64]
+    fingerprints: list[str]
+    sums: dict[str, NDArray[Any]]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the file; it appears whole or not at all.
+
+        Raises:
+            SettingsError: the system refuses to write there.
+        """
+        members = {NAMES: json.dumps({"tasks": self.tasks, "workers": self.workers}).encode()}
+        members |= {f"{name}.npy": _array_bytes(array) for name, array in self._arrays().items()}
+        manifest: dict[str, object] = {
+            "format": FORMAT,
+            "version": self.version,
+            "identity": self.identity,
+            "members": {name: _entry(data) for name, data in members.items()},
+            "fingerprints": self.fingerprints,
+        }
+        text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
+
+        def write(stream: BinaryIO) -> None:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                for name, data in {MANIFEST: text, **members}.items():
+                    archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data)
+
+        write_atomically(path, write)
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Read a file, checking everything.
+
+        Raises:
+            ReportsError: no such file, another format, or damage.
+        """
+        source = str(path)
+        manifest, members = _read_members(Path(path))
+        try:
+            names = json.loads(members.pop(NAMES))
+            arrays = {name.removesuffix(".npy"): _array(data) for name, data in members.items()}
+            made = cls(
+                version=manifest["version"],
+                identity=manifest["identity"],
+                tasks=names["tasks"],
+                workers=names["workers"],
+                learned=Learned(_under(BY_WORKER, arrays), _under(SHARED, arrays)),
+                ends=arrays[ENDS],
+                fingerprints=manifest["fingerprints"],
+                sums=_under(SUMS, arrays),
+            )
+            made.check()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(source, str(error)[:200]) from error
+        return made
+
+    def check(self) -> None:
+        """Refuse parts that do not belong together.
+
+        Raises:
+            ValueError: naming the part.
+        """
+        for what, names in (("tasks", self.tasks), ("workers", self.workers)):
+            if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+                raise ValueError(f"{what} must be distinct texts")
+        if set(self.identity) != IDENTITY_FIELDS:
+            raise ValueError(f"identity has the fields {sorted(self.identity)}")
+        ascending = np.diff(self.ends, prepend=0) > 0
+        if self.ends.ndim != 1 or not ascending.all() or self.ends[-1] != len(self.tasks):
+            raise ValueError("ends of blocks must ascend to the number of tasks")
+        if {len(self.fingerprints), *map(len, self.sums.values())} != {len(self.ends)}:
+            raise ValueError("every block needs its fingerprint and its sums")
+        if any(len(array) != len(self.workers) for array in self.learned.by_worker.values()):
+            raise ValueError("every worker needs what was learned of him")
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = {BY_WORKER + name: array for name, array in self.learned.by_worker.items()}
+        arrays |= {SHARED + name: array for name, array in self.learned.shared.items()}
+        arrays |= {SUMS + name: array for name, array in self.sums.items()}
+        return arrays | {ENDS: self.ends}
+
+
+def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the manifest and all other members, each of the size and with the digest that the manifest names."""
+    source = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            listed = archive.infolist()
+            # Nothing unpacks to more than the file's own size.
+            if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
+                raise _damaged(source, "a compressed member")
+            members = {member.filename: archive.read(member) for member in listed}
+    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+        raise _damaged(source, str(error)[:200]) from error
+    try:
+        manifest = json.loads(members.pop(MANIFEST, b""))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(source, f"no readable {MANIFEST}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
+        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, way_out=WAY_OUT)
+    if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
+        raise _damaged(source, f"the seal of {MANIFEST} does not match")
+    if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
+        raise _damaged(source, "a member is missing, or has another checksum")
+    return manifest, members
+
+
+def _entry(data: bytes) -> dict[str, object]:
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _array_bytes(array: NDArray[Any]) -> bytes:
+    sink = io.BytesIO()
+    plain = np.ascontiguousarray(array, dtype="<i8" if array.dtype.kind == "i" else "<f8").reshape(array.shape)
+    np.lib.format.write_array(sink, plain, allow_pickle=False)
+    return sink.getvalue()
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    if array.dtype.str not in DTYPES:
+        raise ValueError(f"numbers of type {array.dtype.str}")
+    return array
+
+
+def _under(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(folder): array for name, array in arrays.items() if name.startswith(folder)}
+
+
+def _damaged(source: str, found: str) -> ReportsError:
+    return ReportsError("a saved fit must be whole", source=source, examples=found, way_out=WAY_OUT)

@@ -1,0 +1,244 @@
+"""Fits that go on: the same result as from the start, for less work, and only where going on makes sense."""
+
+from functools import reduce
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from crowdveil import continuing
+from crowdveil.continuing import Fit, fit_on
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
+from crowdveil.estimators.coin_model import CoinModel
+from crowdveil.estimators.contract import merge
+from crowdveil.estimators.fitting import Estimator, summarize
+from crowdveil.estimators.gold import align_gold
+from crowdveil.labels import Scale
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.reports import Reports
+from tests.crowds_that_grow import LABELS, crowd, part, through
+from tests.real_data import load_or_skip
+
+AnyEstimator = Estimator[Any, Any]
+CLIMBERS = (DawidSkene, OneCoin, ESTIMATORS["ordinal-dawid-skene"], PrivateDawidSkene)
+TOLERANCE = 2e-5
+"""Of posteriors, at the estimators' own tolerance of 1e-6: what is left to go is a few times the last step."""
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut even small crowds into blocks."""
+    monkeypatch.setattr(continuing, "SMALLEST_BLOCK", 100)
+
+
+def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
+    """Return a crowd of the kind that the estimator reads."""
+    if estimator.kind == "categorical":
+        return crowd(**shape)
+    return crowd(**shape, alphabet=Scale(0, 9) if estimator.needs_alphabet else None)
+
+
+def grow(estimator: AnyEstimator, reports: Reports, share: float = 0.95, **known: Any) -> tuple[Fit, Fit]:
+    """Fit the tasks of a share of the names, then go on with all; return both fits."""
+    early = np.arange(len(reports.tasks)) < share * len(reports.tasks)
+    old = fit_on(estimator, part(reports, early[reports.task]), **known)
+    return old, fit_on(estimator, reports, start_from=old.saved, **known)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
+    """Every registered estimator, gone on with the same reports, stays where it was, in three passes at most."""
+    estimator = ESTIMATORS[name]()
+    reports = reports_for(estimator, tasks=60)
+    before = fit_on(estimator, reports)
+
+    after = fit_on(estimator, reports, start_from=before.saved)
+
+    assert after.passes <= 3
+    assert after.reused == after.blocks > 1
+    np.testing.assert_allclose(after.estimate.posterior, before.estimate.posterior, atol=5 * estimator.tolerance)
+
+
+@pytest.mark.parametrize("estimator", [*(kind() for kind in CLIMBERS), WeightedMean()], ids=lambda e: e.name)
+def test_grown_fit_equals_the_fit_from_the_start(estimator: AnyEstimator) -> None:
+    """With 5 % new tasks and a new worker, posteriors are those of the whole fit within 2e-5 (so are numbers), the
+    objective is no lower, and it takes fewer passes; 320 reports a worker leave one optimum."""
+    reports = reports_for(estimator, tasks=800, workers=20, per_task=8)
+    whole = estimator.fit(reports)
+    worker_late = reports.workers[reports.worker] == reports.workers[-1]
+    early = (reports.task < 0.95 * len(reports.tasks)) & ~worker_late
+    old = fit_on(estimator, part(reports, early))
+
+    fit = fit_on(estimator, reports, start_from=old.saved)
+
+    np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
+    np.testing.assert_allclose(fit.estimate.workers.quality, whole.workers.quality, atol=TOLERANCE)
+    assert fit.passes < whole.steps
+    if whole.log_likelihoods:
+        assert fit.estimate.log_likelihoods[-1] >= whole.log_likelihoods[-1] - 1e-6
+
+
+@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
+def test_protected_reports_go_on_too(kind: type[AnyEstimator]) -> None:
+    """Behind a channel that protects participation, new tasks of the same workers end where the whole fit does."""
+    channel = RandomizedResponse(alphabet=LABELS, epsilon=4.0, participation="protected").channel()
+    sent = through(crowd(tasks=200, workers=15), channel, seed=1)
+    early = np.arange(200) < 190
+    old = Reports(
+        sent.task[early[sent.task]],
+        sent.worker[early[sent.task]],
+        sent.value[early[sent.task]],
+        sent.tasks[:190],
+        sent.workers,
+        LABELS,
+    )
+    estimator = kind()
+    whole = estimator.fit(sent, channel=channel)
+
+    fit = fit_on(estimator, sent, start_from=fit_on(estimator, old, channel=channel).saved, channel=channel)
+
+    np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=10 * TOLERANCE)
+    assert fit.reused == fit.blocks
+    assert fit.passes < whole.steps
+
+
+def test_gaussian_goes_on() -> None:
+    """Messages settle where they settle from the start: medians within 0.02 of a step, in fewer passes."""
+    reports = crowd(tasks=80, alphabet=Scale(0, 9))
+    whole = Gaussian().fit(reports)
+
+    _, fit = grow(Gaussian(), reports)
+
+    np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=0.02)
+    assert fit.passes < whole.steps
+
+
+def test_first_steps_look_at_changed_blocks_only() -> None:
+    """The passes that a fit states are the reports that expectations were taken of, counted one by one."""
+    reports, rows, wide = crowd(), 0, 0
+    true_expect = CoinModel.expect
+
+    def counted(self: Any, block: Any, parameters: Any) -> Any:
+        nonlocal rows, wide
+        rows += len(block.block.worker)
+        return true_expect(self, block, parameters)
+
+    early = np.arange(len(reports.tasks)) < 380
+    old = fit_on(OneCoin(), part(reports, early[reports.task]))
+    with patch.object(CoinModel, "expect", counted):
+        fit = fit_on(OneCoin(), reports, start_from=old.saved, keep=False)
+
+    assert fit.reused == fit.blocks
+    assert fit.passes == pytest.approx(rows / len(reports), rel=1e-12)
+    assert fit.passes != fit.estimate.steps
+
+
+def test_saved_sums_are_those_of_the_whole() -> None:
+    """The sums of all saved blocks together are the statistics of all reports under the saved parameters."""
+    reports = crowd()
+    saved = fit_on(DawidSkene(), reports).saved
+    assert saved is not None
+
+    nobody = align_gold(reports, None, LABELS, numeric=False)
+    whole = continuing._Task(DawidSkene(), *summarize(DawidSkene(), reports, None, None, None), nobody)
+    first, _ = continuing._first(whole, saved)
+    ready = DawidSkene().prepare(first)
+    together = reduce(merge, (DawidSkene().expect(one, ready).statistics for one in whole.blocks([(0, 7), (7, 400)])))
+
+    for name, sums in saved.sums.items():
+        np.testing.assert_allclose(sums.sum(axis=0), getattr(together, name), rtol=1e-9, atol=1e-9)
+
+
+def test_order_of_names_does_not_matter() -> None:
+    """The estimate comes in the order of the reports that were given, whatever order the saved fit has."""
+    reports = crowd(tasks=120)
+    _, fit = grow(OneCoin(), reports)
+
+    whole = OneCoin().fit(reports)
+
+    assert reports.tasks.tolist() == fit.estimate.tasks.tolist()
+    assert reports.workers.tolist() == fit.estimate.worker_names.tolist()
+    np.testing.assert_array_equal(whole.reports_per_task, fit.estimate.reports_per_task)
+    np.testing.assert_array_equal(whole.reports_per_worker, fit.estimate.reports_per_worker)
+    np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
+    assert fit.estimate.workers.ability_low is not None
+    np.testing.assert_allclose(fit.estimate.workers.ability_low, whole.workers.ability_low, atol=TOLERANCE)
+
+
+def test_changed_rows_and_gold_are_seen() -> None:
+    """A block in which one label changed, and one in which a truth became known, are not taken over."""
+    reports = crowd()
+    saved = fit_on(OneCoin(), reports).saved
+    value = reports.value.copy()
+    value[0] = (value[0] + 1) % 3
+    changed = Reports(reports.task, reports.worker, value, reports.tasks, reports.workers, LABELS)
+
+    relabelled = fit_on(OneCoin(), changed, start_from=saved)
+    guided = fit_on(OneCoin(), reports, start_from=saved, gold={reports.tasks[-1]: "maybe"})
+
+    assert (1, 1) == (relabelled.blocks - relabelled.reused, guided.blocks - guided.reused)
+    np.testing.assert_allclose(relabelled.estimate.posterior, OneCoin().fit(changed).posterior, atol=TOLERANCE)
+    whole = OneCoin().fit(reports, gold={reports.tasks[-1]: "maybe"})
+    np.testing.assert_allclose(guided.estimate.posterior, whole.posterior, atol=TOLERANCE)
+
+
+def test_what_must_be_the_same_is() -> None:
+    """Another method, setting, channel, prior or alphabet is refused; when to stop may differ."""
+    reports = crowd(tasks=30)
+    channel, other = (
+        RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel() for epsilon in (2.0, 3.0)
+    )
+    prior = {"no": 0.2, "yes": 0.3, "maybe": 0.5}
+    saved = fit_on(DawidSkene(max_steps=5), reports, channel=channel).saved
+
+    fit_on(DawidSkene(max_steps=3, tolerance=0.1), reports, start_from=saved, channel=channel)
+    with pytest.raises(SettingsError, match="method"):
+        fit_on(OneCoin(), reports, start_from=saved, channel=channel)
+    with pytest.raises(SettingsError, match="settings"):
+        fit_on(DawidSkene(smoothing=1.0), reports, start_from=saved, channel=channel)
+    for wrong in (other, None):
+        with pytest.raises(SettingsError, match=r"channel.*fit from the start"):
+            fit_on(DawidSkene(), reports, start_from=saved, channel=wrong)
+    with pytest.raises(SettingsError, match="prior"):
+        fit_on(DawidSkene(), reports, start_from=saved, channel=channel, prior=prior)
+
+
+def test_missing_tasks_and_workers_are_named() -> None:
+    """Reports that lack a task or a worker of the saved fit are refused, and the first missing name is shown."""
+    reports = crowd(tasks=30)
+    saved = fit_on(OneCoin(), reports).saved
+
+    for what, gone in (("task", reports.task == 3), ("worker", reports.worker == 3)):
+        name = (reports.tasks if what == "task" else reports.workers)[3]
+        with pytest.raises(ReportsError, match=f"{what} that it knows, 1 are missing. Found: {name}"):
+            fit_on(OneCoin(), part(reports, ~gone), start_from=saved)
+
+
+def test_a_fit_that_learned_nothing_can_be_gone_on_from() -> None:
+    """A single step leaves votes only: going on from it is a fit from the start."""
+    reports = crowd(tasks=60)
+
+    for kind in (DawidSkene, OneCoin, PrivateDawidSkene):
+        saved = fit_on(kind(max_steps=1), reports).saved
+        fit = fit_on(kind(), reports, start_from=saved)
+
+        np.testing.assert_allclose(fit.estimate.posterior, kind().fit(reports).posterior, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [OneCoin, PrivateDawidSkene], ids=lambda k: k.name)
+def test_real_reports_that_grow_tenfold_in_tenths(kind: type[AnyEstimator]) -> None:
+    """Duchenne, a tenth of the tasks after the other: where the whole fit ends, posteriors within 2e-5."""
+    reports = load_or_skip("duchenne").answers
+    place = np.random.default_rng(0).permutation(len(reports.tasks)) * 10 // len(reports.tasks)
+    saved = None
+    for tenth in range(10):
+        now = part(reports, place[reports.task] <= tenth)
+        fit = fit_on(kind(), now, start_from=saved)
+        saved = fit.saved
+
+    whole = kind().fit(now)
+
+    np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
+    assert fit.passes < whole.steps

@@ -1,0 +1,140 @@
+"""Saved fits: every method's comes back as it was, the same bytes for the same fit, and damage is named."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.certificate import digest
+from crowdveil.continuing import fit_on
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.estimators.fitting import summarize
+from crowdveil.estimators.learned import resume
+from crowdveil.labels import Scale
+from crowdveil.saved_fit import MANIFEST, SavedFit
+from tests.crowds_that_grow import LABELS, crowd
+
+
+def some_fit(method: str = "one-coin") -> SavedFit:
+    """Return the saved fit of a small crowd."""
+    kind = ESTIMATORS[method]
+    numbers = Scale(0, 9) if kind.needs_alphabet else None
+    saved = fit_on(
+        kind(), crowd(tasks=40, workers=8, per_task=3, alphabet=LABELS if kind.kind == "categorical" else numbers)
+    ).saved
+    assert saved is not None
+    return saved
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the bytes of a saved fit."""
+    path = tmp_path_factory.mktemp("fits") / "fit.npz"
+    some_fit().save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
+    """Names, identity, fingerprints and all numbers are the same after saving and opening, for every estimator."""
+    saved = some_fit(method)
+    saved.save(tmp_path / "fit")
+
+    opened = SavedFit.open(tmp_path / "fit")
+
+    for part in ("version", "identity", "tasks", "workers", "fingerprints"):
+        assert getattr(saved, part) == getattr(opened, part)
+    np.testing.assert_array_equal(saved.ends, opened.ends)
+    for mine, theirs in zip((*saved.learned, saved.sums), (*opened.learned, opened.sums), strict=True):
+        assert sorted(mine) == sorted(theirs)
+        for name, array in mine.items():
+            np.testing.assert_array_equal(array, theirs[name])
+
+
+def test_the_same_fit_gives_the_same_bytes(whole: bytes, tmp_path: Path) -> None:
+    """Nothing in the file tells when it was written."""
+    some_fit().save(tmp_path / "again")
+
+    assert whole == (tmp_path / "again").read_bytes()
+
+
+@given(st.data())
+def test_a_changed_byte_is_never_taken_for_a_fit(
+    whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """A file with one changed byte is refused, or says exactly what it said before."""
+    place = data.draw(st.integers(0, len(whole) - 1))
+    damaged = bytearray(whole)
+    damaged[place] ^= data.draw(st.integers(1, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged.npz"
+    path.write_bytes(damaged)
+
+    try:
+        opened = SavedFit.open(path)
+    except ReportsError:
+        return
+    assert some_fit().fingerprints == opened.fingerprints
+    np.testing.assert_array_equal(opened.learned.by_worker["ability"], some_fit().learned.by_worker["ability"])
+
+
+@pytest.mark.parametrize("length", [0, 10, 500, -1])
+def test_a_cut_file_is_refused(whole: bytes, tmp_path: Path, length: int) -> None:
+    """A file that ends too early is damaged, and the way out is named."""
+    (tmp_path / "cut").write_bytes(whole[:length])
+
+    with pytest.raises(ReportsError, match=r"a saved fit must be whole.*Fit from the start"):
+        SavedFit.open(tmp_path / "cut")
+
+
+def rewritten(whole: bytes, tmp_path: Path, compressed: bool = False, **changes: object) -> Path:
+    """Write the fit with other fields in its manifest, sealed again."""
+    (tmp_path / "whole").write_bytes(whole)
+    with zipfile.ZipFile(tmp_path / "whole") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members[MANIFEST]) | changes
+    members[MANIFEST] = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
+    kind = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(tmp_path / "changed", "w", kind) as archive:
+        for name, contents in members.items():
+            archive.writestr(name, contents)
+    return tmp_path / "changed"
+
+
+def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: bytes, tmp_path: Path) -> None:
+    """Another format, a missing fingerprint, another identity, a member that nobody named and compression are."""
+    SavedFit.open(rewritten(whole, tmp_path))
+    with pytest.raises(ReportsError, match=r"must have format 'crowdveil-fit/1'.*crowdveil-fit/9"):
+        SavedFit.open(rewritten(whole, tmp_path, format="crowdveil-fit/9"))
+    for changes in ({"fingerprints": []}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"fingerprints": 3}):
+        with pytest.raises(ReportsError, match="must be whole"):
+            SavedFit.open(rewritten(whole, tmp_path, **changes))
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    """An archive of numpy's own that holds a pickled object is no saved fit, and is not unpickled."""
+    np.savez(tmp_path / "fit.npz", ends=np.array([print], dtype=object), allow_pickle=True)
+
+    with pytest.raises(ReportsError):
+        SavedFit.open(tmp_path / "fit.npz")
+
+
+def test_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    """A file that is not there, and a folder, are refused with their name."""
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(ReportsError, match=str(path)):
+            SavedFit.open(path)
+
+
+def test_learned_arrays_of_another_method_are_refused() -> None:
+    """Arrays with other names or shapes than the method's raise SettingsError."""
+    everyone = np.zeros(30, dtype=np.int64)
+    for mine, other in (("one-coin", "dawid-skene"), ("dawid-skene", "one-coin"), ("dawid-skene", "weighted-vote")):
+        _, summary = summarize(ESTIMATORS[mine](), crowd(tasks=10), None, None, None)
+        estimator = ESTIMATORS[mine]().lean(summary)
+        with pytest.raises(SettingsError, match=f"learned must be that of {mine}"):
+            resume(estimator, estimator.start(summary), some_fit(other).learned, everyone)
