@@ -19,12 +19,12 @@ class Grown:
 
     Attributes:
         reports: in the new order.
-        task, worker: the place of each task and worker of the original reports in it.
+        task, worker: the place of each task and worker of the original reports in it; None where the order is theirs.
     """
 
     reports: Reports
-    task: NDArray[np.int64]
-    worker: NDArray[np.int64]
+    task: NDArray[np.int64] | None = None
+    worker: NDArray[np.int64] | None = None
 
     @property
     def task_names(self) -> list[str]:
@@ -38,7 +38,7 @@ class Grown:
 
     def restored(self, estimate: Estimate, original: Reports) -> Estimate:
         """Return the estimate in the order of the original reports."""
-        if self.reports is original:
+        if self.task is None or self.worker is None:
             return estimate
         workers: Any = estimate.workers
         table = {field.name: getattr(workers, field.name) for field in fields(workers)}
@@ -63,11 +63,11 @@ def grown(reports: Reports, saved: SavedFit | None) -> Grown:
         ReportsError: a task or worker of the saved fit is missing.
     """
     if saved is None:
-        return Grown(reports, np.arange(len(reports.tasks)), np.arange(len(reports.workers)))
+        return Grown(reports)
     task = _places(reports.tasks, saved.tasks, "task")
     worker = _places(reports.workers, saved.workers, "worker")
     if (np.diff(task) == 1).all() and (np.diff(worker) == 1).all():
-        return Grown(reports, task, worker)
+        return Grown(reports)
     ordered = Reports(
         task[reports.task].astype(np.int32),
         worker[reports.worker].astype(np.int32),
