@@ -35,11 +35,12 @@ class CompiledBlock:
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
-    def layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Local task at each place and its number of reports; shapes (tasks,)."""
-        order, lengths = np.empty(self.block.tasks, np.int32), np.empty(self.block.tasks, np.int32)
-        layout.order_by_length(self.block.pointers, order, lengths)
-        return order, lengths
+    def layout(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
+        """Task at each place and place of each task, both within a batch; reports at each place; shapes (tasks,)."""
+        order, places = np.empty((2, self.block.tasks), np.uint8)
+        lengths = np.empty(self.block.tasks, np.int32)
+        layout.order_by_length(self.block.pointers, order, places, lengths)
+        return order, places, lengths
 
     @cached_property
     def table_codes(self) -> NDArray[np.unsignedinteger]:
@@ -49,8 +50,8 @@ class CompiledBlock:
         return codes
 
     @property
-    def _in_order(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Local task at each place, and where its reports begin in the block."""
+    def _in_order(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The task at each place, and where each task's reports begin in the block."""
         return self.layout[0], self.block.pointers
 
     @cached_property

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-INDEX = np.uintp
+from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
+
 AT_ONCE = 64
 """Differences that are compared side by side."""
 
@@ -15,17 +16,17 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
     """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares.
 
     Args:
-        layout: local task at each place and its number of reports; shapes (tasks,).
+        layout: task at each place, place of each task, reports at each place; shapes (tasks,).
         worker, value: of each report, in the order of places.
         pairs: weight of each worker, and his sum of squares, which is filled; flat [worker, 2].
         gold: known truth of each task, nan where unknown; empty if none is known.
         rounding: a difference below this share of the value is none.
         truth: to be filled.
     """
-    order, lengths = layout
+    order, _, lengths = layout
     at = INDEX(0)
     for place in range(len(order)):
-        task, end = order[place], at + INDEX(lengths[place])
+        task, end = place - place % BATCH + order[place], at + INDEX(lengths[place])
         total, weighted = 0.0, 0.0
         for report in range(at, end):
             share = pairs[INDEX(worker[report]) * INDEX(2)]

@@ -6,14 +6,11 @@ Lanes are flat: the number of label k and the batch's task b is at k * LANES + b
 import math
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 from crowdveil.estimators.kernels.loops.exponential import negative_exp
+from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
 
-INDEX = np.uintp
-BATCH = 256
-"""Tasks that are done together: their scores stay in the first cache."""
 LANES = BATCH + 8
 """Numbers from one label to the next: not a power of two, whose multiples get into each other's way in the cache."""
 PRODUCT = 32
@@ -46,25 +43,23 @@ def share_out(lanes: Any, labels: Any, top: Any, total: Any, inverse: Any) -> No
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def known_scores(begin: Any, held: Any, order: Any, gold: Any, lanes: Any) -> float:
+def known_scores(begin: Any, held: Any, places: Any, gold: Any, lanes: Any) -> float:
     """Return the sum of the scores that the batch's gold tasks give to their labels; before `share_out`."""
     total = 0.0
-    for b in range(held):
-        known = gold[order[begin + b]]
-        if known >= 0:
-            total += lanes[known * LANES + b]
+    for task in range(begin, begin + held):
+        if gold[task] >= 0:
+            total += lanes[gold[task] * LANES + places[task]]
     return total
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def know(begin: Any, held: Any, order: Any, gold: Any, lanes: Any, labels: Any) -> None:
+def know(begin: Any, held: Any, places: Any, gold: Any, lanes: Any, labels: Any) -> None:
     """Make the shares of gold tasks certain."""
-    for b in range(held):
-        known = gold[order[begin + b]]
-        if known >= 0:
+    for task in range(begin, begin + held):
+        if gold[task] >= 0:
             for k in range(labels):
-                lanes[k * LANES + b] = 0.0
-            lanes[known * LANES + b] = 1.0
+                lanes[k * LANES + places[task]] = 0.0
+            lanes[gold[task] * LANES + places[task]] = 1.0
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
@@ -72,14 +67,14 @@ def log_of_totals(begin: Any, held: Any, order: Any, gold: Any, top: Any, total:
     """Return the sum of the logarithms of the normalisers of all tasks of the batch but gold ones.
 
     Args:
-        begin, held: the place of the batch's first task, and the number of its tasks.
-        order: local task at each place.
+        begin, held: the batch's first task, and the number of its tasks.
+        order: task at each place, counted from the batch's first.
         gold: known label of each task or -1; empty if none is known.
         top, total: from `share_out`.
     """
     logarithm, product = 0.0, 1.0
     for b in range(held):
-        if not len(gold) or gold[order[begin + b]] < 0:
+        if not len(gold) or gold[begin + order[begin + b]] < 0:
             logarithm += top[b]
             product *= total[b]
         if b % PRODUCT == PRODUCT - 1:
@@ -89,9 +84,9 @@ def log_of_totals(begin: Any, held: Any, order: Any, gold: Any, top: Any, total:
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def write_shares(begin: Any, held: Any, order: Any, lanes: Any, posterior: Any, labels: Any) -> None:
+def write_shares(begin: Any, held: Any, places: Any, lanes: Any, posterior: Any, labels: Any) -> None:
     """Write the shares of a batch to their tasks' posteriors, flat [task, label]."""
-    for b in range(INDEX(held)):
-        row = INDEX(order[begin + b]) * INDEX(labels)
+    for task in range(INDEX(begin), INDEX(begin + held)):
+        row, b = task * INDEX(labels), INDEX(places[task])
         for k in range(INDEX(labels)):
             posterior[row + k] = lanes[k * INDEX(LANES) + b]

@@ -33,7 +33,7 @@ def table_step(fixed: int) -> Any:
         """Fill arrays from the posteriors of all tasks.
 
         Args:
-            layout: local task at each place and its number of reports; shapes (tasks,).
+            layout: task at each place, place of each task, reports at each place; shapes (tasks,).
             codes: table row of each report, in the order of places.
             pairs: log-odds against the first label, then sums, which are filled; flat [row, 2, other label].
             first: log-odds before any report, [group, other label].
@@ -45,7 +45,7 @@ def table_step(fixed: int) -> Any:
             The log-likelihood, less the logarithms of the first label.
         """
         others = fixed - 1 if fixed > 0 else first.shape[1]
-        order, lengths = layout
+        order, places, lengths = layout
         lanes, top, total, inverse = np.zeros((others + 1) * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         batch = np.zeros(BATCH * others)
         likelihood, at = 0.0, INDEX(0)
@@ -58,12 +58,12 @@ def table_step(fixed: int) -> Any:
                 for k in range(others):
                     lanes[(k + 1) * LANES + b] = batch[b * others + k]
             if len(gold):
-                likelihood += known_scores(begin, held, order, gold, lanes)
+                likelihood += known_scores(begin, held, places, gold, lanes)
             share_out(lanes, others + 1, top, total, inverse)
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
-                know(begin, held, order, gold, lanes, others + 1)
-            write_shares(begin, held, order, lanes, filled[0], others + 1)
+                know(begin, held, places, gold, lanes, others + 1)
+            write_shares(begin, held, places, lanes, filled[0], others + 1)
             _total(begin, held, order, group, lanes, filled[1], others + 1)
             for b in range(BATCH):
                 for k in range(others):
@@ -84,13 +84,13 @@ def table_sums(fixed: int) -> Any:
         """Add each task's posterior, [task, label], to the sums of its reports' rows, flat [row, 2, other label]."""
         others = fixed - 1 if fixed > 0 else posterior.shape[1] - 1
         batch = np.zeros(BATCH * others)
-        order, lengths = layout
+        order, _, lengths = layout
         at = INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
             for b in range(held):
                 for k in range(others):
-                    batch[b * others + k] = posterior[order[begin + b], k + 1]
+                    batch[b * others + k] = posterior[begin + order[begin + b], k + 1]
             at = _scatter(begin, held, lengths, codes, at, batch, pairs, others)
 
     return sums_of
@@ -99,10 +99,11 @@ def table_sums(fixed: int) -> Any:
 @njit(cache=True, nogil=True)
 def table_squares(layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any) -> None:
     """Add to each row the squared means of its reports; table and posterior are flat, [.., label]."""
-    order, lengths = layout
+    order, _, lengths = layout
     width, at = INDEX(labels), INDEX(0)
     for place in range(len(order)):
-        own, end = INDEX(order[place]) * width, at + INDEX(lengths[place])
+        task = INDEX(place - place % BATCH + order[place])
+        own, end = task * width, at + INDEX(lengths[place])
         for report in range(at, end):
             row = INDEX(codes[report])
             mean = 0.0
@@ -116,7 +117,7 @@ def table_squares(layout: Any, codes: Any, table: Any, posterior: Any, labels: A
 def _begin(begin: Any, held: Any, order: Any, first: Any, group: Any, batch: Any, others: Any) -> None:
     """Fill a batch, flat [task, other label], with the scores before any report."""
     for b in range(held):
-        of = group[order[begin + b]] if len(group) else 0
+        of = group[begin + order[begin + b]] if len(group) else 0
         for k in range(others):
             batch[b * others + k] = first[of, k]
 
@@ -154,7 +155,7 @@ def _total(begin: Any, held: Any, order: Any, group: Any, lanes: Any, by_truth: 
     """Add up the shares of a batch by group of tasks."""
     for b in range(held if len(group) else 0):
         for k in range(labels):
-            by_truth[group[order[begin + b]], k] += lanes[k * LANES + b]
+            by_truth[group[begin + order[begin + b]], k] += lanes[k * LANES + b]
     for k in range(0 if len(group) else labels):
         total = 0.0
         for b in range(held):

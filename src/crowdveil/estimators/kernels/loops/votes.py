@@ -32,7 +32,7 @@ def coin_step(fixed: int) -> Any:
         """Fill posterior, flat [task, label], and agreement from soft-maxed votes.
 
         Args:
-            layout: local task at each place and its number of reports; shapes (tasks,).
+            layout: task at each place, place of each task, reports at each place; shapes (tasks,).
             codes, bits: worker << bits | label of each report, in the order of places.
             pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; flat
                 [worker, 2].
@@ -45,18 +45,18 @@ def coin_step(fixed: int) -> Any:
         """
         labels = fixed if fixed > 0 else len(first)
         lanes, top, total, inverse = np.zeros(labels * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
-        order, lengths = layout
+        order, places, lengths = layout
         likelihood, at = 0.0, INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
             after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
             if len(gold):
-                likelihood += known_scores(begin, held, order, gold, lanes)
+                likelihood += known_scores(begin, held, places, gold, lanes)
             share_out(lanes, labels, top, total, inverse)
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
-                know(begin, held, order, gold, lanes, labels)
-            write_shares(begin, held, order, lanes, posterior, labels)
+                know(begin, held, places, gold, lanes, labels)
+            write_shares(begin, held, places, lanes, posterior, labels)
             _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
             at = after
         return likelihood
@@ -76,15 +76,15 @@ def election(fixed: int) -> Any:
         """
         labels = fixed if fixed > 0 else len(first)
         lanes = np.zeros(labels * LANES)
-        order, lengths = layout
+        _, places, lengths = layout
         at = INDEX(0)
-        for begin in range(0, len(order), BATCH):
-            held = min(BATCH, len(order) - begin)
+        for begin in range(0, len(places), BATCH):
+            held = min(BATCH, len(places) - begin)
             after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
             _elect(lanes, labels, tie)
             if len(gold):
-                know(begin, held, order, gold, lanes, labels)
-            write_shares(begin, held, order, lanes, posterior, labels)
+                know(begin, held, places, gold, lanes, labels)
+            write_shares(begin, held, places, lanes, posterior, labels)
             _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
             at = after
 
