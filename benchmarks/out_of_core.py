@@ -1,0 +1,158 @@
+"""More answers than memory: a made-up crowd drawn into a folder, then `crowdveil infer FOLDER --memory`, measured.
+
+    python benchmarks/out_of_core.py --answers 1e9 --memory 2GB --folder /large/disk
+
+Two labels, ten answers a task, a hundred tasks to a worker, abilities uniform between one half and one. Each fit is the
+command itself, in a process of its own; private memory is what the system calls RssAnon, read every 10 ms (pages of
+mapped files are not in it: the system drops them when it needs room). Made data stays in the folder for the next run.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from crowdveil.labels import Categories
+from crowdveil.randomness import seeded
+from crowdveil.simulate import CrowdFolder, categorical_crowd_folder
+
+LABELS = ("no", "yes")
+EVERY = 0.01
+"""Seconds between two looks at a process."""
+HEADER = "| method | steps | s before | s a step | processor s a step | s after | private MB | mapped MB | found |"
+MADE = "made.json"
+
+
+class Watched(NamedTuple):
+    """What a process printed last, as JSON, and the most memory it held, in MB."""
+
+    said: dict[str, Any]
+    private: float
+    mapped: float
+
+
+def watch(words: list[str]) -> Watched:
+    """Run this program again with these words, and look at its memory while it runs."""
+    process = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True)
+    peaks = {"RssAnon": 0, "RssFile": 0}
+    while process.poll() is None:
+        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+            name, _, size = line.partition(":")
+            if name in peaks:
+                peaks[name] = max(peaks[name], int(size.split()[0]))
+        time.sleep(EVERY)
+    printed = process.stdout.read() if process.stdout is not None else ""
+    if process.returncode:
+        sys.exit(printed or f"{words} ended with {process.returncode}")
+    return Watched(json.loads(printed.splitlines()[-1]), peaks["RssAnon"] / 1000, peaks["RssFile"] / 1000)
+
+
+def make(folder: str, answers: str) -> None:
+    """Draw the crowd."""
+    number, begin = int(float(answers)), time.perf_counter()
+    tasks, workers = max(number // 10, 1), max(number // 1000, 20)
+    crowd = categorical_crowd_folder(
+        folder, workers=workers, tasks=tasks, labels=Categories(LABELS), sparsity=1 - 10 / workers, source=seeded(1)
+    )
+    size = sum(path.stat().st_size for path in Path(folder).iterdir())
+    seconds = {"seconds": time.perf_counter() - begin, "processor": time.process_time()}
+    print(json.dumps({"answers": len(crowd.answers), "tasks": tasks, "workers": workers, "bytes": size, **seconds}))
+
+
+def infer(*words: str) -> None:
+    """Run `crowdveil infer` with these words, and tell when each step ended."""
+    command: Any = importlib.import_module("crowdveil.cli.infer")
+    clock = [(time.perf_counter(), time.process_time())]
+
+    @contextmanager
+    def bar(_: str) -> Iterator[Any]:
+        yield lambda done, total: clock.append((time.perf_counter(), time.process_time()))
+
+    command.progress_bar = bar  # the command has no other ear for its steps
+    command.infer(words, standalone_mode=False)
+    clock.append((time.perf_counter(), time.process_time()))
+    print(json.dumps({"clock": clock}))
+
+
+def found(truths: Path, crowd: CrowdFolder) -> dict[str, float]:
+    """Return how much of the truth was found, and by the best constant, and the correlation of both columns."""
+    cells, at = np.zeros(4), 0
+    for batch in pq.ParquetFile(truths).iter_batches(columns=["truth"], batch_size=1 << 20):
+        yes = np.asarray(batch["truth"].to_numpy(zero_copy_only=False) == LABELS[1])
+        cells += np.bincount(2 * crowd.truth[at : at + len(yes)] + yes, minlength=4)
+        at += len(yes)
+    table = cells.reshape(2, 2) / at
+    of_truth, of_found = table.sum(axis=1), table.sum(axis=0)
+    covered = float(table[1, 1] - of_truth[1] * of_found[1])
+    spread = float(np.sqrt(of_truth.prod() * of_found.prod()))
+    return {
+        "right": float(np.trace(table)),
+        "constant": float(of_truth.max()),
+        "correlation": covered / spread if spread else 0.0,
+    }
+
+
+def fit(method: str, folder: Path, given: argparse.Namespace) -> str:
+    """Infer once; return a row of the table."""
+    out = folder.parent / f"{folder.name}-{method}"
+    settings = ["--method", method, "--memory", given.memory, "--out", str(out), "--format", "parquet"]
+    settings += ["--no-certificate", "--json"]
+    if method != "majority-vote":
+        settings += ["--max-steps", str(given.steps), "--tolerance", "0"]
+    seen = watch(["infer", str(folder), *settings])
+    result = found(out / "truths.parquet", CrowdFolder.open(folder))
+    shutil.rmtree(out)
+    clock = np.array(seen.said["clock"])
+    took = np.diff(clock, axis=0)
+    # The first step also reads and checks what nobody used before; where there are more, it is not typical.
+    wall, processor = (statistics.median(column) for column in (took[2:-1] if len(took) > 3 else took[1:2]).T.tolist())
+    times = f"{took[0, 0]:.1f} | {wall:.2f} | {processor:.2f} | {took[-1, 0]:.1f}"
+    words = f"{result['right']:.4f} (constant {result['constant']:.4f}, correlation {result['correlation']:.4f})"
+    return f"| {method} | {len(took) - 1} | {times} | {seen.private:,.0f} | {seen.mapped:,.0f} | {words} |"
+
+
+def main() -> None:
+    """Make what is not there yet, fit, print a Markdown table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--answers", type=float, default=1e7)
+    parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--methods", nargs="+", default=["majority-vote", "one-coin", "dawid-skene"])
+    parser.add_argument("--folder", type=Path, required=True, help="where made crowds are kept")
+    given = parser.parse_args()
+    folder = given.folder / f"{given.answers:.0e}"
+    if not (folder / "blocks.json").exists():
+        made = watch(["make", str(folder), str(given.answers)])
+        told = made.said | {"private": made.private}
+        (given.folder / f"{folder.name}-{MADE}").write_text(json.dumps(told))
+    told = json.loads((given.folder / f"{folder.name}-{MADE}").read_text())
+    print(
+        f"{told['answers']:,} answers on {told['tasks']:,} tasks by {told['workers']:,} workers, "
+        f"{told['bytes'] / 1e9:.2f} GB, made in {told['seconds']:.0f} s ({told['processor']:.0f} s of processor) "
+        f"with {told['private']:,.0f} MB; --memory {given.memory}\n\n{HEADER}\n{'| --- ' * 9}|",
+        flush=True,
+    )
+    for method in given.methods:
+        print(fit(method, folder, given), flush=True)
+    print(f"\nload {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["make"]:
+        make(*sys.argv[2:])
+    elif sys.argv[1:2] == ["infer"]:
+        infer(*sys.argv[2:])
+    else:
+        main()
