@@ -214,6 +214,8 @@ MALFORMED = {
     "a repeated task": ({"tasks": ["a", "a"]}, "'tasks' of a crowd must be distinct"),
     "a number for a worker": ({"workers": [1]}, "'workers' of a crowd must be distinct, non-empty texts"),
     "an empty name": ({"workers": [""]}, "'workers' of a crowd must be distinct, non-empty texts"),
+    "no list of tasks": ({"tasks": None}, "'tasks' must be listed by a crowd, or by blocks"),
+    "a list beside blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
     "a seed that is real": ({"simulation": False}, "with a seed is a simulation"),
     "another kind": ({"kind": "numeric"}, "'kind' of a crowd must fit"),
     "no alphabet": ({"alphabet": None}, "an alphabet must be described"),

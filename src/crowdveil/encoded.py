@@ -130,6 +130,15 @@ def open_encoded(folder: Path) -> Opened:
     return Opened(rows, names[0], names[1], alphabet)
 
 
+def seal_of(folder: Path) -> str:
+    """Return the seal of encoded blocks, which names them: no others have it.
+
+    Raises:
+        ReportsError: the folder holds none.
+    """
+    return str(_read_manifest(folder / MANIFEST_FILE)["sha256"])
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     """A file as a memory-mapped array, checked piece by piece when it is first used.

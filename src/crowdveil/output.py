@@ -1,7 +1,8 @@
 """Result files: each appears whole or not at all, and what the curator must know lies beside the reports.
 
 `reports.csv` holds non-NULL reports only. `crowd.json` lists all tasks and workers, so that NULL counts are right even
-for a worker whose reports are all NULL, and says whether the reports are a simulation.
+for a worker whose reports are all NULL, and says whether the reports are a simulation. Encoded blocks list them
+themselves: there it names the blocks instead.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from crowdveil.encoded import seal_of
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
@@ -33,11 +35,14 @@ CROWD_FORMAT = "crowdveil-crowd/1"
 
 
 class Crowd(TypedDict):
-    """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside."""
+    """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside.
+
+    With `blocks_sha256`, the seal of encoded blocks, tasks and workers are None: they are those of the blocks.
+    """
 
     format: str
-    tasks: list[str]
-    workers: list[str]
+    tasks: list[str] | None
+    workers: list[str] | None
     simulation: bool
     mechanism: str
     guarantee: str
@@ -46,12 +51,13 @@ class Crowd(TypedDict):
     alphabet: dict[str, object] | None
     seed: int | None
     assignment_sha256: str | None
+    blocks_sha256: str | None
 
 
 FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "format": (str,),
-    "tasks": (list,),
-    "workers": (list,),
+    "tasks": (list, type(None)),
+    "workers": (list, type(None)),
     "simulation": (bool,),
     "mechanism": (str,),
     "guarantee": (str,),
@@ -60,8 +66,9 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "alphabet": (dict, type(None)),
     "seed": (int, type(None)),
     "assignment_sha256": (str, type(None)),
+    "blocks_sha256": (str, type(None)),
 }
-LATER_FIELDS: dict[str, object] = {"assignment_sha256": None}
+LATER_FIELDS: dict[str, object] = {"assignment_sha256": None, "blocks_sha256": None}
 """What a crowd means that was written before these fields were."""
 
 
@@ -88,7 +95,13 @@ def describe_crowd(
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
         seed=seed,
         assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
+        blocks_sha256=None,
     )
+
+
+def crowd_of_blocks(crowd: Crowd, folder: Path) -> bytes:
+    """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
+    return _json({**crowd, "tasks": None, "workers": None, "blocks_sha256": seal_of(folder)})
 
 
 def text_digest(text: bytes) -> str:
@@ -117,12 +130,13 @@ def write_reports(
         beside[CERTIFICATE_FILE] = _json(certificate)
     if assignment is not None:
         beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
-    beside[CROWD_FILE] = _json(crowd)
-    names = [*beside, *REPORTS_FILES[form]]
+    names = [*beside, CROWD_FILE, *REPORTS_FILES[form]]
     with placed(directory, names) as temporary:
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
+        told = crowd_of_blocks(crowd, temporary) if form == "blocks" else _json(crowd)
+        (temporary / CROWD_FILE).write_bytes(told)
     every = {CERTIFICATE_FILE, ASSIGNMENT_FILE, *(name for files in REPORTS_FILES.values() for name in files)}
     with refusals_named(Path(directory)):
         for name in every.difference(names):
@@ -205,6 +219,9 @@ def _checked(data: Any) -> Crowd:
             raise SettingsError(f"{field!r} of a crowd has the wrong type", value=data[field])
     for field in ("tasks", "workers"):
         names = data[field]
+        if (names is None) != (data["blocks_sha256"] is not None):
+            raise SettingsError(f"{field!r} must be listed by a crowd, or by blocks that it names", value=names)
+        names = names or []
         if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
     if data["seed"] is not None and not data["simulation"]:

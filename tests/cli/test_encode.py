@@ -107,14 +107,36 @@ def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) ->
 
 
 def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Callable[..., str]) -> None:
-    """A crowd that lists others, or a certificate over other labels, does not go with the blocks."""
-    crowd = json.loads((blocks / "crowd.json").read_bytes())
-    (blocks / "crowd.json").write_text(json.dumps({**crowd, "tasks": crowd["tasks"][::-1]}))
-    assert "tasks and workers that crowd.json lists" in refusal("infer", "blocks")
+    """A crowd that names other blocks or lists others, or a certificate over other labels, does not go with blocks."""
+    named, listed = (json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("blocks", "sent"))
+    for other in ({**named, "blocks_sha256": "0" * 64}, {**listed, "tasks": listed["tasks"][::-1]}):
+        (blocks / "crowd.json").write_text(json.dumps(other))
+        assert "must be those that crowd.json names" in refusal("infer", "blocks")
 
     Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"]).save("other")
     os.replace("sent/certificate.json", "other/certificate.json")
     assert "labels or scale that is known of them" in refusal("infer", "other")
+
+
+def test_the_crowd_of_blocks_names_them(blocks: Path, run: Run, run_json: RunJson) -> None:
+    """Blocks list tasks and workers themselves; a crowd that lists them still, as older versions wrote it, is read."""
+    crowd, listed = (json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("blocks", "sent"))
+    seal = json.loads((blocks / "blocks.json").read_bytes())["sha256"]
+    wanted = run_json("infer", "blocks")
+    run("encode", "blocks", "--out", "again")
+
+    assert {**listed, "tasks": None, "workers": None, "blocks_sha256": seal} == crowd
+    assert json.loads(Path("again", "crowd.json").read_bytes()) == crowd
+    del listed["blocks_sha256"]
+    (blocks / "crowd.json").write_text(json.dumps(listed))
+    assert wanted == run_json("infer", "blocks")
+
+
+def test_the_crowd_of_blocks_goes_with_nothing_else(blocks: Path, refusal: Callable[..., str]) -> None:
+    """Reports in a file need a crowd that lists everybody."""
+    os.replace(blocks / "crowd.json", "sent/crowd.json")
+
+    assert "belongs to encoded blocks" in refusal("infer", "sent/reports.csv")
 
 
 def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:

@@ -6,7 +6,7 @@ from crowdveil.coding import Duplicates
 from crowdveil.encoded import FILES, MANIFEST_FILE, write_encoded
 from crowdveil.errors import SettingsError
 from crowdveil.labels import Alphabet
-from crowdveil.output import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, home
+from crowdveil.output import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, home
 from crowdveil.placing import placed
 from crowdveil.reports import Kind, Reports
 from crowdveil.workflow.evidence import read_evidence
@@ -35,12 +35,15 @@ def encode(
     """
     if out.resolve() == home(path).resolve():
         raise SettingsError("blocks must go to a folder of their own", value=str(out), way_out="Choose another --out.")
-    reports = read_evidence(path, alphabet=alphabet, kind=kind, duplicates=duplicates).reports
+    evidence = read_evidence(path, alphabet=alphabet, kind=kind, duplicates=duplicates)
+    reports, crowd = evidence.reports, evidence.crowd
     beside = [name for name in BESIDE if (home(path) / name).is_file()]
     with placed(out, [*beside, *FILES]) as temporary:
         for name in beside:
             (temporary / name).write_bytes((home(path) / name).read_bytes())
         write_encoded(temporary, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
+        if crowd is not None:
+            (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
         for name in {MANIFEST_FILE, *BESIDE}:
             (out / name).unlink(missing_ok=True)
     return Reports.open(out)

@@ -10,6 +10,7 @@ from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable, is_table
 from crowdveil.coding import Duplicates
+from crowdveil.encoded import seal_of
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json
 from crowdveil.mechanisms import MatrixFactorization
@@ -82,13 +83,14 @@ def read_evidence(
             raise _said_too_late(kind or duplicates)
         reports = _opened(path, known or alphabet, crowd, verify)
     else:
+        tasks, workers = (None, None) if crowd is None else listed(crowd, path)
         reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
         reports = reader(
             path,
             alphabet=known or alphabet,
             kind=kind,
-            tasks=None if crowd is None else crowd["tasks"],
-            workers=None if crowd is None else crowd["workers"],
+            tasks=tasks,
+            workers=workers,
             duplicates=duplicates,
             grid="round" if known is None else "exact",
         )
@@ -113,14 +115,37 @@ def _opened(path: Path, known: Alphabet | None, crowd: Crowd | None, verify: boo
             examples=str(names),
             way_out="Keep the files of one collection together, or encode the reports again.",
         )
-    lists = [] if crowd is None else [(crowd["tasks"], reports.tasks), (crowd["workers"], reports.workers)]
-    if any(listed != [str(name) for name in held] for listed, held in lists):
+    if crowd is not None and not _speaks_of(crowd, path, reports):
         raise ReportsError(
-            f"the blocks must speak of the tasks and workers that {CROWD_FILE} lists",
+            f"the blocks must be those that {CROWD_FILE} names, or hold the tasks and workers that {CROWD_FILE} lists",
             source=str(path),
             way_out="Keep the files of one collection together, or encode the reports again.",
         )
     return reports
+
+
+def _speaks_of(crowd: Crowd, path: Path, reports: Reports) -> bool:
+    """Return whether a crowd names the blocks in a folder; older crowds list the names themselves."""
+    if crowd["blocks_sha256"] is not None:
+        return crowd["blocks_sha256"] == seal_of(path)
+    lists = (crowd["tasks"], reports.tasks), (crowd["workers"], reports.workers)
+    return all(listed == [str(name) for name in held] for listed, held in lists)
+
+
+def listed(crowd: Crowd, path: Path) -> tuple[list[str], list[str]]:
+    """Return the tasks and the workers that the crowd beside a file lists.
+
+    Raises:
+        ReportsError: it lists none, as that of encoded blocks.
+    """
+    tasks, workers = crowd["tasks"], crowd["workers"]
+    if tasks is None or workers is None:
+        raise ReportsError(
+            f"the {CROWD_FILE} beside it belongs to encoded blocks",
+            source=str(path),
+            way_out="Keep each collection in a folder of its own.",
+        )
+    return tasks, workers
 
 
 def _said_too_late(value: object) -> SettingsError:

@@ -20,7 +20,7 @@ from crowdveil.metrics import Score, score
 from crowdveil.names import places
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.saved_fit import SavedFit
-from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.resources import Resources
 from crowdveil.workflow.sums import read_sums
@@ -173,8 +173,9 @@ def infer_from_sums(path: Path, method: Method) -> Inference:
         raise ReportsError(f"the {CROWD_FILE} of these sums must lie beside them", source=str(path))
     crowd = read_crowd(found)
     sums = read_sums(path, crowd)
-    totals = sums.mechanism.totals(sums.summed, tasks=len(crowd["tasks"]), workers=len(crowd["workers"]))
-    estimate = ProfileSum().fit(totals, tasks=crowd["tasks"], workers=crowd["workers"])
+    tasks, workers = listed(crowd, path)
+    totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
+    estimate = ProfileSum().fit(totals, tasks=tasks, workers=workers)
     notes = (SIMULATION,) if crowd["simulation"] else ()
     reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
     return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
