@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
 from crowdveil.estimators.kernels.loops.softmax import (
-    BATCH,
     FAST,
-    INDEX,
     LANES,
     know,
     known_scores,
