@@ -5,7 +5,6 @@ a mechanism loads the standard library and numpy only.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,6 +108,8 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used (PEP 562)."""
         if name == "__version__":
+            from importlib.metadata import version
+
             return version("crowdveil")
         if name not in _HOMES:
             raise AttributeError(f"module 'crowdveil' has no attribute {name!r}; public names: {', '.join(__all__)}.")

@@ -1,5 +1,5 @@
 """`python -m crowdveil` is the command `crowdveil`."""
 
-from crowdveil.cli import main
+from crowdveil.cli.start import start
 
-main(prog_name="crowdveil")
+start()

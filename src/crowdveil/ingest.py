@@ -11,7 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,6 +80,8 @@ def frame_columns(frame: object) -> Columns:
     Raises:
         ReportsError: not such a table, or without the columns.
     """
+    import narwhals as nw
+
     try:
         if nw.dependencies.is_duckdb_relation(frame):
             relation: Any = frame

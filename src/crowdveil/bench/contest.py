@@ -105,7 +105,7 @@ class _Race:
         if last is None:
             return None
         growth = size / last.answers
-        seconds, megabytes, free = last.wall * growth, last.memory * growth, _free_megabytes()
+        seconds, megabytes, free = last.processor * growth, last.memory * growth, _free_megabytes()
         if seconds > self.setup.patience:
             return f"about {seconds:.0f} s for a fit, more than the patience of {self.setup.patience:g} s"
         return f"about {megabytes:,.0f} MB, of which {free:,.0f} are free" if megabytes > free else None

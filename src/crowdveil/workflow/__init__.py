@@ -1,22 +1,29 @@
-"""What the verbs of the command line do, as library calls: files in, one value out, files written whole."""
+"""What the verbs of the command line do, as library calls: files in, one value out, files written whole.
 
-from crowdveil.output import ESTIMATE_FILES, home, write_estimate
-from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
-from crowdveil.workflow.collection import (
-    Collection,
-    collect,
-    collection_files,
-    room_for,
-    rows_expected,
-    write_collection,
-)
-from crowdveil.workflow.encoding import encode
-from crowdveil.workflow.evidence import Evidence, read_evidence
-from crowdveil.workflow.expectation import Expectation
-from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
-from crowdveil.workflow.inference import METHODS, Inference, KeptFits, Method, infer, infer_from_sums, scored
-from crowdveil.workflow.resources import Resources
-from crowdveil.workflow.setup import Setup, set_up
+Names are imported on first use: who infers does not wait for the mechanisms and simulations of who perturbs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crowdveil.output import ESTIMATE_FILES, home, write_estimate
+    from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
+    from crowdveil.workflow.collection import (
+        Collection,
+        collect,
+        collection_files,
+        room_for,
+        rows_expected,
+        write_collection,
+    )
+    from crowdveil.workflow.encoding import encode
+    from crowdveil.workflow.evidence import Evidence, read_evidence
+    from crowdveil.workflow.expectation import Expectation
+    from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
+    from crowdveil.workflow.inference import METHODS, Inference, KeptFits, Method, infer, infer_from_sums, scored
+    from crowdveil.workflow.resources import Resources
+    from crowdveil.workflow.setup import Setup, set_up
 
 __all__ = [
     "ESTIMATE_FILES",
@@ -50,3 +57,45 @@ __all__ = [
     "write_collection",
     "write_estimate",
 ]
+
+_HOMES = {
+    "ESTIMATE_FILES": "output",
+    "METHODS": "workflow.inference",
+    "Collection": "workflow.collection",
+    "Evidence": "workflow.evidence",
+    "Expectation": "workflow.expectation",
+    "Inference": "workflow.inference",
+    "KeptFits": "workflow.inference",
+    "MechanismWanted": "workflow.choice",
+    "Method": "workflow.inference",
+    "Resources": "workflow.resources",
+    "Setup": "workflow.setup",
+    "build_mechanism": "workflow.choice",
+    "collect": "workflow.collection",
+    "collection_files": "workflow.collection",
+    "describe": "workflow.choice",
+    "encode": "workflow.encoding",
+    "home": "output",
+    "infer": "workflow.inference",
+    "infer_from_sums": "workflow.inference",
+    "parameters": "workflow.choice",
+    "read_answers": "workflow.files",
+    "read_evidence": "workflow.evidence",
+    "read_names": "workflow.files",
+    "refuse_overwriting": "workflow.files",
+    "room_for": "workflow.collection",
+    "rows_expected": "workflow.collection",
+    "scored": "workflow.inference",
+    "set_up": "workflow.setup",
+    "write_collection": "workflow.collection",
+    "write_estimate": "output",
+}
+
+# Hidden from type checkers, which would otherwise accept any attribute of the package.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is first used (PEP 562)."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'crowdveil.workflow' has no attribute {name!r}")
+        return getattr(import_module(f"crowdveil.{_HOMES[name]}"), name)

@@ -13,7 +13,6 @@ from crowdveil.coding import Duplicates
 from crowdveil.encoded import seal_of
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json
-from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -198,8 +197,12 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
 
 def _crowd_beside(path: Path) -> Crowd | None:
     found = find_crowd(path)
-    crowd = None if found is None else read_crowd(found)
-    if crowd is not None and crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
+    if found is None:
+        return None
+    from crowdveil.mechanisms import MatrixFactorization
+
+    crowd = read_crowd(found)
+    if crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
         raise ReportsError(
             f"the {CROWD_FILE} beside it belongs to sums, not to reports",
             source=str(path),

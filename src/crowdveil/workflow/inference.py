@@ -23,7 +23,6 @@ from crowdveil.saved_fit import SavedFit
 from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.resources import Resources
-from crowdveil.workflow.sums import read_sums
 
 METHODS = (*ESTIMATORS, ProfileSum.name)
 FOR_LABELS, FOR_NUMBERS = "dawid-skene", "weighted-mean"
@@ -163,6 +162,8 @@ def infer_from_sums(path: Path, method: Method) -> Inference:
         ReportsError: no crowd, or sums that are damaged or not the crowd's.
         SettingsError: another method, or settings that it does not have.
     """
+    from crowdveil.workflow.sums import read_sums
+
     if method.name not in (None, ProfileSum.name) or (method.max_steps, method.tolerance) != (None, None):
         raise SettingsError(
             f"sums hold no single reports: they are read by {ProfileSum.name}, without steps or tolerance",

@@ -1,0 +1,31 @@
+"""A command as a process of its own: where pandas is installed it is left alone, and so is what a command can spare."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules))))
+from crowdveil.cli.start import start
+start()
+"""
+SPARED = {
+    "pandas",
+    "narwhals",
+    "matplotlib",
+    "jinja2",
+    "crowdveil.mechanisms",
+    "crowdveil.simulate",
+    "crowdveil.design",
+}
+
+
+def test_infer_loads_only_what_it_needs(folder: Path) -> None:
+    """A cold `infer` of a CSV file has loaded neither pandas and narwhals, nor mechanisms and simulations."""
+    words = ["infer", "labels.csv", "--json"]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
+
+    assert set() == SPARED & set(json.loads(done.stdout.splitlines()[-1]))
+    assert Path("truths.csv").exists()
