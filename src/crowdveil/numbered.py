@@ -107,8 +107,10 @@ def numbered_text(numbers: NDArray[np.int64], pattern: Pattern) -> Any:
     text[:, : len(pattern.beginning)] = np.frombuffer(pattern.beginning, dtype=np.uint8)
     left = numbers
     for at in range(pattern.width - 1, len(pattern.beginning) - 1, -1):
-        left, digit = np.divmod(left, 10)
-        text[:, at] = digit + ZERO
+        # Division by a number is fast where the remainder is not asked for.
+        tens = left // 10
+        text[:, at] = left - 10 * tens + ZERO
+        left = tens
     long = text.size > np.iinfo(np.int32).max
     ends = (np.arange(len(numbers) + 1) * pattern.width).astype(np.int64 if long else np.int32)
     kind = pa.LargeStringArray if long else pa.StringArray

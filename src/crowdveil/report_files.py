@@ -97,7 +97,8 @@ def _write_rows(
 
 
 def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    with pq.ParquetWriter(stream, schema) as writer:
+    coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetWriter(stream, schema, use_dictionary=coded) as writer:
         for table in tables:
             writer.write_table(table)
 

@@ -1,0 +1,55 @@
+"""Memory of `infer` on a folder under a limit: it must not follow the tasks, wherever a column might be held whole."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crowdveil.labels import Categories
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd_folder
+
+STATUS = Path("/proc/self/status")
+SMALL, LARGE = 1_050_000, 2_100_000
+MOST_PER_TASK = 7
+"""Private bytes for each further task: four are the counts of reports; any whole column was seen to take ten or more."""
+PROGRAM = """
+import sys
+import crowdveil.estimators.kernels.choice as choice
+from crowdveil.cli import main
+choice.BLOCK_REPORTS = 1 << 17
+main(sys.argv[1:])
+"""
+
+
+def peak_bytes(*words: str) -> int:
+    """Return the most private memory of a command, in small blocks and plain code: RssAnon, read every millisecond."""
+    settings = {**os.environ, "CROWDVEIL_KERNELS": "plain", "OPENBLAS_NUM_THREADS": "1"}
+    command = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdout=subprocess.DEVNULL, env=settings)
+    most = 0
+    while command.poll() is None:
+        lines = Path(f"/proc/{command.pid}/status").read_text().splitlines()
+        most = max(most, *(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon")), 0)
+        time.sleep(0.001)
+    assert 0 == command.returncode
+    return most
+
+
+@pytest.mark.skipif(
+    not STATUS.is_file() or "RssAnon" not in STATUS.read_text(), reason="only Linux tells private memory"
+)
+def test_private_memory_does_not_follow_the_tasks(tmp_path) -> None:
+    """With twice the tasks, infer needs less than seven bytes more for each: no column of names, truths, posteriors,
+    pointers or codes is ever held whole."""
+    peaks = []
+    for tasks in (SMALL, LARGE):
+        folder = str(tmp_path / str(tasks))
+        labels = Categories(("no", "yes"))
+        categorical_crowd_folder(folder, workers=500, tasks=tasks, labels=labels, sparsity=0.996, source=seeded(1))
+        settings = ("--method", "one-coin", "--max-steps", "2", "--memory", "30MB", "--format", "parquet")
+        peaks.append(peak_bytes("infer", folder, *settings))
+
+    assert peaks[1] - peaks[0] < MOST_PER_TASK * (LARGE - SMALL), [f"{peak:,}" for peak in peaks]
