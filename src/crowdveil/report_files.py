@@ -97,7 +97,7 @@ def _write_rows(
 
 
 def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    coded: Any = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with pq.ParquetWriter(stream, schema, use_dictionary=coded) as writer:
         for table in tables:
             writer.write_table(table)
