@@ -1,8 +1,20 @@
 """The few exceptions of crowdveil; each names the rule, the value and the way out, and carries its numbers."""
 
+from typing import Any
+
 
 class CrowdveilError(Exception):
     """Base of everything crowdveil refuses; the command line prints it and exits with 1."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be the same error, message and numbers, in the process that it is sent to."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[CrowdveilError], args: tuple[object, ...], numbers: dict[str, object]) -> CrowdveilError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(numbers)
+    return error
 
 
 class SettingsError(CrowdveilError, ValueError):
@@ -59,3 +71,18 @@ class NoMinimiserError(CrowdveilError):
             f"The perturbed loss of a worker with rank {answers} < d={dimensions} is unbounded below: no minimiser "
             "exists and gradient descent never ends. Use mechanism matrix-factorization (corrected), or a smaller d."
         )
+
+
+class EngineError(CrowdveilError):
+    """An engine could not do its work, `attempts` times where it tried again.
+
+    Args:
+        what: what happened.
+        attempts: how often it was tried.
+        way_out: what to do.
+    """
+
+    def __init__(self, what: str, *, attempts: int = 1, way_out: str) -> None:
+        self.what, self.attempts, self.way_out = what, attempts, way_out
+        often = "" if attempts == 1 else f" ({attempts} attempts)"
+        super().__init__(f"{what}{often}. {way_out}")

@@ -106,17 +106,18 @@ def test_room_is_shared_out() -> None:
 def test_posteriors_are_put_together(scratch: bool) -> None:
     """Posteriors and intervals come back in the order of tasks, whatever the order of putting; the last one counts."""
     held = Posteriors(5, scratch=scratch)
-    assert held.get(0) is None
-    held.put(2, Found(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
-    held.put(0, Found(np.array([9.0, 9.0]), np.zeros((2, 2))))
-    held.put(0, Found(np.array([1.0, 2.0]), np.ones((2, 2))))
+    assert held.get(0, 1) is None
+    held.put(2, 1, Found(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
+    held.put(0, 1, Found(np.array([9.0, 9.0]), np.zeros((2, 2))))
+    held.put(0, 2, Found(np.array([1.0, 2.0]), np.ones((2, 2))))
 
     posterior, interval = held.whole()
 
     assert [1.0, 2.0, 3.0, 4.0, 5.0] == posterior.tolist()
     assert interval is not None
     assert [1.0, 1.0, 0.5, 0.5, 0.5] == interval[:, 1].tolist()
-    assert [3.0, 4.0, 5.0] == list(held.get(2) if held.get(2) is not None else [])
+    assert [3.0, 4.0, 5.0] == [*getattr(held.get(2, 1), "posterior", [])]
+    assert held.get(0, 1) is None
 
 
 def test_scratch_files_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from crowdveil.estimators.gold import align_gold
 from crowdveil.estimators.loop import run as run
 from crowdveil.estimators.premises import check_null_reports, prior_vector
 from crowdveil.estimators.report_model import report_model
+from crowdveil.estimators.work import Engine
 from crowdveil.reports import Reports
 
 
@@ -34,6 +35,7 @@ class Estimator(Model[P, S]):
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
         progress: Progress | None = None,
+        engine: Engine | None = None,
         memory: int | None = None,
     ) -> Estimate:
         """Infer the truth of every task and the quality of every worker.
@@ -45,6 +47,7 @@ class Estimator(Model[P, S]):
             gold: known truths by task name (label, or number).
             prior: public prior probability of each label.
             progress: called after every step.
+            engine: where blocks are worked on, see `crowdveil.engines`; None for threads of this process.
             memory: most bytes that blocks of reports and posteriors may take together, beside names and tables of
                 workers: what does not fit is made anew in each step, or lies in a temporary file. Numbers stay the
                 same. None for no limit.
@@ -52,11 +55,12 @@ class Estimator(Model[P, S]):
         Raises:
             SettingsError: the estimator cannot use the channel or the prior, may not take a single step, or a single
                 block does not fit into the memory.
+            EngineError: the engine cannot be reached, or its workers died again and again.
             ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
         known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
-        return run(self, coded, summary, known, progress, memory=memory)
+        return run(self, coded, summary, known, progress, engine=engine, memory=memory)
 
 
 def summarize(

@@ -186,7 +186,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         values = _alphabet(parameters.summary).values
         found = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
         if not parameters.known:
-            found[parameters.summary.per_task[block.block.first : block.block.stop] == 0] = np.nan
+            found[np.diff(block.block.pointers) == 0] = np.nan
         fixed = ~np.isnan(block.gold)
         found[fixed] = block.gold[fixed, None]
         return Expected(statistics, found[:, 1], found[:, [0, 2]])

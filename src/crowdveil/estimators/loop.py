@@ -7,9 +7,13 @@ from crowdveil.estimate import Estimate
 from crowdveil.estimators.contract import Model, P, Progress, S, Summary, merge
 from crowdveil.estimators.gold import Gold
 from crowdveil.estimators.kernels import block_reports, use_compiled
+from crowdveil.estimators.room import Load
 from crowdveil.estimators.threads import Threads
-from crowdveil.estimators.work import Crew, Step, Work
+from crowdveil.estimators.work import Crew, Engine, Step, Work
 from crowdveil.reports import Reports
+
+WITH_INTERVAL = 3
+"""Numbers that are inferred of a task whose truth is a number."""
 
 
 def run(
@@ -21,6 +25,7 @@ def run(
     first: Any = None,
     ended: Callable[[Any], None] | None = None,
     *,
+    engine: Engine | None = None,
     memory: int | None = None,
 ) -> Estimate:
     """Iterate over the blocks of the coded reports to the end, from `first` or the start; put the result together.
@@ -28,9 +33,10 @@ def run(
     `ended` is told the parameters that the last posterior follows from.
     """
     estimator = estimator.lean(summary) if first is None else estimator
-    work = _work(estimator, reports, summary, gold, memory)
-    with Threads().open(work) as crew:
-        end = _iterate(estimator, crew, estimator.start(summary) if first is None else first, progress)
+    first = estimator.start(summary) if first is None else first
+    work = _work(estimator, first, reports, summary, gold, memory)
+    with (engine or Threads()).open(work) as crew:
+        end = _iterate(work, crew, progress)
         if ended is not None:
             ended(end.parameters)
         found = crew.collect()
@@ -56,19 +62,22 @@ def run(
     )
 
 
-def _work(estimator: Model[P, S], reports: Reports, summary: Summary, gold: Gold, memory: int | None) -> Work[P, S]:
+def _work(
+    model: Model[P, S], first: P, reports: Reports, summary: Summary, gold: Gold, memory: int | None
+) -> Work[P, S]:
     """Cut the reports into blocks."""
     compiled = use_compiled(len(reports))
-    size = block_reports(len(reports), estimator.cells(summary), compiled=compiled)
-    return Work(
-        model=estimator,
-        summary=summary,
-        rows=reports.rows,
-        ranges=tuple((block.first, block.stop) for block in reports.blocks(size)),
-        gold=gold,
-        compiled=compiled,
-        memory=memory,
+    size = block_reports(len(reports), model.cells(summary), compiled=compiled)
+    blocks = [(block.first, block.stop, len(block.worker)) for block in reports.blocks(size)]
+    load = Load(
+        reports=max(count for _, _, count in blocks),
+        tasks=max(stop - first for first, stop, _ in blocks),
+        all_tasks=summary.tasks,
+        columns=summary.labels if model.kind == "categorical" else WITH_INTERVAL,
+        cells=model.cells(summary),
     )
+    ranges = tuple((first, stop) for first, stop, _ in blocks)
+    return Work(model, first, summary, reports.rows, ranges, load, gold, compiled, memory)
 
 
 class _End(NamedTuple, Generic[P, S]):
@@ -81,22 +90,23 @@ class _End(NamedTuple, Generic[P, S]):
     converged: bool
 
 
-def _iterate(estimator: Model[P, S], crew: Crew[P, S], parameters: P, progress: Progress | None) -> _End[P, S]:
+def _iterate(work: Work[P, S], crew: Crew[P, S], progress: Progress | None) -> _End[P, S]:
     """Expect, merge and maximize until no posterior moves by more than the tolerance."""
+    model, parameters = work.model, work.first
     number, trace = 0, list[float]()
     while True:
         number += 1
-        step = Step(estimator, number, parameters)
+        step = Step(model, number, parameters)
         statistics, moved = _expect(crew, step)
-        likelihood = estimator.log_likelihood(statistics)
+        likelihood = model.log_likelihood(statistics)
         if likelihood is not None:
-            trace.append(likelihood + estimator.log_prior(step.ready))
+            trace.append(likelihood + model.log_prior(step.ready))
         if progress is not None:
             progress(number, moved)
-        converged = moved <= estimator.tolerance or not estimator.iterative
-        if converged or number == estimator.max_steps:
+        converged = moved <= model.tolerance or not model.iterative
+        if converged or number == model.max_steps:
             return _End(statistics, parameters, tuple(trace), number, converged)
-        parameters = estimator.maximize(statistics, parameters)
+        parameters = model.maximize(statistics, parameters)
 
 
 def _expect(crew: Crew[P, S], step: Step[P, S]) -> tuple[S, float]:

@@ -92,24 +92,24 @@ class Posteriors:
 
     def __init__(self, tasks: int, *, scratch: bool) -> None:
         self._tasks, self._scratch = tasks, scratch
-        self._held: dict[int, Found] = {}
+        self._held: dict[int, tuple[int, Found]] = {}
         self._files: list[NDArray[np.float64]] = []
         self._lock = Lock()
 
-    def get(self, first: int) -> NDArray[np.float64] | None:
-        """Return the posterior of the block that begins at a task; None if there is none yet."""
-        found = self._held.get(first)
-        return None if found is None else found.posterior
+    def get(self, first: int, step: int) -> Found | None:
+        """Return what a step made of the block that begins at a task; None if another step was the last."""
+        number, found = self._held.get(first, (0, None))
+        return found if number == step else None
 
-    def put(self, first: int, found: Found) -> None:
-        """Replace what is held of the block that begins at a task."""
-        self._held[first] = self._filed(first, found) if self._scratch else found
+    def put(self, first: int, step: int, found: Found) -> None:
+        """Hold what a step made of the block that begins at a task, and nothing older of it."""
+        self._held[first] = step, self._filed(first, found) if self._scratch else found
 
     def whole(self) -> Found:
         """Return what is held of all blocks as one; they must cover the tasks."""
         if self._scratch:
             return Found(self._files[0], self._files[1] if len(self._files) > 1 else None)
-        parts = [self._held[first] for first in sorted(self._held)]
+        parts = [self._held[first][1] for first in sorted(self._held)]
         intervals = [part.interval for part in parts if part.interval is not None]
         return Found(
             np.concatenate([part.posterior for part in parts]), np.concatenate(intervals) if intervals else None

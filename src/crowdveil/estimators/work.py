@@ -5,6 +5,7 @@ of all blocks, merged in their order, are the same numbers wherever they were wo
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -12,11 +13,19 @@ from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 
-from crowdveil.blocks import Block, Rows
+from crowdveil.blocks import Block
 from crowdveil.estimators.contract import GoldBlock, Model, P, S, Summary
 from crowdveil.estimators.gold import Gold
 from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.room import Found, Load, Posteriors, Room
+
+
+class Source(Protocol):
+    """Where blocks of reports are read from."""
+
+    def block(self, first: int, stop: int) -> Block:
+        """Return the tasks first .. stop-1 with their reports; costs no more than these."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,38 +34,30 @@ class Work(Generic[P, S]):
 
     Attributes:
         model: what is fitted.
+        first: the parameters that the fit begins with.
         summary: counts of the reports.
         rows: where blocks are read from.
         ranges: first task of each block and the task after its last, in order, all tasks once.
+        load: what all this takes.
         gold: known truths.
         compiled: whether blocks are worked on by compiled code.
         memory: limit in bytes; None for none.
     """
 
     model: Model[P, S]
+    first: P
     summary: Summary
-    rows: Rows
+    rows: Source
     ranges: tuple[tuple[int, int], ...]
+    load: Load
     gold: Gold
     compiled: bool
     memory: int | None
 
-    @property
-    def load(self) -> Load:
-        """What the fit has to hold."""
-        ends = self.rows.pointers
-        return Load(
-            reports=max(int(ends[stop] - ends[first]) for first, stop in self.ranges),
-            tasks=max(stop - first for first, stop in self.ranges),
-            all_tasks=self.summary.tasks,
-            columns=self.summary.labels if self.model.kind == "categorical" else 3,
-            cells=self.model.cells(self.summary),
-        )
-
     def block(self, index: int) -> GoldBlock:
         """Return a block as the model reads it; its coded form is worked out when it is first used."""
         first, stop = self.ranges[index]
-        block: Block = self.rows.block(first, stop)
+        block = self.rows.block(first, stop)
         alphabet = self.summary.alphabet
         points = None if alphabet is None else alphabet.values
         coded = encode(block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled)
@@ -100,6 +101,19 @@ class Crew(Protocol[P, S]):
         ...
 
 
+class Engine(Protocol):
+    """Where blocks are worked on."""
+
+    def open(self, work: Work[Any, Any]) -> AbstractContextManager[Crew[Any, Any]]:
+        """Give a crew for a fit; it is dismissed at the end of the context.
+
+        Raises:
+            SettingsError: too little memory, or a package is not installed.
+            EngineError: the engine cannot be reached or used.
+        """
+        ...
+
+
 class Bench(Generic[P, S]):
     """One process's part of a fit: coded blocks, as far as there is room to keep them, and the last posteriors."""
 
@@ -109,22 +123,30 @@ class Bench(Generic[P, S]):
         self._kept: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 
-    def step(self, index: int, step: Step[P, S], before: Callable[[], P] | None = None) -> Part[S]:
+    def found(self, index: int, step: Step[P, S]) -> Found:
+        """Return the posterior of a block's last step; if it was lost, it is worked out from that step again."""
+        held = self.posteriors.get(self.work.ranges[index][0], step.number)
+        if held is not None:
+            return held
+        expected = self.work.model.expect(self._take(index), step.ready)
+        return Found(expected.posterior, expected.interval)
+
+    def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> Part[S]:
         """Return what a step makes of a block.
 
         Args:
             index: which block.
             step: the step.
-            before: gives the parameters of the step before; they are asked for if the block's posterior was lost.
+            before: gives the step before; it is asked for if the block's posterior was lost.
         """
         model, first = self.work.model, self.work.ranges[index][0]
         block = self._take(index)
         expected = model.expect(block, step.ready)
-        old = self.posteriors.get(first)
+        old = self.posteriors.get(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
-            old = model.expect(block, before()).posterior
-        moved = np.inf if old is None else block.coded.largest_change(expected.posterior, old)
-        self.posteriors.put(first, Found(expected.posterior, expected.interval))
+            old = Found(model.expect(block, before().ready).posterior, None)
+        moved = np.inf if old is None else block.coded.largest_change(expected.posterior, old.posterior)
+        self.posteriors.put(first, step.number, Found(expected.posterior, expected.interval))
         self._lay_back(index, block)
         return Part(expected.statistics, moved)
 

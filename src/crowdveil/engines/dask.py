@@ -1,0 +1,234 @@
+"""The engine `dask`: blocks are worked on by a Dask cluster, of this machine or of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from crowdveil.engines.desk import Order, forget, report, work_on
+from crowdveil.engines.dispatch import Dispatch
+from crowdveil.engines.extras import same_versions, wanted
+from crowdveil.engines.parcel import Letter
+from crowdveil.errors import EngineError, SettingsError
+from crowdveil.estimators.contract import GoldBlock
+from crowdveil.estimators.kernels import thread_count
+from crowdveil.estimators.room import Found
+from crowdveil.estimators.work import Crew, Part, Step, Work
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+"""Parameters are as large as they are."""
+LARGEST_BUNDLE = 8
+"""Blocks in a task at most: their sums wait together for the driver."""
+PATIENCE = "10s"
+"""How long a scheduler may take to answer."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dask:
+    """The workers of a Dask cluster; where one dies, others take over its blocks.
+
+    Attributes:
+        address: of the scheduler, such as tcp://10.0.0.1:8786; None for a cluster on this machine, for this fit only.
+        workers: processes of such a cluster; None for `CROWDVEIL_THREADS`, or one per free core.
+
+    Raises:
+        SettingsError: no worker, or a number of them for a cluster that is there already.
+    """
+
+    name: ClassVar[str] = "dask"
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and (self.workers < 1 or self.address is not None):
+            raise SettingsError("workers must be at least 1, and go without an address", value=self.workers)
+
+    @contextmanager
+    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+        """Connect to the cluster."""
+        distributed = wanted("distributed", "dask")
+        memory, cluster = work.memory, self.address
+        with ExitStack() as stack:
+            stack.enter_context(wanted("dask", "dask").config.set(QUIET))
+            if cluster is None:
+                count = min(self.workers or thread_count(), len(work.ranges))
+                memory = None if memory is None else memory // count
+                cluster = stack.enter_context(_local(distributed, count))
+            client = stack.enter_context(_client(distributed, cluster))
+            same_versions(client.run(version, "crowdveil", on_error="return"))
+            dispatch = Dispatch(work, Scheduler(client), memory)
+            stack.callback(_dismiss, client, dispatch.fit)
+            yield DaskCrew(client, dispatch)
+
+
+def _local(distributed: Any, count: int) -> Any:
+    return distributed.LocalCluster(n_workers=count, threads_per_worker=1, memory_limit=None, dashboard_address=None)
+
+
+def _client(distributed: Any, cluster: Any) -> Any:
+    try:
+        return distributed.Client(cluster, set_as_default=False, timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"No Dask scheduler answers at {cluster!r}: {error}", way_out="Start one (dask scheduler), or leave it out."
+        ) from error
+
+
+def _dismiss(client: Client, fit: str) -> None:
+    """Let the workers forget the fit; whoever cannot be reached will forget it for newer ones."""
+    with suppress(Exception):
+        client.run(forget, fit)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrusted:
+    """A letter that the scheduler has: it gives it to a worker, and to another one if that one dies."""
+
+    future: Future
+
+    @property
+    def value(self) -> bytes:
+        """The bytes."""
+        data: bytes = self.future.result()
+        return data
+
+
+class Scheduler:
+    """A post that leaves letters with the scheduler."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def send(self, data: bytes, *, to_all: bool) -> Entrusted:
+        """Return a letter that workers fetch from one another."""
+        return Entrusted(self._client.submit(bytes, data, pure=False))
+
+    def discard(self, letter: Letter) -> None:
+        """Let go of a letter."""
+        _future(letter).release()
+
+
+def _future(letter: Letter) -> Future:
+    assert isinstance(letter, Entrusted)
+    return letter.future
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A letter that has arrived."""
+
+    value: bytes
+
+
+def answer(
+    function: Callable[[Order], Any],
+    names: tuple[str, int, list[int]],
+    letters: tuple[bytes, bytes, bytes | None],
+    blocks: list[bytes],
+) -> list[Any]:
+    """Call a function, on a worker, with orders whose letters have arrived.
+
+    Args:
+        function: what is to be done.
+        names: the fit, the number of the step, and which blocks.
+        letters: parcel, parameters, and parameters before.
+        blocks: the blocks themselves; none where they are in a folder.
+    """
+    fit, number, indices = names
+    parcel, now, before = (None if data is None else Opened(data) for data in letters)
+    assert parcel is not None
+    assert now is not None
+    held: list[Opened | None] = [Opened(data) for data in blocks]
+    return [
+        function(Order(fit=fit, index=index, number=number, parcel=parcel, now=now, before=before, block=block))
+        for index, block in zip_longest(indices, held)
+    ]
+
+
+class DaskCrew:
+    """The workers for one fit; every block has one that it is given to, as long as that one lives."""
+
+    def __init__(self, client: Client, dispatch: Dispatch) -> None:
+        self._client, self._dispatch = client, dispatch
+        self._homes: dict[int, str] = {}
+
+    def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
+        """Yield what a step makes of each block, in order."""
+        self._dispatch.begin(step)
+        return self._ask_all(work_on)
+
+    def collect(self) -> Found:
+        """Return the posteriors of the last step."""
+        return self._dispatch.together(self._ask_all(report))
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        """Yield every block, in this process."""
+        return self._dispatch.blocks()
+
+    def _ask_all(self, function: Callable[[Order], Any]) -> Iterator[Any]:
+        bundles = self._bundles(self._house())
+        futures = [self._ask(function, bundle) for bundle in bundles]
+        waiting = {index: place for place, bundle in enumerate(bundles) for index in bundle}
+        arrived: dict[int, Any] = {}
+        for index in self._dispatch.indices:
+            if index not in arrived:
+                place = waiting[index]
+                arrived |= zip(bundles[place], self._result(futures[place], index), strict=True)
+                futures[place].release()
+            yield arrived.pop(index)
+
+    def _house(self) -> dict[str, int]:
+        """Give blocks whose worker is gone to others, evenly; return the threads of each worker."""
+        if not self._client.nthreads():
+            self._client.wait_for_workers(1)
+        threads: dict[str, int] = self._client.nthreads()
+        load = dict.fromkeys(threads, 0)
+        self._homes = {index: home for index, home in self._homes.items() if home in load}
+        for home in self._homes.values():
+            load[home] += 1
+        for index in self._dispatch.indices:
+            if index not in self._homes:
+                self._homes[index] = min(load, key=lambda home: load[home] / threads[home])
+                load[self._homes[index]] += 1
+        return threads
+
+    def _bundles(self, threads: dict[str, int]) -> list[list[int]]:
+        """Return the blocks that go to a worker together: one bundle for each of its threads, unless it is too large.
+
+        A task of Dask costs milliseconds, a small block less.
+        """
+        bundles = []
+        for home, count in threads.items():
+            own = [index for index in self._dispatch.indices if self._homes[index] == home]
+            size = max(1, min(-(-len(own) // count), LARGEST_BUNDLE))
+            bundles += [own[first : first + size] for first in range(0, len(own), size)]
+        return bundles
+
+    def _ask(self, function: Callable[[Order], Any], bundle: list[int]) -> Future:
+        orders = [self._dispatch.order(index) for index in bundle]
+        one = orders[0]
+        letters = tuple(None if letter is None else _future(letter) for letter in (one.parcel, one.now, one.before))
+        blocks = [_future(order.block) for order in orders if order.block is not None]
+        names = (one.fit, one.number, bundle)
+        home = self._homes[bundle[0]]
+        return self._client.submit(
+            answer, function, names, letters, blocks, workers=[home], allow_other_workers=True, pure=False
+        )
+
+    def _result(self, future: Future, index: int) -> Any:
+        distributed = wanted("distributed", "dask")
+        try:
+            return future.result()
+        except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
+            raise EngineError(
+                f"Dask gave up on block {index + 1}: {error}",
+                way_out="Workers may be short of memory: use fewer threads for each, or set a memory limit.",
+            ) from error

@@ -1,0 +1,44 @@
+"""Checks before a cluster is used: packages that are not always installed, and versions on the other side."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from crowdveil.errors import EngineError, SettingsError
+
+
+def wanted(package: str, extra: str) -> Any:
+    """Return a package.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise SettingsError(
+            f"the engine {extra} needs the package {package}",
+            value=None,
+            way_out=f'Install it: pip install "crowdveil[{extra}]".',
+        ) from error
+
+
+def same_versions(found: Mapping[str, Any]) -> None:
+    """Check that workers run this version of crowdveil.
+
+    Args:
+        found: version by worker, or the exception that came instead.
+
+    Raises:
+        EngineError: some do not.
+    """
+    here = version("crowdveil")
+    wrong = {worker: there for worker, there in found.items() if there != here}
+    if wrong:
+        worker, there = next(iter(wrong.items()))
+        what = "none" if isinstance(there, Exception) else there
+        raise EngineError(
+            f"All workers must have crowdveil {here}, {len(wrong)} of {len(found)} have not: {worker} has {what}",
+            way_out="Install the same version everywhere.",
+        )

@@ -1,0 +1,179 @@
+"""The engine `processes`: blocks are worked on by processes of this machine, letters are files."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, final
+
+from crowdveil.engines.desk import Order, report, work_on
+from crowdveil.engines.dispatch import Dispatch
+from crowdveil.engines.parcel import PROTOCOL, Letter
+from crowdveil.errors import EngineError, SettingsError
+from crowdveil.estimators.contract import GoldBlock
+from crowdveil.estimators.kernels import thread_count
+from crowdveil.estimators.room import Found
+from crowdveil.estimators.work import Crew, Part, Step, Work
+
+COMMAND = (sys.executable, "-P", "-m", "crowdveil.engines.child")
+ATTEMPTS = 3
+AHEAD = 2
+"""Blocks that are given to a process at once, so that it need not wait."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processes:
+    """Processes of this machine, each with its own share of the blocks; a dead one is replaced.
+
+    Attributes:
+        processes: how many; None for `CROWDVEIL_THREADS`, or one per free core.
+
+    Raises:
+        SettingsError: fewer than one.
+    """
+
+    name: ClassVar[str] = "processes"
+    processes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.processes is not None and self.processes < 1:
+            raise SettingsError("processes must be at least 1", value=self.processes)
+
+    @contextmanager
+    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+        """Start the processes, and stop them in the end."""
+        count = min(self.processes or thread_count(), len(work.ranges))
+        memory = None if work.memory is None else work.memory // count
+        with tempfile.TemporaryDirectory(prefix="crowdveil-") as folder, ExitStack() as stack:
+            dispatch = Dispatch(work, _Files(Path(folder)), memory)
+            lanes = [Lane() for _ in range(count)]
+            for lane in lanes:
+                stack.callback(lane.close)
+            yield ProcessCrew(dispatch, lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A letter in a file."""
+
+    path: Path
+
+    @property
+    def value(self) -> bytes:
+        """The bytes."""
+        return self.path.read_bytes()
+
+
+class _Files:
+    """A folder of letters."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._count = folder, 0
+
+    def send(self, data: bytes, *, to_all: bool) -> Filed:
+        self._count += 1
+        letter = Filed(self._folder / str(self._count))
+        letter.path.write_bytes(data)
+        return letter
+
+    def discard(self, letter: Letter) -> None:
+        assert isinstance(letter, Filed)
+        letter.path.unlink()
+
+
+class Lane:
+    """A process, and a thread that talks to it."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._open = True
+        self.process = _start()
+
+    def ask(self, function: Callable[[Order], Any], order: Order) -> Future[Any]:
+        """Have a function called with an order, after those that were asked for before."""
+        return self._pool.submit(self._call, function, order)
+
+    def close(self) -> None:
+        """End thread and process, whatever they are about."""
+        self._open = False
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.process.kill()
+        self._pool.shutdown(wait=True)
+        _end(self.process)
+
+    def _call(self, function: Callable[[Order], Any], order: Order) -> Any:
+        for _ in range(ATTEMPTS):
+            try:
+                good, result = self._exchange(function, order)
+            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+                _end(self.process)
+                if self._open:
+                    self.process = _start()
+                continue
+            if not good:
+                raise result
+            return result
+        raise EngineError(
+            f"Processes died while working on block {order.index + 1}",
+            attempts=ATTEMPTS,
+            way_out="Memory may be short: use fewer processes, or set a memory limit.",
+        )
+
+    def _exchange(self, function: Callable[[Order], Any], order: Order) -> tuple[bool, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        pickle.dump((function, order), self.process.stdin, PROTOCOL)
+        self.process.stdin.flush()
+        told: tuple[bool, Any] = pickle.load(self.process.stdout)
+        return told
+
+
+def _start() -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}
+    )
+
+
+class ProcessCrew:
+    """The processes of one fit; every block has its own."""
+
+    def __init__(self, dispatch: Dispatch, lanes: list[Lane]) -> None:
+        self._dispatch, self.lanes = dispatch, lanes
+
+    def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
+        """Yield what a step makes of each block, in order."""
+        self._dispatch.begin(step)
+        return self._ask_all(work_on)
+
+    def collect(self) -> Found:
+        """Return the posteriors of the last step."""
+        return self._dispatch.together(self._ask_all(report))
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        """Yield every block, in this process."""
+        return self._dispatch.blocks()
+
+    def _ask_all(self, function: Callable[[Order], Any]) -> Iterator[Any]:
+        asked = deque[Future[Any]]()
+        for index in self._dispatch.indices:
+            if len(asked) == AHEAD * len(self.lanes):
+                yield asked.popleft().result()
+            asked.append(self.lanes[index % len(self.lanes)].ask(function, self._dispatch.order(index)))
+        while asked:
+            yield asked.popleft().result()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and close its pipes."""
+    process.kill()
+    with suppress(BrokenPipeError):
+        process.communicate()
