@@ -1,8 +1,17 @@
 """The exceptions: rule, value and way out in the text, the numbers on the object."""
 
+import pickle
+
 import pytest
 
-from crowdveil.errors import CertificateError, CrowdveilError, NoMinimiserError, ReportsError, SettingsError
+from crowdveil.errors import (
+    CertificateError,
+    CrowdveilError,
+    EngineError,
+    NoMinimiserError,
+    ReportsError,
+    SettingsError,
+)
 
 
 def test_settings_error_names_rule_value_and_way_out():
@@ -51,3 +60,29 @@ def test_no_minimiser_error_carries_its_numbers():
 def test_every_refusal_is_a_crowdveil_error(kind):
     """One except clause catches everything crowdveil refuses."""
     assert issubclass(kind, CrowdveilError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SettingsError("epsilon must be positive", value=-1, way_out="Use 1."),
+        CertificateError("row sum", "row 2 sums to 5."),
+        ReportsError("ids are needed", source="a.csv", rows=(2, 5)),
+        NoMinimiserError(answers=3, dimensions=5),
+        EngineError("Workers died", attempts=3, way_out="Use fewer."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_refusals_travel_between_processes(error):
+    """Pickled and read again, an error has its class, its message and its numbers."""
+    again = pickle.loads(pickle.dumps(error))
+
+    assert type(error) is type(again)
+    assert str(error) == str(again)
+    assert vars(error) == vars(again)
+
+
+def test_engine_error_says_how_often_it_was_tried():
+    """Attempts are told where there was more than one."""
+    assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, way_out="Use fewer."))
+    assert "No answer. Start it." == str(EngineError("No answer", way_out="Start it."))

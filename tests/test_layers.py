@@ -51,6 +51,7 @@ FLOORS = {
     "continuing": 3,
     "datasets": 3,
     "design": 3,
+    "engines": 3,
     "growing": 3,
     "output": 3,
     "planning": 3,

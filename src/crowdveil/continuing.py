@@ -26,7 +26,7 @@ from crowdveil.estimators.gaussian import GaussianParameters
 from crowdveil.estimators.gold import Gold, align_gold
 from crowdveil.estimators.kernels import use_compiled
 from crowdveil.estimators.learned import NEW, Learned, learned_from, pad_workers, resume
-from crowdveil.estimators.work import Work
+from crowdveil.estimators.work import Blocks, Engine
 from crowdveil.growing import Grown, grown
 from crowdveil.labels import Alphabet, alphabet_to_json
 from crowdveil.reports import Reports
@@ -74,6 +74,7 @@ def fit_on(
     prior: Mapping[str, float] | None = None,
     keep: bool = True,
     progress: Progress | None = None,
+    engine: Engine | None = None,
     memory: int | None = None,
 ) -> Fit:
     """Fit all reports, going on from a saved fit of some of them.
@@ -83,8 +84,8 @@ def fit_on(
         reports: all of them, old ones included; tasks and workers may have been added, none may be gone. Rows of old
             tasks may have changed: then their blocks count as new.
         start_from: None fits from the start.
-        channel, assignment, gold, prior, progress, memory: as in `Estimator.fit`; gold may differ from that of the
-            saved fit. What is saved lies in memory beside the limit.
+        channel, assignment, gold, prior, progress, engine, memory: as in `Estimator.fit`; gold may differ from that of
+            the saved fit. What is saved lies in memory beside the limit.
         keep: whether to return what the next fit can start from, which takes one more expectation.
 
     Raises:
@@ -100,7 +101,7 @@ def fit_on(
     task = _Task(estimator.lean(summary), coded, summary, known)
     first, partial = (None, _Partial(0.0, 0, 0)) if start_from is None else _first(task, start_from)
     ended: list[Any] = []
-    estimate = run(task.model, coded, summary, known, progress, first, ended.append, memory=memory)
+    estimate = run(task.model, coded, summary, known, progress, first, ended.append, engine=engine, memory=memory)
     saved = _kept(task, ended[0], identity, order) if keep else None
     return Fit(
         estimate=order.restored(estimate, reports),
@@ -123,8 +124,7 @@ class _Task:
     def blocks(self, ranges: Sequence[tuple[int, int]]) -> Iterator[GoldBlock]:
         """Yield blocks of tasks."""
         compiled = use_compiled(len(self.coded))
-        work = Work(self.model, self.summary, self.coded.rows, tuple(ranges), self.gold, compiled, None)
-        return map(work.block, range(len(ranges)))
+        return iter(Blocks(self.summary, self.coded.rows, tuple(ranges), self.gold, compiled))
 
     def fingerprint(self, found: GoldBlock) -> str:
         """Return the SHA-256 of a block's rows and known truths; codes of workers are those of the saved fit."""

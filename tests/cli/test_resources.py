@@ -6,7 +6,8 @@ from typing import Any
 import click
 import pytest
 
-from crowdveil.cli.resources import size
+from crowdveil.cli.resources import ENGINE_NAMES, size
+from crowdveil.engines import ENGINES
 from tests.cli.conftest import Run
 
 
@@ -38,3 +39,23 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
     assert "memory must be at least" in refusal("infer", "labels.csv", "--memory", "100")
     assert "'many' is not a size" in run("infer", "labels.csv", "--memory", "many", code=2).stderr
     assert "Sums are read as they are" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
+
+
+def test_the_command_line_knows_the_registered_engines() -> None:
+    """`--engine` takes the names of the registry, the default first."""
+    assert list(ENGINES) == list(ENGINE_NAMES)
+
+
+def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other processes the command prints what it prints without."""
+    monkeypatch.setenv("CROWDVEIL_THREADS", "1")
+
+    assert run_json("infer", "labels.csv") == run_json("infer", "labels.csv", "--engine", "processes")
+
+
+def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., str]) -> None:
+    """An address belongs to a cluster; sums are worked on nowhere else."""
+    told = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
+
+    assert "processes work on this machine and have no address" in told
+    assert "Sums are read as they are" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

@@ -1,32 +1,21 @@
 """A fit under a memory limit: the same numbers, less room."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Estimate, Gaussian, OneCoin, Reports, WeightedMean
+from crowdveil import DawidSkene, Gaussian, OneCoin, Reports, WeightedMean
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, room
 from crowdveil.estimators.contract import GoldBlock
 from crowdveil.estimators.room import Found, Load, Posteriors, Room
-from crowdveil.estimators.work import Work
-from crowdveil.labels import Categories
-from tests.estimators.dense import random_reports
+from crowdveil.estimators.work import Blocks
+from tests.engines.crowds import REPORTS, assert_same, in_blocks
 
-LABELS = Categories(("a", "b", "c"), ordered=True)
-REPORTS = random_reports(np.random.default_rng(3), LABELS, tasks=60, workers=9, share=0.5)
 ENOUGH = 1 << 40
 LOAD = Load(reports=1000, tasks=100, all_tasks=400, columns=2, cells=10)
-
-
-def in_blocks(size: int = 20) -> Any:
-    """Cut reports into many blocks, as if they were a thousand times as many."""
-    whole = Reports.blocks
-    return patch.object(Reports, "blocks", lambda self, n=0: whole(self, size))
 
 
 def least(estimator: Estimator[Any, Any]) -> int:
@@ -34,15 +23,6 @@ def least(estimator: Estimator[Any, Any]) -> int:
     with pytest.raises(SettingsError) as refused:
         estimator.fit(REPORTS, memory=0)
     return int("".join(filter(str.isdigit, refused.value.rule)))
-
-
-def assert_same(left: Estimate, right: Estimate) -> None:
-    """Assert that all numbers of two estimates are the same bits."""
-    for name in ("posterior", "low", "high", "log_likelihoods"):
-        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
-    for field in dataclasses.fields(left.workers):
-        np.testing.assert_array_equal(getattr(left.workers, field.name), getattr(right.workers, field.name))
-    assert (left.steps, left.converged) == (right.steps, right.converged)
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
@@ -65,15 +45,15 @@ def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monke
 def test_blocks_are_kept_only_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without room every step makes every block anew, and looking back once more; with it a block is made once."""
     made: list[int] = []
-    block, coin = Work.block, OneCoin(max_steps=5, tolerance=0.0)
+    block, coin = Blocks.__getitem__, OneCoin(max_steps=5, tolerance=0.0)
 
-    def counted(self: Work[Any, Any], index: int) -> GoldBlock:
+    def counted(self: Blocks, index: int) -> GoldBlock:
         made.append(index)
         return block(self, index)
 
     with in_blocks():
         limit = least(coin)
-        monkeypatch.setattr(Work, "block", counted)
+        monkeypatch.setattr(Blocks, "__getitem__", counted)
         blocks = len(list(REPORTS.blocks()))
         coin.fit(REPORTS, memory=limit)
         anew, made[:] = list(made), []

@@ -143,7 +143,7 @@ def infer(
     workflow.refuse_overwriting(written, [reports, certificate, prior, gold, score])
     workflow.refuse_overwriting(outputs, [kept.start_from])
     if reports.suffix == ".json":
-        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, resources.memory, *astuple(kept))
+        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, *astuple(kept), *_set(resources))
         inference = workflow.infer_from_sums(reports, method)
     else:
         evidence = workflow.read_evidence(
@@ -170,6 +170,13 @@ def infer(
     workflow.write_estimate(outputs[0].parent, inference.estimate, form=form)
     data = _summary(inference) | {"files": [str(path) for path in written]}
     show(data, _rows(data), as_json=as_json)
+
+
+def _set(resources: Resources) -> tuple[object, ...]:
+    """Return what is not as it is by default."""
+    return tuple(
+        value for value, usual in zip(astuple(resources), astuple(type(resources)()), strict=True) if value != usual
+    )
 
 
 def _refuse_for_sums(*options: object) -> None:

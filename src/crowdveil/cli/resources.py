@@ -12,6 +12,8 @@ from crowdveil.cli.options import as_one
 if TYPE_CHECKING:
     from crowdveil.workflow import Resources
 
+ENGINE_NAMES = ("threads", "processes", "dask", "spark")
+"""As registered; written out so that help needs no numerical library. A test holds them to the registry."""
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
 
@@ -24,10 +26,10 @@ def size(text: str) -> int:
     return int(float(parts[1]) * UNITS[parts[2].upper()])
 
 
-def _resources(*, memory: str | None) -> Resources:
+def _resources(*, memory: str | None, engine: str, address: str | None) -> Resources:
     from crowdveil.workflow import Resources
 
-    return Resources(memory=None if memory is None else size(memory))
+    return Resources(memory=None if memory is None else size(memory), engine=engine, address=address)
 
 
 resource_options = as_one(
@@ -38,4 +40,12 @@ resource_options = as_one(
         metavar="SIZE",
         help="Most memory for blocks of reports and posteriors (2GB); the numbers stay the same. [default: no limit]",
     ),
+    click.option(
+        "--engine",
+        type=click.Choice(ENGINE_NAMES),
+        default=ENGINE_NAMES[0],
+        show_default=True,
+        help="Where blocks of reports are worked on; the numbers stay the same.",
+    ),
+    click.option("--address", metavar="URL", help="dask, spark: a cluster that is there, such as tcp://HOST:8786."),
 )

@@ -6,10 +6,12 @@ in the order of blocks, so that the sums are the same numbers on every engine.
 
 from typing import Any
 
+from crowdveil.engines.dask import Dask
 from crowdveil.engines.processes import Processes
+from crowdveil.engines.spark import Spark
 from crowdveil.estimators.threads import Threads
 
-ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (Threads, Processes)}
+ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (Threads, Processes, Dask, Spark)}
 """Every engine by its name on the command line."""
 
-__all__ = ["ENGINES", "Processes", "Threads"]
+__all__ = ["ENGINES", "Dask", "Processes", "Spark", "Threads"]

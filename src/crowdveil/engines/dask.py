@@ -59,7 +59,7 @@ class Dask:
         with ExitStack() as stack:
             stack.enter_context(wanted("dask", "dask").config.set(QUIET))
             if cluster is None:
-                count = min(self.workers or thread_count(), len(work.ranges))
+                count = min(self.workers or thread_count(), len(work.blocks))
                 memory = None if memory is None else memory // count
                 cluster = stack.enter_context(_local(distributed, count))
             client = stack.enter_context(_client(distributed, cluster))

@@ -50,11 +50,11 @@ class Desk:
 
     def __init__(self, parcel: Parcel) -> None:
         work = parcel.work
-        if work.compiled and find_spec("numba") is None:
+        if work.blocks.compiled and find_spec("numba") is None:
             raise EngineError("A worker has no numba, with which the fit was begun", way_out="Install crowdveil[fast].")
         self.sent = Sent()
         rows = self.sent if parcel.folder is None else parcel.folder.open()
-        self.bench = Bench(replace(work, rows=rows), parcel.room)
+        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
@@ -93,7 +93,7 @@ def _ready(order: Order) -> tuple[Desk, Step[Any, Any]]:
         while len(_DESKS) > MOST_DESKS:
             _DESKS.popitem(last=False)
     if order.block is not None:
-        desk.sent.letters[desk.bench.work.ranges[order.index][0]] = order.block
+        desk.sent.letters[desk.bench.work.blocks.ranges[order.index][0]] = order.block
     return desk, desk.step(order.number, order.now)
 
 

@@ -39,20 +39,19 @@ class Dispatch:
 
     def __init__(self, work: Work[Any, Any], post: Post, memory: int | None) -> None:
         self.work, self.fit, self._post = work, uuid4().hex, post
-        folder, room = Folder.of(work.rows), Room.under(memory, 1, work.load)
-        self._posteriors = Posteriors(work.summary.tasks, scratch=room.scratch)
-        self._parcel = post.send(pack(Parcel(replace(work, rows=Sent()), folder, room)), to_all=True)
-        shipped = () if folder is not None else self.indices
-        self._blocks = [
-            post.send(pickle.dumps(work.rows.block(*work.ranges[k]), PROTOCOL), to_all=False) for k in shipped
-        ]
+        folder, room = Folder.of(work.blocks.rows), Room.under(memory, 1, work.load)
+        self._posteriors = Posteriors(work.load.all_tasks, scratch=room.scratch)
+        without = replace(work, blocks=replace(work.blocks, rows=Sent()))
+        self._parcel = post.send(pack(Parcel(without, folder, room)), to_all=True)
+        shipped = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
+        self._blocks = [post.send(pickle.dumps(block, PROTOCOL), to_all=False) for block in shipped]
         self._number = 0
         self._letters: list[Letter] = []
 
     @property
     def indices(self) -> range:
         """Numbers of all blocks."""
-        return range(len(self.work.ranges))
+        return range(len(self.work.blocks))
 
     def begin(self, step: Step[Any, Any]) -> None:
         """Send the parameters of a step; those of the step before stay at hand."""
@@ -75,10 +74,10 @@ class Dispatch:
 
     def together(self, found: Iterable[Found]) -> Found:
         """Return the posteriors of all blocks, which come in order, as one."""
-        for (first, _), part in zip(self.work.ranges, found, strict=True):
+        for (first, _), part in zip(self.work.blocks.ranges, found, strict=True):
             self._posteriors.put(first, self._number, part)
         return self._posteriors.whole()
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block in this process."""
-        return map(self.work.block, self.indices)
+        return iter(self.work.blocks)

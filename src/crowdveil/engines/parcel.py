@@ -90,7 +90,7 @@ class Parcel(NamedTuple):
 def pack(parcel: Parcel) -> bytes:
     """Return the constants of a fit as bytes."""
     stream = io.BytesIO()
-    _Pickler(stream, {id(parcel.work.summary.per_task): TASK_COUNTS}).dump(parcel)
+    _Pickler(stream, {id(parcel.work.blocks.summary.per_task): TASK_COUNTS}).dump(parcel)
     return stream.getvalue()
 
 

@@ -50,10 +50,10 @@ class Processes:
     @contextmanager
     def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
         """Start the processes, and stop them in the end."""
-        count = min(self.processes or thread_count(), len(work.ranges))
+        count = min(self.processes or thread_count(), len(work.blocks))
         memory = None if work.memory is None else work.memory // count
         with tempfile.TemporaryDirectory(prefix="crowdveil-") as folder, ExitStack() as stack:
-            dispatch = Dispatch(work, _Files(Path(folder)), memory)
+            dispatch = Dispatch(work, Files(Path(folder)), memory)
             lanes = [Lane() for _ in range(count)]
             for lane in lanes:
                 stack.callback(lane.close)
@@ -72,19 +72,21 @@ class Filed:
         return self.path.read_bytes()
 
 
-class _Files:
+class Files:
     """A folder of letters."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._count = folder, 0
 
     def send(self, data: bytes, *, to_all: bool) -> Filed:
+        """Write a letter; one file does for all."""
         self._count += 1
         letter = Filed(self._folder / str(self._count))
         letter.path.write_bytes(data)
         return letter
 
     def discard(self, letter: Letter) -> None:
+        """Remove a letter."""
         assert isinstance(letter, Filed)
         letter.path.unlink()
 

@@ -9,7 +9,7 @@ from crowdveil.estimators.gold import Gold
 from crowdveil.estimators.kernels import block_reports, use_compiled
 from crowdveil.estimators.room import Load
 from crowdveil.estimators.threads import Threads
-from crowdveil.estimators.work import Crew, Engine, Step, Work
+from crowdveil.estimators.work import Blocks, Crew, Engine, Step, Work
 from crowdveil.reports import Reports
 
 WITH_INTERVAL = 3
@@ -77,7 +77,7 @@ def _work(
         cells=model.cells(summary),
     )
     ranges = tuple((first, stop) for first, stop, _ in blocks)
-    return Work(model, first, summary, reports.rows, ranges, load, gold, compiled, memory)
+    return Work(model, first, Blocks(summary, reports.rows, ranges, gold, compiled), load, memory)
 
 
 class _End(NamedTuple, Generic[P, S]):

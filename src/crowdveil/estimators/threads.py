@@ -22,7 +22,7 @@ class Threads:
     @contextmanager
     def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
         """Give a crew of threads."""
-        room = Room.under(work.memory, thread_count() if work.compiled else 1, work.load)
+        room = Room.under(work.memory, thread_count() if work.blocks.compiled else 1, work.load)
         with side_by_side(room.threads) as each:
             yield _Crew(Bench(work, room), each)
 
@@ -34,7 +34,7 @@ class _Crew(Generic[P, S]):
 
     def map(self, step: Step[P, S]) -> Iterator[Part[S]]:
         step.ready  # noqa: B018  worked out once, before threads ask for it
-        indices = range(len(self.bench.work.ranges))
+        indices = range(len(self.bench.work.blocks))
         parts: Iterator[Part[S]] = iter(self.each(partial(self.bench.step, step=step), indices))
         return parts
 

@@ -29,39 +29,58 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Work(Generic[P, S]):
-    """All that stays the same throughout a fit.
+class Blocks:
+    """All blocks of a fit, each made when it is asked for.
 
     Attributes:
-        model: what is fitted.
-        first: the parameters that the fit begins with.
         summary: counts of the reports.
-        rows: where blocks are read from.
-        ranges: first task of each block and the task after its last, in order, all tasks once.
-        load: what all this takes.
+        rows: where they are read from.
+        ranges: first task of each block and the task after its last, in order.
         gold: known truths.
         compiled: whether blocks are worked on by compiled code.
-        memory: limit in bytes; None for none.
     """
 
-    model: Model[P, S]
-    first: P
     summary: Summary
     rows: Source
     ranges: tuple[tuple[int, int], ...]
-    load: Load
     gold: Gold
     compiled: bool
-    memory: int | None
 
-    def block(self, index: int) -> GoldBlock:
-        """Return a block as the model reads it; its coded form is worked out when it is first used."""
+    def __len__(self) -> int:
+        """Number of blocks."""
+        return len(self.ranges)
+
+    def __getitem__(self, index: int) -> GoldBlock:
+        """Return a block as models read it; its coded form is worked out when it is first used."""
         first, stop = self.ranges[index]
         block = self.rows.block(first, stop)
         alphabet = self.summary.alphabet
         points = None if alphabet is None else alphabet.values
         coded = encode(block, self.summary.workers, self.summary.symbols, points, compiled=self.compiled)
         return GoldBlock(block, self.gold.of(first, stop), coded)
+
+    def __iter__(self) -> Iterator[GoldBlock]:
+        """Make one block after the other."""
+        return map(self.__getitem__, range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Work(Generic[P, S]):
+    """All that stays the same throughout a fit.
+
+    Attributes:
+        model: what is fitted.
+        first: the parameters that the fit begins with.
+        blocks: what it is fitted to.
+        load: what all this takes.
+        memory: limit in bytes; None for none.
+    """
+
+    model: Model[P, S]
+    first: P
+    blocks: Blocks
+    load: Load
+    memory: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +138,13 @@ class Bench(Generic[P, S]):
 
     def __init__(self, work: Work[P, S], room: Room) -> None:
         self.work, self._left = work, room.kept
-        self.posteriors = Posteriors(work.summary.tasks, scratch=room.scratch)
+        self.posteriors = Posteriors(work.load.all_tasks, scratch=room.scratch)
         self._kept: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 
     def found(self, index: int, step: Step[P, S]) -> Found:
         """Return the posterior of a block's last step; if it was lost, it is worked out from that step again."""
-        held = self.posteriors.get(self.work.ranges[index][0], step.number)
+        held = self.posteriors.get(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
         expected = self.work.model.expect(self._take(index), step.ready)
@@ -139,7 +158,7 @@ class Bench(Generic[P, S]):
             step: the step.
             before: gives the step before; it is asked for if the block's posterior was lost.
         """
-        model, first = self.work.model, self.work.ranges[index][0]
+        model, first = self.work.model, self.work.blocks.ranges[index][0]
         block = self._take(index)
         expected = model.expect(block, step.ready)
         old = self.posteriors.get(first, step.number - 1)
@@ -152,11 +171,11 @@ class Bench(Generic[P, S]):
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in order."""
-        return map(self._take, range(len(self.work.ranges)))
+        return map(self._take, range(len(self.work.blocks)))
 
     def _take(self, index: int) -> GoldBlock:
         kept = self._kept.get(index)
-        return self.work.block(index) if kept is None else kept[0]
+        return self.work.blocks[index] if kept is None else kept[0]
 
     def _lay_back(self, index: int, block: GoldBlock) -> None:
         """Keep the block for the next step if there is room; it may have grown."""

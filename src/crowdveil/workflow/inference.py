@@ -148,6 +148,7 @@ def _fit(
         prior=known[1],
         keep=kept.save is not None,
         progress=progress,
+        engine=resources.where(),
         memory=resources.memory,
     )
     if fit.saved is not None and kept.save is not None:

@@ -1,0 +1,29 @@
+"""Small crowds cut into many blocks, and what must be the same on every engine."""
+
+import dataclasses
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from crowdveil import Categories, Estimate, Reports
+from tests.estimators.dense import random_reports
+
+LABELS = Categories(("a", "b", "c"), ordered=True)
+REPORTS = random_reports(np.random.default_rng(3), LABELS, tasks=60, workers=9, share=0.5)
+GOLD = {3: "b"}
+
+
+def in_blocks(size: int = 20) -> Any:
+    """Cut reports into many blocks, as if they were a thousand times as many."""
+    whole = Reports.blocks
+    return patch.object(Reports, "blocks", lambda self, n=0: whole(self, size))
+
+
+def assert_same(left: Estimate, right: Estimate) -> None:
+    """Assert that all numbers of two estimates are the same bits."""
+    for name in ("posterior", "low", "high", "log_likelihoods"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+    for field in dataclasses.fields(left.workers):
+        np.testing.assert_array_equal(getattr(left.workers, field.name), getattr(right.workers, field.name))
+    assert (left.steps, left.converged) == (right.steps, right.converged)

@@ -1,0 +1,83 @@
+"""The engine `dask` on a cluster of this machine: the bits of one thread, whoever dies."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
+from crowdveil.engines import Dask
+from crowdveil.errors import EngineError, ReportsError, SettingsError
+from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two workers with their nannies, which start them again when they die."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs="CRITICAL"
+    ) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "estimator", [DawidSkene(max_steps=4), OneCoin(max_steps=4), Gaussian(max_steps=3)], ids=lambda e: e.name
+)
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
+def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tmp_path: Path) -> None:
+    """Estimates are those of one thread, whether blocks are sent to workers or read by them."""
+    reports = REPORTS
+    if stored:
+        REPORTS.save(tmp_path)
+        reports = Reports.open(tmp_path)
+    with in_blocks():
+        actual = estimator.fit(reports, gold=GOLD, engine=Dask(address=cluster.scheduler_address))
+        assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
+
+
+def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
+    """Two workers are killed (signal 9) in two steps of a fit, which ends with the same bits."""
+    doomed = [nanny.pid for nanny in cluster.workers.values()]
+    estimator = DawidSkene(max_steps=8)
+
+    def kill(step: int, _: float) -> None:
+        if step in (2, 4):
+            os.kill(doomed.pop(), signal.SIGKILL)
+
+    with in_blocks():
+        actual = estimator.fit(REPORTS, gold=GOLD, engine=Dask(address=cluster.scheduler_address), progress=kill)
+        assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
+    assert not doomed
+
+
+def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
+    """What a worker refuses is refused with the same class and message as in one thread."""
+    REPORTS.save(tmp_path)
+    reports = Reports.open(tmp_path, verify=True)
+    with in_blocks():
+        OneCoin().fit(reports)
+        path = tmp_path / "worker.i32"
+        path.write_bytes(b"\1" + path.read_bytes()[1:])
+        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
+            OneCoin().fit(reports, engine=Dask(address=cluster.scheduler_address))
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
+def test_a_cluster_that_is_not_there_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address where nobody answers is refused with a way out."""
+    monkeypatch.setattr("crowdveil.engines.dask.PATIENCE", "1s")
+
+    with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
+        OneCoin().fit(REPORTS, engine=Dask(address=address))
+
+
+def test_workers_are_counted() -> None:
+    """A cluster of its own has at least one worker; one that is there already has the workers that it has."""
+    for wrong in ({"workers": 0}, {"workers": 2, "address": "tcp://127.0.0.1:8786"}):
+        with pytest.raises(SettingsError, match="workers must be at least 1, and go without an address"):
+            Dask(**wrong)
