@@ -57,6 +57,7 @@ FLOORS = {
     "planning": 3,
     "report_files": 3,
     "saved_fit": 3,
+    "stream": 3,
     "simulate": 3,
     "theory": 3,
 }

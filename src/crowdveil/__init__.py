@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from crowdveil.assignment import Assignment
     from crowdveil.channel import Channel
     from crowdveil.channel_table import ChannelTable
+    from crowdveil.continuing import fit_on
     from crowdveil.errors import CrowdveilError
     from crowdveil.estimate import Estimate
     from crowdveil.estimators import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         TwoLayer,
     )
     from crowdveil.reports import Reports
+    from crowdveil.saved_fit import SavedFit
+    from crowdveil.stream import Stream
 
     __version__: str
 
@@ -65,11 +68,14 @@ __all__ = [
     "Question",
     "RandomizedResponse",
     "Reports",
+    "SavedFit",
     "Scale",
+    "Stream",
     "TwoLayer",
     "WeightedMean",
     "WeightedVote",
     "__version__",
+    "fit_on",
 ]
 
 _HOMES = {
@@ -96,10 +102,13 @@ _HOMES = {
     "Question": "mechanisms",
     "RandomizedResponse": "mechanisms",
     "Reports": "reports",
+    "SavedFit": "saved_fit",
     "Scale": "labels",
+    "Stream": "stream",
     "TwoLayer": "mechanisms",
     "WeightedMean": "estimators",
     "WeightedVote": "estimators",
+    "fit_on": "continuing",
 }
 
 # Hidden from type checkers, which would otherwise accept any attribute of the package.

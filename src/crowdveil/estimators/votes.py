@@ -67,12 +67,15 @@ class Pool:
 
 def pool_reports(summary: Summary) -> Pool:
     """Estimate what the whole crowd answered from the counts of its reports."""
-    model = summary.model
-    counts = model.totals(summary.symbol_counts.sum(axis=0))
+    counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
+    return pool_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
+
+
+def pool_counts(counts: NDArray[np.float64], model: ReportModel, *, tasks: int, perturbed: bool) -> Pool:
+    """Estimate what a crowd answered from the number of its reports of each symbol, in the order of `everything`."""
     cells = float(counts.sum())
     shares = pooled_shares(counts, model.everything, pseudo_cells(model, cells))
-    noise = 0.0 if summary.channel is None else _noise(counts, shares, model)
-    return Pool(model, shares, noise, cells / summary.tasks)
+    return Pool(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
 
 
 def pseudo_cells(model: ReportModel, cells: float) -> NDArray[np.float64]:
