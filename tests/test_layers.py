@@ -56,6 +56,7 @@ FLOORS = {
     "output": 3,
     "planning": 3,
     "report_files": 3,
+    "rounds": 3,
     "saved_fit": 3,
     "stream": 3,
     "simulate": 3,

@@ -1,7 +1,8 @@
 """Do 90 % intervals cover 90 %? Truths and sigmas of `Gaussian`, clean and through channels, on several crowds.
 
-Truths N(4, 2) on 0..9; workers with sigma 0.7, 1, 1.5, 2, 3 or 5, as many of each. Truths at an end of the scale count
-as covered if the interval reaches it. Run `python experiments/utility/coverage_numeric.py [--seeds N]`.
+Truths N(4, 2) on 0..9. Sigmas of the workers, as many of each: `spread`, 24 from 0.7 to 5 in equal ratios; `six`, 0.7,
+1, 1.5, 2, 3 and 5; `two`, 1 and 5, which no smooth law of sigma describes. Truths at an end of the scale count as
+covered if the interval reaches it. Run `python experiments/utility/coverage_numeric.py [--seeds N] [--sigmas S]`.
 """
 
 import argparse
@@ -13,7 +14,12 @@ from crowdveil.mechanisms import Mechanism
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb
 
-SCALE, SIGMAS = Scale(0, 9), (0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+SCALE = Scale(0, 9)
+SIGMAS = {
+    "spread": tuple(np.geomspace(0.7, 5.0, 24).tolist()),
+    "six": (0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
+    "two": (1.0, 5.0),
+}
 CROWDS = ((120, 150, 0.8), (120, 150, 0.5), (600, 100, 0.9))
 MECHANISMS: dict[str, Mechanism | None] = {
     "clean": None,
@@ -25,7 +31,7 @@ MECHANISMS: dict[str, Mechanism | None] = {
 PRIORS = {"public": Gaussian(prior_mean=4.0, prior_deviation=2.0), "learned": Gaussian()}
 
 
-def covered(size: tuple[int, int, float], name: str, prior: str, seed: int) -> tuple[float, float, float]:
+def covered(size: tuple[int, int, float], name: str, prior: str, sigmas: str, seed: int) -> tuple[float, float, float]:
     """Return the mean absolute error of one crowd, and the shares of truths and of sigmas that intervals cover."""
     workers, tasks, sparsity = size
     crowd = numeric_crowd(
@@ -33,7 +39,7 @@ def covered(size: tuple[int, int, float], name: str, prior: str, seed: int) -> t
         tasks=tasks,
         sparsity=sparsity,
         truth=lambda rng, count: rng.normal(4.0, 2.0, count),
-        sigmas=SIGMAS,
+        sigmas=SIGMAS[sigmas],
         source=seeded(seed),
     )
     mechanism = MECHANISMS[name]
@@ -45,24 +51,33 @@ def covered(size: tuple[int, int, float], name: str, prior: str, seed: int) -> t
     assert table.sigma_low is not None
     assert table.sigma_high is not None
     truths = (found.low <= crowd.truth) & (crowd.truth <= found.high)
-    sigmas = (table.sigma_low <= crowd.quality) & (crowd.quality <= table.sigma_high)
+    qualities = (table.sigma_low <= crowd.quality) & (crowd.quality <= table.sigma_high)
     known = ~np.isnan(found.truth)
-    return float(np.abs(found.truth - crowd.truth)[known].mean()), float(truths[known].mean()), float(sigmas.mean())
+    return float(np.abs(found.truth - crowd.truth)[known].mean()), float(truths[known].mean()), float(qualities.mean())
 
 
 def main() -> None:
     """Read the arguments and print one line per crowd and channel."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
-    print(
-        "| workers | tasks | sparsity | channel, epsilon | error | truths | sigmas | error, learned | truths | sigmas |"
-    )
-    for size in CROWDS:
-        for name in MECHANISMS:
-            means = [np.mean([covered(size, name, prior, k) for k in range(seeds)], axis=0) for prior in PRIORS]
-            figures = " | ".join(f"{figure:.3f}" for figure in np.concatenate(means))
-            print(f"| {size[0]} | {size[1]} | {size[2]:g} | {name} | {figures} |", flush=True)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--sigmas", nargs="+", default=list(SIGMAS), choices=list(SIGMAS))
+    given = parser.parse_args()
+    print("| sigmas | workers | tasks | sparsity | channel, epsilon |", end=" ")
+    print("error | truths | least | sigmas | error, learned | truths | least | sigmas |")
+    for sigmas in given.sigmas:
+        for size in CROWDS:
+            for name in MECHANISMS:
+                row(sigmas, size, name, given.seeds)
+
+
+def row(sigmas: str, size: tuple[int, int, float], name: str, seeds: int) -> None:
+    """Print the means over seeds for both priors; `least` is the truths' coverage in the worst crowd."""
+    figures: list[float] = []
+    for prior in PRIORS:
+        found = np.array([covered(size, name, prior, sigmas, seed) for seed in range(seeds)])
+        error, truths, qualities = found.mean(axis=0)
+        figures += [error, truths, float(found[:, 1].min()), qualities]
+    print(f"| {sigmas} | {size[0]} | {size[1]} | {size[2]:g} | {name} |", *(f"{x:.3f} |" for x in figures), flush=True)
 
 
 if __name__ == "__main__":

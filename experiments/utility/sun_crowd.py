@@ -1,12 +1,13 @@
 """How much truth epsilon buys on Sun et al.'s crowd: error of `Gaussian` through several channels, beside its oracle.
 
 2000 workers, 200 tasks, truth N(0, 1) clipped to [0, 9], answers rounded and clipped, half of the workers with sigma 1
-and half with sigma 5; participation protected. Run `python experiments/utility/sun_crowd.py [--seeds N] [--channels C]
-[--sparsity S] [--epsilon E]`.
+and half with sigma 5; participation protected. `rounds` are four, each of a quarter of the workers. Run
+`python experiments/utility/sun_crowd.py [--seeds N] [--channels C] [--sparsity S] [--epsilon E]`.
 """
 
 import argparse
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +19,13 @@ from crowdveil.design import design
 from crowdveil.estimators.number_grid import answer_table
 from crowdveil.mechanisms import Question
 from crowdveil.randomness import seeded
-from crowdveil.simulate import numeric_crowd
-from crowdveil.simulate.campaigns import perturb_cells
+from crowdveil.rounds import Round
+from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_rounds
 
 SCALE, WORKERS, TASKS, SIGMAS = Scale(0, 9), 2000, 200, (1.0, 5.0)
-CHANNELS = ("rule", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
+CHANNELS = ("rule", "rounds", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
+ROUNDS = 4
+"""Rounds of a campaign in rounds; a quarter of the workers, dealt in turn, reports in each."""
 TARGETS = {
     0.5: {0.5: 0.17, 1.0: 0.095, 2.0: 0.052, 3.0: 0.042, 5.0: 0.038},
     0.9: {0.5: 0.32, 1.0: 0.27, 2.0: 0.155, 3.0: 0.095, 5.0: 0.062},
@@ -43,12 +46,13 @@ class Errors(NamedTuple):
 
 
 def rule(sparsity: float, epsilon: float) -> str:
-    """Return the channel that is taken, by public numbers alone: one cut while information is scarce, then two.
+    """Return the channel that is taken, by public numbers alone: the designed one while information is scarce.
 
-    Scarce: epsilon up to 1, or fewer than 150 answers per task expected to survive {0}, {1..9} and NULL.
+    Scarce: epsilon up to 1, or fewer than 150 answers per task expected to survive {0}, {1..9} and NULL. Designed
+    channels are best for one report; many reports through two cuts say more than through one.
     """
     kept = WORKERS * (1 - sparsity) * math.expm1(epsilon) / (math.exp(epsilon) + 2)
-    return "blocks{1}" if epsilon <= 1 or kept < 150 else "blocks{1,2}"
+    return "designed" if epsilon <= 1 or kept < 150 else "blocks{1,2}"
 
 
 def cut(epsilon: float, *cuts: int) -> Channel:
@@ -57,9 +61,11 @@ def cut(epsilon: float, *cuts: int) -> Channel:
 
 
 def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelTable:
-    """Return a channel by name; `dealt` cuts at 1 for half of the workers and at 1 and 2 for the others."""
+    """Return a channel by name, of `rounds` the first; `dealt` cuts at 1 for half of the workers, else at 1 and 2."""
     if name == "rule":
         return channel_of(rule(sparsity, epsilon), sparsity, epsilon)
+    if name == "rounds":
+        return design(question(1 - sparsity), epsilon, null_apart=True)
     if name == "k-RR":
         return RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel()
     if name == "dealt":
@@ -78,18 +84,32 @@ def question(participation_rate: float) -> Question:
     return Question(alphabet=SCALE, prior=prior / prior.sum(), answers=answers, participation_rate=participation_rate)
 
 
+def sent(crowd: Crowd, name: str, sparsity: float, epsilon: float, seed: int, estimator: Gaussian) -> Round:
+    """Return all reports and what they went through; `estimator` chooses the cuts between rounds."""
+    channel, source = channel_of(name, sparsity, epsilon), seeded(1000 + seed)
+    if name != "rounds":
+        return Round(reports=perturb_cells(crowd.answers, channel, source), channel=channel)
+    return perturb_in_rounds(
+        crowd.answers, channel, source, epsilon=epsilon, rounds=ROUNDS, estimator=replace(estimator, tolerance=0.01)
+    )
+
+
 def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
     """Return one seed's figures."""
     crowd = numeric_crowd(workers=WORKERS, tasks=TASKS, sparsity=sparsity, scale=SCALE, source=seeded(seed))
     channel, truth = channel_of(name, sparsity, epsilon), crowd.truth
-    reports = perturb_cells(crowd.answers, channel, seeded(1000 + seed))
     apart = isinstance(channel, ChannelTable) or channel.null_output is not None
     # Where NULL is merged with answers, how often workers answer cannot be learned: it is taken as public.
     settings = None if apart else (1 - sparsity,)
     public = Gaussian(prior_mean=0.0, prior_deviation=1.0, participations=settings)
-    fitted = public.fit(reports, channel=channel)
-    learned = Gaussian(participations=settings).fit(reports, channel=channel).truth
-    oracle = public.fit_known(reports, sigma=crowd.quality, participation=1 - sparsity, channel=channel)
+    unaided = Gaussian(participations=settings)
+    known = sent(crowd, name, sparsity, epsilon, seed, public)
+    own = sent(crowd, name, sparsity, epsilon, seed, unaided) if name == "rounds" else known
+    fitted = public.fit(known.reports, channel=known.channel)
+    learned = unaided.fit(own.reports, channel=own.channel).truth
+    # Workers of later rounds stand after those of earlier ones.
+    quality = crowd.quality[known.reports.workers.astype(int) - 1]
+    oracle = public.fit_known(known.reports, sigma=quality, participation=1 - sparsity, channel=known.channel)
     workers = fitted.workers
     assert fitted.low is not None
     assert fitted.high is not None
@@ -102,7 +122,7 @@ def measure(name: str, sparsity: float, epsilon: float, seed: int) -> Errors:
         *errors,
         correlation=float(np.corrcoef(fitted.truth, truth)[0, 1]) if fitted.truth.std() > 0 else 0.0,
         coverage=float(np.mean((fitted.low <= truth) & (truth <= fitted.high))),
-        sigma_coverage=float(np.mean((workers.sigma_low <= crowd.quality) & (crowd.quality <= workers.sigma_high))),
+        sigma_coverage=float(np.mean((workers.sigma_low <= quality) & (quality <= workers.sigma_high))),
     )
 
 

@@ -229,7 +229,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         classes = parameters.classes
         split = classes.split(parameters.q)
         by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
-        sigma = np.exp(grid.quantiles(by_sigma, np.log(classes.sigmas), LEVELS))
+        sigma = np.exp(self._sigma_quantiles(by_sigma, statistics, parameters))
         protected = parameters.summary.model.protected
         return WorkerTable(
             quality=by_sigma @ (1 / classes.sigmas),
@@ -239,6 +239,17 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             sigma=sigma[:, 1],
             sigma_high=sigma[:, 2],
         )
+
+    def _sigma_quantiles(
+        self, by_sigma: NDArray[np.float64], statistics: GaussianStatistics, parameters: GaussianParameters
+    ) -> NDArray[np.float64]:
+        """Return quantiles of the logarithm of sigma, indexed [worker, level]."""
+        sigmas = np.log(parameters.classes.sigmas)
+        if self.sigmas is not None:
+            # Public classes are all there is; those of the grid stand for the sigmas between them as well.
+            return grid.quantiles(by_sigma, sigmas, LEVELS)
+        scores = parameters.classes.split(statistics.worker_scores + parameters.log_mixture)
+        return grid.quantiles(*grid.refined(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
         """Return None: messages climb no bound."""

@@ -4,6 +4,7 @@ from crowdveil.simulate.campaigns import assigned_around, perturb_cells
 from crowdveil.simulate.crowd_folders import CrowdFolder, categorical_crowd_folder
 from crowdveil.simulate.crowds import Crowd, Draw, categorical_crowd, half_to_sure, numeric_crowd, standard_normal
 from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb
+from crowdveil.simulate.rounds import perturb_in_rounds
 
 __all__ = [
     "MAX_REPORTS",
@@ -19,5 +20,6 @@ __all__ = [
     "numeric_crowd",
     "perturb",
     "perturb_cells",
+    "perturb_in_rounds",
     "standard_normal",
 ]
