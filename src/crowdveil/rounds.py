@@ -135,11 +135,11 @@ def _shared_tasks(rounds: Sequence[Round]) -> NDArray[Any]:
                 examples=", ".join(different[:3]),
                 way_out="List all tasks of the campaign in every round.",
             )
-    return tasks
+    return np.asarray(tasks)
 
 
 def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
-    workers = np.concatenate([one.reports.workers for one in rounds])
+    workers = np.concatenate([np.asarray(one.reports.workers) for one in rounds])
     names, counts = np.unique(workers.astype(str), return_counts=True)
     if (counts > 1).any():
         raise ReportsError(
