@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
-from crowdveil.engines import Dask
+from crowdveil.engines import Dask, dask
 from crowdveil.errors import EngineError, ReportsError, SettingsError
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
 
@@ -19,9 +19,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed (
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Two workers with their nannies, which start them again when they die."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs="CRITICAL"
-    ) as made:
+    with dask._local(distributed, 2) as made:
         yield made
 
 
@@ -65,6 +63,21 @@ def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
         path.write_bytes(b"\1" + path.read_bytes()[1:])
         with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
             OneCoin().fit(reports, engine=Dask(address=cluster.scheduler_address))
+
+
+def test_a_cluster_that_goes_away_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the scheduler cannot be asked any more the error says so, in place of one of the network's."""
+    calls: list[object] = []
+
+    def lost(self: object) -> dict[str, int]:
+        calls.append(self)
+        if len(calls) > 4:
+            raise distributed.comm.CommClosedError("stream is closed")
+        return dict.fromkeys(cluster.scheduler.workers, 1)
+
+    monkeypatch.setattr(distributed.Client, "nthreads", lost)
+    with in_blocks(), pytest.raises(EngineError, match=r"Dask could not go on: stream is closed\. See whether"):
+        DawidSkene().fit(REPORTS, engine=Dask(address=cluster.scheduler_address))
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])

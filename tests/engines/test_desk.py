@@ -17,7 +17,7 @@ from crowdveil.engines.desk import Order, forget, report, work_on
 from crowdveil.engines.dispatch import Dispatch
 from crowdveil.engines.extras import same_versions, wanted
 from crowdveil.engines.parcel import Folder, Letter, pack_parameters, unpack_parameters
-from crowdveil.errors import EngineError, ReportsError, SettingsError
+from crowdveil.errors import EngineError, ReportsError
 from crowdveil.estimators.contract import GoldBlock
 from crowdveil.estimators.room import Found
 from crowdveil.estimators.work import Part, Step, Work
@@ -208,7 +208,9 @@ def test_few_fits_are_remembered() -> None:
 
 def test_an_absent_package_is_named() -> None:
     """An engine whose package is not installed says what to install."""
-    with pytest.raises(SettingsError, match=r'the engine spark needs .*pip install "crowdveil\[spark\]"'):
+    with pytest.raises(
+        EngineError, match=r'The engine spark needs the package no_such_package, .*pip install "crowdveil\[spark\]"'
+    ):
         wanted("no_such_package", "spark")
 
 

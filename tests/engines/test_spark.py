@@ -9,6 +9,8 @@ from crowdveil.engines import Spark
 from crowdveil.errors import ReportsError
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
 
+# Spark speaks of the versions of its own dependencies.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("pyspark", reason="Spark is not installed (crowdveil[spark])")
 
 

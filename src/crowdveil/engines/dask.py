@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -70,7 +71,14 @@ class Dask:
 
 
 def _local(distributed: Any, count: int) -> Any:
-    return distributed.LocalCluster(n_workers=count, threads_per_worker=1, memory_limit=None, dashboard_address=None)
+    return distributed.LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        memory_limit=None,
+        # Any free port: another cluster may have the usual one.
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+    )
 
 
 def _client(distributed: Any, cluster: Any) -> Any:
@@ -121,6 +129,19 @@ def _future(letter: Letter) -> Future:
     return letter.future
 
 
+@contextmanager
+def _told_clearly() -> Iterator[None]:
+    """Say what a cluster means that cannot go on: scheduler or workers are gone, or a block is too much for any."""
+    distributed = wanted("distributed", "dask")
+    try:
+        yield
+    except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
+        raise EngineError(
+            f"Dask could not go on: {error}",
+            way_out="See whether the scheduler runs; workers that die may be short of memory: set a limit.",
+        ) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A letter that has arrived."""
@@ -162,12 +183,14 @@ class DaskCrew:
 
     def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
         """Yield what a step makes of each block, in order."""
-        self._dispatch.begin(step)
-        return self._ask_all(work_on)
+        with _told_clearly():
+            self._dispatch.begin(step)
+            yield from self._ask_all(work_on)
 
     def collect(self) -> Found:
         """Return the posteriors of the last step."""
-        return self._dispatch.together(self._ask_all(report))
+        with _told_clearly():
+            return self._dispatch.together(self._ask_all(report))
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in this process."""
@@ -181,7 +204,7 @@ class DaskCrew:
         for index in self._dispatch.indices:
             if index not in arrived:
                 place = waiting[index]
-                arrived |= zip(bundles[place], self._result(futures[place], index), strict=True)
+                arrived |= zip(bundles[place], futures[place].result(), strict=True)
                 futures[place].release()
             yield arrived.pop(index)
 
@@ -222,13 +245,3 @@ class DaskCrew:
         return self._client.submit(
             answer, function, names, letters, blocks, workers=[home], allow_other_workers=True, pure=False
         )
-
-    def _result(self, future: Future, index: int) -> Any:
-        distributed = wanted("distributed", "dask")
-        try:
-            return future.result()
-        except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
-            raise EngineError(
-                f"Dask gave up on block {index + 1}: {error}",
-                way_out="Workers may be short of memory: use fewer threads for each, or set a memory limit.",
-            ) from error

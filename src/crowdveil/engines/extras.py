@@ -5,21 +5,20 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from crowdveil.errors import EngineError, SettingsError
+from crowdveil.errors import EngineError
 
 
 def wanted(package: str, extra: str) -> Any:
     """Return a package.
 
     Raises:
-        SettingsError: it is not installed.
+        EngineError: it is not installed.
     """
     try:
         return import_module(package)
     except ImportError as error:
-        raise SettingsError(
-            f"the engine {extra} needs the package {package}",
-            value=None,
+        raise EngineError(
+            f"The engine {extra} needs the package {package}, which is not installed",
             way_out=f'Install it: pip install "crowdveil[{extra}]".',
         ) from error
 

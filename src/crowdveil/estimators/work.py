@@ -127,8 +127,8 @@ class Engine(Protocol):
         """Give a crew for a fit; it is dismissed at the end of the context.
 
         Raises:
-            SettingsError: too little memory, or a package is not installed.
-            EngineError: the engine cannot be reached or used.
+            SettingsError: too little memory.
+            EngineError: the engine cannot be reached, or is not installed.
         """
         ...
 
