@@ -31,9 +31,7 @@ from crowdveil.simulate import CrowdFolder, categorical_crowd_folder
 LABELS = ("no", "yes")
 EVERY = 0.01
 """Seconds between two looks at a process."""
-HEADER = (
-    "| method | steps | s to the first | a step | processor s a step | s after | private MB | mapped MB | found |"
-)
+HEADER = "| method | steps | s to the first | a step | processor s a step | s after | private MB | mapped MB | found |"
 MADE = "made.json"
 
 
