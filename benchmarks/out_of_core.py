@@ -2,7 +2,7 @@
 
     python benchmarks/out_of_core.py --answers 1e9 --memory 2GB --folder /large/disk
 
-Two labels, ten answers a task, a hundred tasks to a worker, abilities uniform between one half and one. Each fit is the
+Two labels, ten answers a task, a thousand a worker, abilities uniform between one half and one. Each fit is the
 command itself, in a process of its own; private memory is what the system calls RssAnon, read every 10 ms (pages of
 mapped files are not in it: the system drops them when it needs room). Made data stays in the folder for the next run.
 """
