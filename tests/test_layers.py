@@ -36,6 +36,7 @@ FLOORS = {
     "csvfile": 1,
     "dictionaries": 1,
     "encoded": 1,
+    "fixed_width": 1,
     "ingest": 1,
     "name_files": 1,
     "names": 1,

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.coding import MISSING, Coded
+from crowdveil.fixed_width import encode_fixed_width
 from crowdveil.numbered import encode_numbered
 
 KEY_BYTES = 8
@@ -86,7 +87,7 @@ def _joined(column: Any) -> _Joined:
     first = chunks[0].dictionary
     if all(chunk.dictionary.equals(first) for chunk in chunks):
         return _Joined(first, [(_positions(chunk), None) for chunk in chunks])
-    entries = pa.concat_arrays([chunk.dictionary for chunk in chunks]).dictionary_encode()
+    entries = _encoded(pa.chunked_array([chunk.dictionary for chunk in chunks]))
     ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
     places = _positions(entries).astype(np.int32)
     return _Joined(
@@ -158,9 +159,10 @@ def _grouped(batches: Iterable[pa.RecordBatch], group_bytes: int) -> Iterator[pa
 
 def _encoded(column: Any) -> Any:
     """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
-    numbered = encode_numbered(column)
-    if numbered is not None:
-        return numbered
+    for encode in (encode_numbered, encode_fixed_width):
+        quickly = encode(column)
+        if quickly is not None:
+            return quickly
     coded = column.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
         pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
