@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdveil import Categories, Channel, ChannelTable, Gaussian, OneCoin, QuantizedResponse, Reports, Scale
+from crowdveil import Categories, Channel, ChannelTable, Gaussian, QuantizedResponse, Reports, Scale
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
 from crowdveil.randomness import seeded
 from crowdveil.rounds import Round, cut_table, join_rounds, next_cuts
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -19,58 +18,40 @@ def cut(at: int, epsilon: float = 2.0) -> Channel:
     return QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=(at,)).channel()
 
 
-def answered(values: list[float], workers: int = 8) -> Estimate:
-    """Return the estimate from unprotected answers, all alike, to one task per value; no answers where it is nan."""
-    rows = [(task, worker, value) for task, value in enumerate(values) for worker in range(workers) if value == value]
-    task, worker, value = zip(*rows, strict=True) if rows else ((), (), ())
-    reports = Reports(
-        np.array(task, dtype=int),
-        np.array(worker, dtype=int),
-        np.array(value, dtype=int),
-        np.arange(len(values)),
-        np.arange(workers),
-        SCALE,
-    )
-    return Gaussian(sigmas=(0.5,)).fit(reports)
+def cuts_at(values: list[float], most: int = 12) -> list[int]:
+    """Return the cuts of tasks with these estimates."""
+    return list(next_cuts(np.arange(len(values)), np.array(values), SCALE, most=most).values())
 
 
 def test_every_task_is_cut_next_to_its_estimate() -> None:
     """The cut c stands between c - 1 and c: near 0 that is 1, near 9 it is 9, else beside the estimate."""
-    cuts = next_cuts(answered([0, 3, 9, 9]), SCALE)
-
-    assert ["0", "1", "2", "3"] == list(cuts)
-    assert cuts["0"] == 1
-    assert cuts["1"] in (3, 4)
-    assert [9, 9] == [cuts["2"], cuts["3"]]
+    assert [1, 1, 3, 4, 9, 9] == cuts_at([0.0, 0.9, 2.6, 3.4, 8.4, 9.0])
+    assert ["a", "b"] == list(next_cuts(np.array(["a", "b"]), np.zeros(2), SCALE))
 
 
 def test_unknown_tasks_are_cut_at_the_median() -> None:
     """A task without a report takes the middle of the others, and of the scale where nothing is known at all."""
-    cuts = next_cuts(answered([0, 0, 9, float("nan")]), SCALE)
-
-    assert cuts["3"] == cuts["0"] == 1
-    assert set(next_cuts(answered([float("nan")] * 2), SCALE).values()) == {5}
+    assert [1, 3, 8, 3] == cuts_at([0.0, 2.4, 7.4, np.nan])
+    assert [5, 5] == cuts_at([np.nan, np.nan])
 
 
 def test_many_cuts_are_rounded_to_few() -> None:
     """No more cuts than asked for, each task's as near as these allow."""
-    estimate = answered([float(value) for value in range(10)])
+    estimates = np.linspace(0, 9, 91).tolist()
 
-    cuts = next_cuts(estimate, SCALE, most=3)
+    cuts = cuts_at(estimates, most=3)
 
-    assert len(set(cuts.values())) == 3
-    assert sorted(cuts.values()) == list(cuts.values())
-    assert len(set(next_cuts(estimate, SCALE).values())) > 7
+    assert len(set(cuts)) == 3
+    assert sorted(cuts) == cuts
+    assert max(abs(cut - own) for cut, own in zip(cuts, cuts_at(estimates), strict=True)) <= 2
+    assert len(set(cuts_at(estimates))) == 9
 
 
-def test_cuts_need_numbers_in_an_order() -> None:
-    """Labels in no order, estimates of labels and no cut at all are refused."""
-    labels = Categories(("A", "B"))
-    votes = OneCoin().fit(Reports.from_arrays([1], [1], ["A"], alphabet=labels))
-
-    for estimate, alphabet, most in ((answered([1.0]), labels, 3), (votes, SCALE, 3), (answered([1.0]), SCALE, 0)):
+def test_cuts_need_an_order() -> None:
+    """Labels in no order and no cut at all are refused."""
+    for alphabet, most in ((Categories(("A", "B")), 3), (SCALE, 0)):
         with pytest.raises(SettingsError, match="cuts need"):
-            next_cuts(estimate, alphabet, most=most)
+            next_cuts(np.arange(2), np.zeros(2), alphabet, most=most)
     with pytest.raises(SettingsError, match="cut for every task"):
         cut_table(SCALE, 1.0, {})
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
 from crowdveil.guarantee import Participation
 from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import QuantizedResponse
+from crowdveil.names import NameList
 from crowdveil.reports import Reports
 
-_Key = tuple[Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
+_Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
 
 MOST_CUTS = 12
 """Different cuts of one round, at most, so that several rounds stay within what a table of channels holds."""
@@ -36,7 +36,9 @@ class Round:
     channel: Channel | ChannelTable
 
 
-def next_cuts(estimate: Estimate, alphabet: Alphabet, *, most: int = MOST_CUTS) -> dict[str, int]:
+def next_cuts(
+    tasks: NameList, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MOST_CUTS
+) -> dict[str, int]:
     """Return for each task the cut nearest to its estimated truth: the first code of the upper block.
 
     A report on one cut says most about the truths next to it. Where more than `most` cuts would be needed, they are
@@ -44,7 +46,9 @@ def next_cuts(estimate: Estimate, alphabet: Alphabet, *, most: int = MOST_CUTS) 
     in the middle of the scale if nothing is known of any.
 
     Args:
-        estimate: from the reports of all rounds so far; its truths are numbers (positions of ordered labels).
+        tasks: names.
+        truth: numbers (positions of ordered labels) estimated from the reports of all rounds so far, shape (tasks,);
+            nan where nothing is known.
         alphabet: what an answer can be.
         most: different cuts, at most.
 
@@ -52,20 +56,18 @@ def next_cuts(estimate: Estimate, alphabet: Alphabet, *, most: int = MOST_CUTS) 
         By task name, in task order.
 
     Raises:
-        SettingsError: labels in no order, an estimate of labels, or `most` is not positive.
+        SettingsError: labels in no order, or `most` is not positive.
     """
-    if not (alphabet.ordered and most >= 1 and estimate.posterior.ndim == 1):
-        raise SettingsError("cuts need one or more of them, estimated numbers, and an order", value=most)
-    values = alphabet.values
-    truth = estimate.posterior
-    known = ~np.isnan(truth)
+    if not (alphabet.ordered and most >= 1):
+        raise SettingsError("cuts need numbers or ordered labels, and one or more of them", value=most)
+    values, known = alphabet.values, ~np.isnan(truth)
     middle = float(np.median(truth[known])) if known.any() else float(values[0] + values[-1]) / 2
     edges = (values[:-1] + values[1:]) / 2
     cuts = _nearest(edges, np.where(known, truth, middle))
     if len(np.unique(cuts)) > most:
         few = np.unique(np.quantile(edges[cuts], (np.arange(most) + 0.5) / most, method="nearest"))
         cuts = _nearest(edges, few[_nearest(few, edges[cuts])])
-    return {str(task): int(cut) + 1 for task, cut in zip(estimate.tasks, cuts, strict=True)}
+    return {str(task): int(cut) + 1 for task, cut in zip(tasks, cuts, strict=True)}
 
 
 def cut_table(
@@ -170,5 +172,5 @@ def _joined_table(tables: Sequence[ChannelTable], tasks: NDArray[Any], rounds: S
 
 
 def _key(channel: Channel) -> _Key:
-    """Return what makes two channels one and the same for inference."""
-    return channel.alphabet, channel.participation, channel.outputs, channel.rows
+    """Return what makes two channels one and the same; what is called a simulation stays apart."""
+    return channel.mechanism, channel.alphabet, channel.participation, channel.outputs, channel.rows

@@ -173,6 +173,9 @@ def test_the_pages_examples_do_what_they_say(run: Run) -> None:
     Path("labels-gold.csv").rename("gold.csv")
     for name in ("task", "worker"):
         Path(f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{name}-{k}\n" for k in range(20)), encoding="utf-8")
+    for name, who in (("first", "ann"), ("second", "bob")):
+        rows = "".join(f"task-{k},{who}-{j},{(k + j) % 10}\n" for k in range(20) for j in range(8))
+        Path(f"{name}.csv").write_text(f"task,worker,value\n{rows}", encoding="utf-8")
     shown = re.findall(r"^\$ crowdveil (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
 
     assert len(shown) >= 5

@@ -18,10 +18,24 @@ from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
+from crowdveil.cli.rounds import join, next_cuts
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError
 
-COMMANDS: tuple[click.Command, ...] = (demo, plan, assign, perturb, encode, infer, account, synthesize, datasets, bench)
+COMMANDS: tuple[click.Command, ...] = (
+    demo,
+    plan,
+    assign,
+    perturb,
+    encode,
+    infer,
+    join,
+    next_cuts,
+    account,
+    synthesize,
+    datasets,
+    bench,
+)
 """In the order in which help lists them."""
 
 

@@ -50,7 +50,7 @@ def perturb_in_rounds(
         so_far = join_rounds(done)
         if turn + 1 < rounds:
             found = estimator.fit(so_far.reports, channel=so_far.channel)
-            cuts = next_cuts(found, alphabet)
+            cuts = next_cuts(found.tasks, found.posterior, alphabet)
             channel = cut_table(alphabet, epsilon, cuts, participation=participation)
     return so_far
 

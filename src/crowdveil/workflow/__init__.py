@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         write_collection,
     )
     from crowdveil.workflow.encoding import encode
-    from crowdveil.workflow.evidence import Evidence, read_evidence
+    from crowdveil.workflow.evidence import Evidence, read_channel, read_evidence
     from crowdveil.workflow.expectation import Expectation
     from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
     from crowdveil.workflow.inference import METHODS, Inference, KeptFits, Method, infer, infer_from_sums, scored
     from crowdveil.workflow.resources import Resources
+    from crowdveil.workflow.rounds import Joined, cuts_from, cuts_text, join_collections
     from crowdveil.workflow.setup import Setup, set_up
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Evidence",
     "Expectation",
     "Inference",
+    "Joined",
     "KeptFits",
     "MechanismWanted",
     "Method",
@@ -40,13 +42,17 @@ __all__ = [
     "build_mechanism",
     "collect",
     "collection_files",
+    "cuts_from",
+    "cuts_text",
     "describe",
     "encode",
     "home",
     "infer",
     "infer_from_sums",
+    "join_collections",
     "parameters",
     "read_answers",
+    "read_channel",
     "read_evidence",
     "read_names",
     "refuse_overwriting",
@@ -65,6 +71,7 @@ _HOMES = {
     "Evidence": "workflow.evidence",
     "Expectation": "workflow.expectation",
     "Inference": "workflow.inference",
+    "Joined": "workflow.rounds",
     "KeptFits": "workflow.inference",
     "MechanismWanted": "workflow.choice",
     "Method": "workflow.inference",
@@ -73,13 +80,17 @@ _HOMES = {
     "build_mechanism": "workflow.choice",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
+    "cuts_from": "workflow.rounds",
+    "cuts_text": "workflow.rounds",
     "describe": "workflow.choice",
     "encode": "workflow.encoding",
     "home": "output",
     "infer": "workflow.inference",
     "infer_from_sums": "workflow.inference",
+    "join_collections": "workflow.rounds",
     "parameters": "workflow.choice",
     "read_answers": "workflow.files",
+    "read_channel": "workflow.evidence",
     "read_evidence": "workflow.evidence",
     "read_names": "workflow.files",
     "refuse_overwriting": "workflow.files",

@@ -1,0 +1,81 @@
+"""`crowdveil join` and `crowdveil next-cuts`: a campaign in rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import show
+from crowdveil.cli.options import json_option
+
+MOST_CUTS = 12
+
+
+@click.command(short_help="Join the rounds of a campaign to one collection.")
+@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@json_option
+def join(reports: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Join the rounds of a campaign to one collection, which infer reads like any other.
+
+    REPORTS are the reports of all rounds so far, each with its certificate.json and crowd.json beside it. Rounds are on
+    the same tasks, and a worker takes part in one of them only.
+    """
+    from crowdveil import workflow
+
+    names = [out / name for name in ("reports.csv", "certificate.json", "crowd.json")]
+    workflow.refuse_overwriting(names, [path.parent / name.name for path in reports for name in names])
+    joined = workflow.join_collections([workflow.read_evidence(path) for path in reports])
+    joined.write(out)
+    crowd, sent = joined.crowd, joined.round.reports
+    data = {
+        "rounds": len(reports),
+        "tasks": len(sent.tasks),
+        "workers": len(sent.workers),
+        "reports": len(sent),
+        "guarantee": crowd["guarantee"],
+        "simulation": crowd["simulation"],
+        "certificate_sha256": crowd["certificate_sha256"],
+        "files": [str(name) for name in names],
+    }
+    rows = [
+        ("rounds", str(data["rounds"])),
+        ("reports", f"{len(sent):,} from {len(sent.workers):,} workers on {len(sent.tasks):,} tasks"),
+        ("guarantee", crowd["guarantee"]),
+        *[("written", str(name)) for name in names],
+    ]
+    show(data, rows, as_json=as_json)
+
+
+@click.command("next-cuts", short_help="Say where the next round of a campaign cuts every task.")
+@click.argument("truths", type=click.Path(path_type=Path))
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Of the rounds so far: it says what an answer can be.",
+)
+@click.option(
+    "--most", type=click.IntRange(min=1), default=MOST_CUTS, show_default=True, metavar="N", help="Different cuts."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file to be written.")
+@json_option
+def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bool) -> None:
+    """Say where the next round of a campaign cuts every task: next to the truth that the rounds so far suggest.
+
+    TRUTHS is the truths.csv that infer --method gaussian wrote. The file that is written (columns task and cuts) goes
+    into perturb --mechanism quantized-response --channels. Cuts follow from reports, which were sent already, and from
+    no answer: a cell is promised what it would be promised in a campaign of one round.
+    """
+    from crowdveil import workflow
+    from crowdveil.output import write_atomically
+
+    workflow.refuse_overwriting([out], [truths, certificate])
+    cuts = workflow.cuts_from(truths, workflow.read_channel(certificate, None).alphabet, most=most)
+    write_atomically(out, workflow.cuts_text(cuts))
+    different = list(dict.fromkeys(cuts.values()))
+    data = {"tasks": len(cuts), "cuts": different, "file": str(out)}
+    rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), ("written", str(out))]
+    show(data, rows, as_json=as_json)
