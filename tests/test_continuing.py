@@ -15,6 +15,8 @@ from crowdveil.estimators.coin_model import CoinModel
 from crowdveil.estimators.contract import merge
 from crowdveil.estimators.fitting import Estimator, summarize
 from crowdveil.estimators.gold import align_gold
+from crowdveil.estimators.learned import NEW, learned_from, resume
+from crowdveil.growing import grown
 from crowdveil.labels import Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.reports import Reports
@@ -149,6 +151,35 @@ def test_saved_sums_are_those_of_the_whole() -> None:
 
     for name, sums in saved.sums.items():
         np.testing.assert_allclose(sums.sum(axis=0), getattr(together, name), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean], ids=lambda k: k.name)
+def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step, on changed blocks with the saved sums of the others, gives what a step on all reports gives: the
+    saved sums are what these would be expected to be again. New tasks and a worker are among the reports."""
+    monkeypatch.setattr(continuing, "PARTIAL_STEPS", 1)
+    everything = reports_for(kind(), tasks=300)
+    late_worker = everything.worker == everything.worker.max()
+    reports = part(everything, ~late_worker | (everything.task >= 285))
+    saved = fit_on(kind(), part(everything, ~late_worker & (everything.task < 285))).saved
+    assert saved is not None
+    ordered = grown(reports, saved).reports
+    coded, summary = summarize(kind(), ordered, None, None, None)
+    nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.kind == "numeric")
+    task = continuing._Task(kind().lean(summary), coded, summary, nobody)
+
+    first, partial = continuing._first(task, saved)
+
+    position = np.append(np.arange(29), NEW)
+    resumed = resume(task.model, task.model.start(summary), saved.learned, position)
+    ready = task.model.prepare(resumed)
+    (whole,) = task.blocks([(0, 300)])
+    full = task.model.maximize(task.model.expect(whole, ready).statistics, resumed)
+    assert 0 < partial.passes < 1
+    for mine, theirs in zip(learned_from(first), learned_from(full), strict=True):
+        assert sorted(mine) == sorted(theirs)
+        for name, array in mine.items():
+            np.testing.assert_allclose(array, theirs[name], rtol=1e-9, atol=1e-12)
 
 
 def test_order_of_names_does_not_matter() -> None:

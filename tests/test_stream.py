@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
 from crowdveil.estimators.confusion_model import ConfusionEstimator
 from crowdveil.estimators.online_crowd import OnlineCrowd
 from crowdveil.labels import Categories
+from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
@@ -123,6 +125,22 @@ def test_channels_are_read(estimator: ConfusionEstimator, participation: Any) ->
         found = stream.estimate().workers.participation
         assert found is not None
         np.testing.assert_allclose(found, whole.workers.participation, atol=2e-5)
+
+
+def test_blocks_of_labels_are_read() -> None:
+    """Reports that name blocks of labels give truths in the labels themselves, settled within 2e-5 of the whole fit."""
+    channel = QuantizedResponse(alphabet=LABELS, epsilon=4.0, participation="public", cuts=(2,)).channel()
+    answers = crowd(seed=2, tasks=200, workers=15, per_task=8)
+    value = channel.sample(answers.value, seeded(3))
+    sent = channel.report_alphabet
+    reports = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers, sent)
+    whole = OneCoin().fit(reports, channel=channel)
+
+    stream = told(OneCoin(), batches(reports, by_row(reports, 10)), channel=channel)
+    stream.settle()
+
+    assert (2, 3) == (sent.size, stream.posterior(str(reports.tasks[0])).size)
+    assert distances(stream, whole, reports)[1] <= 2e-5
 
 
 def test_a_stream_does_not_begin_upside_down() -> None:
@@ -249,6 +267,7 @@ def test_complete_tasks_stay_complete() -> None:
         lambda: Stream(OneCoin(), LABELS, workers=["u"]),
         lambda: Stream(OneCoin(), channel=protected()),
         lambda: Stream(OneCoin(), LABELS, kept_reports=-1),
+        lambda: Stream(OneCoin(), channel=ChannelTable(channels=(protected(),), choice=((0,),))),  # type: ignore[arg-type]
         lambda: Stream(OneCoin(), LABELS, gold={"a": "perhaps"}),
         lambda: Stream(OneCoin(), LABELS).add(
             Reports.from_arrays(["a"], ["u"], ["x"], alphabet=Categories(("x", "y")))

@@ -74,6 +74,8 @@ class Stream:
         known = channel.report_alphabet if channel is not None and alphabet is None else alphabet
         if known is None or not isinstance(estimator, ConfusionEstimator):
             raise SettingsError("a stream needs dawid-skene or one-coin, and labels or a channel", value=estimator)
+        if channel is not None and not isinstance(channel, Channel):
+            raise SettingsError("a stream reads one channel, not a table of them", value=channel.mechanism)
         protected = channel is not None and channel.participation == "protected"
         if protected != (workers is not None):
             raise SettingsError(
@@ -96,7 +98,7 @@ class Stream:
         self.kept = self.adds = 0
 
     def add(self, reports: Reports) -> None:
-        """Take reports in, of new and old tasks and workers.
+        """Take reports in, of new and old tasks and workers; a report that is added twice counts twice.
 
         Where participation is protected, the tasks that `reports` lists are complete, those without a report too.
 
