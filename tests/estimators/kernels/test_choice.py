@@ -62,14 +62,14 @@ def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given:
 
 
 def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size of blocks follows from the data alone: four at least, neither tiny nor beyond memory."""
-    asked = [(10**5, 10), (4 * 10**6, 10**8), (10**9, 10**5), (10**9, 10**9)]
+    """The size of blocks follows from the data alone: two or more, neither tiny nor beyond memory."""
+    asked = [(10**5, 10), (4 * 10**6, 10**8), (8 * 10**6, 10**5), (10**9, 10**5), (10**9, 10**9)]
     monkeypatch.setenv(choice.THREADS, "1")
     sizes = [choice.block_reports(reports, cells, compiled=True) for reports, cells in asked]
     monkeypatch.setenv(choice.THREADS, "7")
 
     assert sizes == [choice.block_reports(reports, cells, compiled=True) for reports, cells in asked]
-    assert sizes == [choice.SMALLEST_BLOCK, 1_015_626, 8 * 10**5, choice.LARGEST_BLOCK]
+    assert sizes == [choice.SMALLEST_BLOCK, 2_015_626, 1_031_251, choice.LARGEST_BLOCK, choice.LARGEST_BLOCK]
 
 
 def test_a_small_fit_loads_no_compiler() -> None:

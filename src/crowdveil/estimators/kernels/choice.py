@@ -27,7 +27,7 @@ SMALLEST_BLOCK = 1 << 18
 """Reports of a compiled block at least, so that a thread has something to do."""
 LARGEST_BLOCK = 1 << 23
 REPORTS_PER_CELL = 8
-LEAST_BLOCKS = 4
+LEAST_BLOCKS, MOST_BLOCKS = 2, 8
 
 
 def use_compiled(reports: int) -> bool:
@@ -68,7 +68,8 @@ def encode(
 def block_reports(reports: int, cells: int, *, compiled: bool) -> int:
     """Return how many reports a block should have: never a matter of threads, so that the sums are always the same.
 
-    Compiled blocks are large beside the sums that each of them yields, but there are four at least, for the threads.
+    Compiled blocks are large beside the sums that each of them yields, but there are two at least, for the threads, and
+    eight where sums are few.
 
     Args:
         reports: how many there are in all.
@@ -77,9 +78,12 @@ def block_reports(reports: int, cells: int, *, compiled: bool) -> int:
     """
     if not compiled:
         return BLOCK_REPORTS
+    blocks = MOST_BLOCKS
+    while blocks > LEAST_BLOCKS and reports < blocks * REPORTS_PER_CELL * cells:
+        blocks //= 2
     # A little more than a share: blocks end where a task does, and the rest should not make a block of its own.
-    share = reports // LEAST_BLOCKS + reports // 256 + 1
-    return max(SMALLEST_BLOCK, min(REPORTS_PER_CELL * cells, share, LARGEST_BLOCK))
+    share = reports // blocks + reports // 256 + 1
+    return max(SMALLEST_BLOCK, min(share, LARGEST_BLOCK))
 
 
 def thread_count() -> int:
