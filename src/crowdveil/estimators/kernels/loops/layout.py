@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 INDEX = np.uintp
-BATCH = 256
+BATCH = 128
 """Tasks that are done together: their scores stay in the first cache, and their places in one byte each."""
 LENGTHS = 256
 """Tasks with this many reports or more stand last in their batch, whatever their length: one wrong guess is nothing

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
+from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 
 AT_ONCE = 64
 """Differences that are compared side by side."""
@@ -24,11 +25,12 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
         truth: to be filled.
     """
     order, _, lengths = layout
-    at = INDEX(0)
+    at, last = INDEX(0), INDEX(len(worker) - 1)
     for place in range(len(order)):
         task, end = place - place % BATCH + order[place], at + INDEX(lengths[place])
         total, weighted = 0.0, 0.0
         for report in range(at, end):
+            ask_for(pairs, INDEX(worker[min(report + INDEX(AHEAD), last)]) * INDEX(2))
             share = pairs[INDEX(worker[report]) * INDEX(2)]
             total += share
             weighted += share * value[report]

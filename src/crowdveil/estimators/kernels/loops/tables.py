@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
+from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 from crowdveil.estimators.kernels.loops.softmax import (
     FAST,
     LANES,
@@ -124,10 +125,11 @@ def _begin(begin: Any, held: Any, order: Any, first: Any, group: Any, batch: Any
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def _gather(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, pairs: Any, batch: Any, others: Any) -> Any:
     """Add up the scores of a batch, whose first report is `at`; return where its reports end."""
-    width = INDEX(others)
+    width, last = INDEX(others), INDEX(len(codes) - 1)
     for b in range(INDEX(held)):
         end = at + INDEX(lengths[INDEX(begin) + b])
         for report in range(at, end):
+            ask_for(pairs, INDEX(codes[min(report + INDEX(AHEAD), last)]) * INDEX(2) * width)
             row = INDEX(codes[report]) * INDEX(2) * width
             for k in range(width):
                 batch[b * width + k] += pairs[row + k]

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
+from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 from crowdveil.estimators.kernels.loops.softmax import (
     FAST,
     LANES,
@@ -136,13 +137,14 @@ def _gather(
     labels: Any,
 ) -> Any:
     """Add up the votes of a batch, whose first report is `at`; return where its reports end."""
-    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
+    shift, mask, last = INDEX(bits), INDEX((1 << bits) - 1), INDEX(len(codes) - 1)
     for k in range(labels):
         for b in range(BATCH):
             lanes[k * LANES + b] = first[k]
     for b in range(INDEX(held)):
         end = at + INDEX(lengths[INDEX(begin) + b])
         for report in range(at, end):
+            ask_for(pairs, (INDEX(codes[min(report + INDEX(AHEAD), last)]) >> shift) * INDEX(2))
             code = INDEX(codes[report])
             lanes[(code & mask) * INDEX(LANES) + b] += pairs[(code >> shift) * INDEX(2)]
         at = end
