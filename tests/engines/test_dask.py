@@ -38,6 +38,18 @@ def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tm
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
 
 
+def test_threads_of_a_worker_share_its_desk() -> None:
+    """A worker of several threads has one desk for all of them, and gives the same bits."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=3, processes=False, dashboard_address="127.0.0.1:0"
+        ) as threaded,
+        in_blocks(10),
+    ):
+        actual = Gaussian(max_steps=4).fit(REPORTS, gold=GOLD, engine=Dask(address=threaded.scheduler_address))
+        assert_same(actual, Gaussian(max_steps=4).fit(REPORTS, gold=GOLD))
+
+
 def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
     """Two workers are killed (signal 9) in two steps of a fit, which ends with the same bits."""
     doomed = [nanny.pid for nanny in cluster.workers.values()]

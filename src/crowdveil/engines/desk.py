@@ -5,6 +5,8 @@ letters of the order, so that nobody's death changes a number.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -73,28 +75,33 @@ class Desk:
 
 def work_on(order: Order) -> Part[Any]:
     """Return what a step makes of a block."""
-    desk, step = _ready(order)
-    letter = order.before
-    before = None if letter is None else partial(desk.step, order.number - 1, letter)
-    return desk.bench.step(order.index, step, before)
+    with _seated(order) as (desk, step):
+        letter = order.before
+        before = None if letter is None else partial(desk.step, order.number - 1, letter)
+        return desk.bench.step(order.index, step, before)
 
 
 def report(order: Order) -> Found:
     """Return the posterior of a block after its last step."""
-    desk, step = _ready(order)
-    return desk.bench.found(order.index, step)
+    with _seated(order) as (desk, step):
+        return desk.bench.found(order.index, step)
 
 
-def _ready(order: Order) -> tuple[Desk, Step[Any, Any]]:
-    """Return the desk of the order's fit, and its step."""
+@contextmanager
+def _seated(order: Order) -> Iterator[tuple[Desk, Step[Any, Any]]]:
+    """Give the desk of the order's fit, with the order's letters on it, and the step."""
     with _LOCK:
         desk = _DESKS.pop(order.fit, None) or Desk(unpack(order.parcel.value))
         _DESKS[order.fit] = desk
         while len(_DESKS) > MOST_DESKS:
             _DESKS.popitem(last=False)
+    first = desk.bench.work.blocks.ranges[order.index][0]
     if order.block is not None:
-        desk.sent.letters[desk.bench.work.blocks.ranges[order.index][0]] = order.block
-    return desk, desk.step(order.number, order.now)
+        desk.sent.letters[first] = order.block
+    try:
+        yield desk, desk.step(order.number, order.now)
+    finally:
+        desk.sent.letters.pop(first, None)
 
 
 def forget(fit: str) -> None:
