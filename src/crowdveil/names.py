@@ -196,7 +196,9 @@ def places(names: NameList, wanted: Iterable[Any]) -> dict[str, int]:
     if isinstance(names, NumberedNames):
         found = {text: names.place(text) for text in texts}
         return {text: code for text, code in found.items() if code is not None}
-    return {text: code for code, text in enumerate(map(str, names)) if text in texts} if texts else {}
+    parts = range(0, len(names) if texts else 0, NAMES_AT_ONCE)
+    listed = ((first, names[first : first + NAMES_AT_ONCE].tolist()) for first in parts)
+    return {str(name): code for first, part in listed for code, name in enumerate(part, first) if str(name) in texts}
 
 
 def held_names(names: Any) -> NameList:
