@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,15 @@ def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: 
     for changes in ({"fingerprints": []}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"fingerprints": 3}):
         with pytest.raises(ReportsError, match="must be whole"):
             SavedFit.open(rewritten(whole, tmp_path, **changes))
+
+
+@pytest.mark.parametrize("ends", [[], [40.0], [[40]], [40, 40], [39], [-1, 40]])
+def test_blocks_that_are_none_are_refused(ends: list[float], tmp_path: Path) -> None:
+    """Ends of blocks are whole numbers that ascend to the number of tasks, even in a file with good seals."""
+    replace(some_fit(), ends=np.array(ends, dtype=None if ends else np.int64)).save(tmp_path / "fit")
+
+    with pytest.raises(ReportsError, match="must be whole"):
+        SavedFit.open(tmp_path / "fit")
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class SavedFit:
                 sums=_under(SUMS, arrays),
             )
             made.check()
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise _damaged(source, str(error)[:200]) from error
         return made
 
@@ -120,7 +120,12 @@ class SavedFit:
         if set(self.identity) != IDENTITY_FIELDS:
             raise ValueError(f"identity has the fields {sorted(self.identity)}")
         ascending = np.diff(self.ends, prepend=0) > 0
-        if self.ends.ndim != 1 or not ascending.all() or self.ends[-1] != len(self.tasks):
+        if (
+            self.ends.dtype.kind != "i"
+            or self.ends.ndim != 1
+            or not ascending.all()
+            or self.ends[-1] != len(self.tasks)
+        ):
             raise ValueError("ends of blocks must ascend to the number of tasks")
         if {len(self.fingerprints), *map(len, self.sums.values())} != {len(self.ends)}:
             raise ValueError("every block needs its fingerprint and its sums")

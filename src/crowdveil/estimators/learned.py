@@ -76,7 +76,7 @@ def resume(model: AnyModel, start: Any, learned: Learned, position: NDArray[np.i
         return start
     try:
         return _resumed(model, start, learned, position)
-    except (KeyError, ValueError, IndexError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise SettingsError(
             f"what was learned must be that of {model.name}",
             value=sorted({*learned.by_worker, *learned.shared}),
