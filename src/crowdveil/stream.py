@@ -55,6 +55,10 @@ class Stream:
         prior: public prior probability of each label.
         kept_reports: how many reports are kept, so that their tasks stay open.
 
+    Attributes:
+        kept: number of reports that are kept now.
+        adds: how often reports were taken in.
+
     Raises:
         SettingsError: another method, a setting out of range, or workers missing or given in vain.
         ReportsError: a gold truth that is no label.
