@@ -90,9 +90,9 @@ class CompiledBlock:
         """Soft-max the scores of each task and sum what follows."""
         groups, labels = tables.first.shape
         posterior, by_truth = np.empty((self.block.tasks, labels)), np.zeros((groups, labels))
-        pairs = _room(2 * len(tables.odds))
-        table_loops.fill_pairs(tables.odds, labels - 1, pairs)
-        likelihood = table_loops.table_step(_unrolled(labels))(
+        pairs = _room(2 * len(self.table_counts) * (labels - 1))
+        likelihood = table_loops.begin_rows(_unrolled(labels))(tables.table.ravel(), self.table_counts, labels, pairs)
+        likelihood += table_loops.table_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
             pairs,
@@ -101,7 +101,6 @@ class CompiledBlock:
             _known(gold),
             (posterior.ravel(), by_truth),
         )
-        likelihood += table_loops.weigh(self.table_counts, tables.level)
         likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
         return TableStep(posterior, self._with_first(pairs, labels), by_truth, likelihood)
 
@@ -168,7 +167,7 @@ class CompiledBlock:
     def _with_first(self, pairs: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums indexed [row, label] from those in pairs, which lack the first label."""
         full = np.empty((len(self.table_counts), labels))
-        table_loops.fill_first(self.table_counts, pairs, labels - 1, full.ravel())
+        table_loops.end_rows(_unrolled(labels))(self.table_counts, pairs, labels, full.ravel())
         return full
 
 
@@ -180,7 +179,7 @@ def _unrolled(labels: int) -> int:
 def _beside_zeros(weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return each weight with a sum of 0 beside it, flat [worker, 2]; until the thread's next step."""
     pairs = _room(2 * len(weight))
-    table_loops.fill_pairs(weight, 1, pairs)
+    votes.beside_zeros(weight, pairs)
     return pairs
 
 

@@ -1,13 +1,10 @@
 """What the kernels are asked and what they answer, compiled or not."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from crowdveil.estimators.kernels.rows import in_pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,18 +18,6 @@ class ScoreTables:
 
     table: NDArray[np.float64]
     first: NDArray[np.float64]
-
-    @cached_property
-    def odds(self) -> NDArray[np.float64]:
-        """The table against its first label, flat, [row, label but the first]."""
-        rows, labels = self.table.shape
-        odds = np.empty((rows, labels - 1))
-        return in_pieces(lambda logs: logs[:, 1:] - logs[:, :1], self.table, odds).ravel()
-
-    @cached_property
-    def level(self) -> NDArray[np.float64]:
-        """The table's first label, shape (rows,)."""
-        return np.ascontiguousarray(self.table[:, 0])
 
 
 class TableStep(NamedTuple):

@@ -164,30 +164,51 @@ def _total(begin: Any, held: Any, order: Any, group: Any, lanes: Any, by_truth: 
         by_truth[0, k] += total
 
 
-@njit(cache=True, nogil=True)
-def weigh(counts: Any, level: Any) -> float:
-    """Return the sum of counts times level; a library's product would start threads of its own."""
-    total = 0.0
-    for row in range(len(counts)):
-        total += counts[row] * level[row]
-    return total
+@cache
+def begin_rows(fixed: int) -> Any:
+    """Return the compiled beginning of a step for that number of labels, 0 for any."""
+
+    @njit(cache=True, nogil=True)
+    def begin(table: Any, counts: Any, labels: Any, pairs: Any) -> Any:
+        """Fill pairs, flat [row, 2, other label], with log-odds against the first label, and sums of 0.
+
+        Args:
+            table: logarithms, flat [row, label].
+            counts: reports of each row.
+            labels: how many there are.
+            pairs: to be filled.
+
+        Returns:
+            The first label's logarithms, summed over reports.
+        """
+        width = INDEX(fixed if fixed > 0 else labels)
+        others, level = width - INDEX(1), 0.0
+        for row in range(INDEX(len(counts))):
+            first = table[row * width]
+            level += counts[row] * first
+            for k in range(others):
+                pairs[INDEX(2) * row * others + k] = table[row * width + k + INDEX(1)] - first
+                pairs[(INDEX(2) * row + INDEX(1)) * others + k] = 0.0
+        return level
+
+    return begin
 
 
-@njit(cache=True, nogil=True)
-def fill_pairs(odds: Any, others: Any, pairs: Any) -> None:
-    """Fill pairs, flat [row, 2, other label], with odds, flat [row, other label], and sums of 0."""
-    for row in range(len(odds) // others):
-        for k in range(others):
-            pairs[2 * row * others + k] = odds[row * others + k]
-            pairs[(2 * row + 1) * others + k] = 0.0
+@cache
+def end_rows(fixed: int) -> Any:
+    """Return the compiled end of a step for that number of labels, 0 for any."""
 
+    @njit(cache=True, nogil=True)
+    def end(counts: Any, pairs: Any, labels: Any, full: Any) -> None:
+        """Fill `full`, flat [row, label], from the sums in pairs: the first label has what the others leave."""
+        width = INDEX(fixed if fixed > 0 else labels)
+        others = width - INDEX(1)
+        for row in range(INDEX(len(counts))):
+            rest = float(counts[row])
+            for k in range(others):
+                share = pairs[(INDEX(2) * row + INDEX(1)) * others + k]
+                rest -= share
+                full[row * width + k + INDEX(1)] = share
+            full[row * width] = max(rest, 0.0)
 
-@njit(cache=True, nogil=True)
-def fill_first(counts: Any, pairs: Any, others: Any, full: Any) -> None:
-    """Fill `full`, flat [row, label], from the sums in pairs: the first label has what the others leave."""
-    for row in range(len(counts)):
-        rest = float(counts[row])
-        for k in range(others):
-            rest -= pairs[(2 * row + 1) * others + k]
-            full[row * (others + 1) + k + 1] = pairs[(2 * row + 1) * others + k]
-        full[row * (others + 1)] = max(rest, 0.0)
+    return end

@@ -92,6 +92,14 @@ def election(fixed: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def beside_zeros(weight: Any, pairs: Any) -> None:
+    """Fill pairs, flat [worker, 2], with each weight and a sum of 0."""
+    for worker in range(INDEX(len(weight))):
+        pairs[INDEX(2) * worker] = weight[worker]
+        pairs[INDEX(2) * worker + INDEX(1)] = 0.0
+
+
+@njit(cache=True, nogil=True)
 def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
     """Add up the weights of the workers who sent each symbol, in the order of the reports; flat [task, symbol]."""
     for task in range(len(pointers) - 1):
