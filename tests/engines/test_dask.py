@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,23 @@ def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
         path.write_bytes(b"\1" + path.read_bytes()[1:])
         with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
             OneCoin().fit(reports, engine=Dask(address=cluster.scheduler_address))
+
+
+def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the last worker is gone and none comes in its place, the fit ends with an error and does not hang."""
+    monkeypatch.setattr(dask, "LOOK_AGAIN", "0.2s")
+    monkeypatch.setattr(dask, "LONGEST_WAIT", "0.5s")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    ) as lonely:
+
+        def retire(step: int, _: float) -> None:
+            lonely.scale(0)
+            while lonely.scheduler.workers:
+                time.sleep(0.01)
+
+        with pytest.raises(EngineError, match="Dask could not go on"):
+            DawidSkene().fit(REPORTS, engine=Dask(address=lonely.scheduler_address), progress=retire)
 
 
 def test_a_cluster_that_goes_away_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

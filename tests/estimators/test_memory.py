@@ -1,5 +1,7 @@
 """A fit under a memory limit: the same numbers, less room."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,11 @@ def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monke
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
     monkeypatch.setenv("CROWDVEIL_THREADS", "2")
     REPORTS.save(tmp_path)
-    gold = {3: "b"}
+    estimator, gold = cls(max_steps=6), {3: "b"}
     with in_blocks():
-        free = cls().fit(REPORTS, gold=gold)
-        tight = cls().fit(Reports.open(tmp_path), gold=gold, memory=least(cls()))
-        wide = cls().fit(REPORTS, gold=gold, memory=ENOUGH)
+        free = estimator.fit(REPORTS, gold=gold)
+        tight = estimator.fit(Reports.open(tmp_path), gold=gold, memory=least(estimator))
+        wide = estimator.fit(REPORTS, gold=gold, memory=ENOUGH)
 
     assert_same(tight, free)
     assert_same(wide, free)
@@ -114,4 +116,17 @@ def test_a_scratch_file_without_a_place_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
     with pytest.raises(SettingsError, match=r"need 800 bytes .*TMPDIR"):
+        room.scratch_array((50, 2))
+
+
+@pytest.mark.skipif("posix_fallocate" not in dir(os), reason="this system reserves no room on a disk")
+def test_a_full_disk_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is reserved whole: what does not fit on the disk is refused before the first step, not by a signal."""
+
+    def full(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+
+    with pytest.raises(SettingsError, match=r"need 800 bytes .*No space left.*TMPDIR"):
         room.scratch_array((50, 2))

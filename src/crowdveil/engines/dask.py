@@ -27,6 +27,8 @@ QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 """Parameters are as large as they are."""
 LARGEST_BUNDLE = 8
 """Blocks in a task at most: their sums wait together for the driver."""
+LOOK_AGAIN, LONGEST_WAIT = "5s", "60s"
+"""How long to wait for a result before workers are counted, and for a worker where there is none."""
 PATIENCE = "10s"
 """How long a scheduler may take to answer."""
 
@@ -204,14 +206,13 @@ class DaskCrew:
         for index in self._dispatch.indices:
             if index not in arrived:
                 place = waiting[index]
-                arrived |= zip(bundles[place], futures[place].result(), strict=True)
+                arrived |= zip(bundles[place], self._result(futures[place]), strict=True)
                 futures[place].release()
             yield arrived.pop(index)
 
     def _house(self) -> dict[str, int]:
         """Give blocks whose worker is gone to others, evenly; return the threads of each worker."""
-        if not self._client.nthreads():
-            self._client.wait_for_workers(1)
+        self._await_workers()
         threads: dict[str, int] = self._client.nthreads()
         load = dict.fromkeys(threads, 0)
         self._homes = {index: home for index, home in self._homes.items() if home in load}
@@ -245,3 +246,16 @@ class DaskCrew:
         return self._client.submit(
             answer, function, names, letters, blocks, workers=[home], allow_other_workers=True, pure=False
         )
+
+    def _result(self, future: Future) -> Any:
+        """Return a result; where it is long in coming, see whether anyone is there to give it."""
+        while True:
+            try:
+                return future.result(timeout=LOOK_AGAIN)
+            except TimeoutError:
+                self._await_workers()
+
+    def _await_workers(self) -> None:
+        """Wait for a worker if there is none; nannies and schedulers of clusters start new ones."""
+        if not self._client.nthreads():
+            self._client.wait_for_workers(1, timeout=LONGEST_WAIT)

@@ -1,6 +1,7 @@
 """How the memory of a fit is shared out between blocks at work, coded blocks that are kept, and posteriors."""
 
 import math
+import os
 import tempfile
 from dataclasses import dataclass
 from threading import Lock
@@ -132,11 +133,15 @@ def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
     Raises:
         SettingsError: the system has no place for it there.
     """
+    size = NUMBER * math.prod(shape)
     try:
         with tempfile.TemporaryFile(prefix="crowdveil-") as file:
-            mapped: Any = np.memmap(file, np.float64, "w+", shape=shape)
+            # Reserved now: a disk that is full later would end the process by a signal.
+            if "posix_fallocate" in dir(os):
+                os.posix_fallocate(file.fileno(), 0, size)
+            file.truncate(size)
+            mapped: Any = np.memmap(file, np.float64, "r+", shape=shape)
     except OSError as error:
-        size = NUMBER * math.prod(shape)
         raise SettingsError(
             f"posteriors need {size:,} bytes in the folder for temporary files ({error})",
             value=tempfile.gettempdir(),
