@@ -77,8 +77,8 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         )
 
     @abstractmethod
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path] | None:
-        """Return what is known of abilities beside the information in single reports; None where that is not honest."""
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return what is known of abilities beside the information in single reports."""
 
     def look_back(
         self,
@@ -88,11 +88,9 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         end: tuple[CrowdStatistics, CrowdParameters],
     ) -> WorkerTable:
         """Return the table with intervals of abilities."""
-        known = self.spread(*end)
-        if known is None:
-            return table
-        data = observed_information(known[1], end[1], blocks, posterior)
-        return with_intervals(table, known[0], data, end[1].summary.per_worker)
+        spread, path = self.spread(*end)
+        data = observed_information(path, end[1], blocks, posterior)
+        return with_intervals(table, spread, data, end[1].summary.per_worker)
 
     def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""

@@ -15,6 +15,7 @@ from crowdveil.estimators.confusion_model import (
     log_dirichlet,
 )
 from crowdveil.estimators.confusion_parameters import CrowdParameters
+from crowdveil.estimators.one_coin import OneCoin
 
 
 @final
@@ -48,10 +49,15 @@ class DawidSkene(ConfusionEstimator):
         """Return the Dirichlet log-densities of the rows."""
         return log_dirichlet(parameters)
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path] | None:
-        """Return that of tables shrunk in full; None behind a noisy channel with more than two labels."""
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return that of tables shrunk in full; behind noise with more than two labels, of one ability for all rows.
+
+        The rows of so large a table are then biased towards the anchor, and with them the diagonal. How often a worker
+        is right at all is not: it is one number, of which reports say far more.
+        """
         if parameters.pool.noise and parameters.pool.labels > 2:
-            return None
+            coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
+            return coin.shrunk_spread(statistics, parameters)
         return self.shrunk_spread(statistics, parameters)
 
     def chance(self, parameters: CrowdParameters) -> float:

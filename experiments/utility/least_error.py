@@ -1,0 +1,96 @@
+"""The least error that reports on Sun et al.'s crowd leave room for, whatever the channel and whatever the inference.
+
+Reports on a task say no more about its truth than their number times the information of the most informative channel
+(`design`, exact here), even if every worker is known; and whoever has so many nats errs on average by no less than the
+distortion-rate function of the truths at these nats says (Shannon). It holds for one round, channels dealt before
+anything is known of workers, and truths N(0, 1), of which the constant 0 errs by 0.399. Beside it, the exact expected
+error of known workers through several channels, from as many made-up tasks as it takes. Run
+`python experiments/utility/least_error.py [--tasks N]`.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from sun_crowd import SCALE, SIGMAS, TARGETS, WORKERS, channel_of, question
+
+from crowdveil.channel import Channel
+from crowdveil.design import design, normal_answers
+from crowdveil.estimators.number_grid import quantiles
+from crowdveil.randomness import seeded
+
+SLOPES, ROUNDS = np.geomspace(0.5, 40.0, 40), 2000
+TRUTHS = np.arange(-4.0, 4.01, 0.125)
+
+
+def distortion_rate(step: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return nats, ascending, and the least mean absolute error at them, of N(0, 1) clipped at 0 (Blahut, Arimoto)."""
+    values = np.arange(0.0, 4.001, step)
+    prior = np.diff(ndtr((values[:-1] + values[1:]) / 2), prepend=0.0, append=1.0)
+    distance = np.abs(values[:, None] - values)
+    found = [(0.0, float(prior @ values))]
+    for slope in SLOPES:
+        likely, output = np.exp(-slope * distance), np.full(len(values), 1 / len(values))
+        for _ in range(ROUNDS):
+            output = output * ((prior / (likely @ output)) @ likely)
+        chosen = likely * output
+        chosen = chosen / chosen.sum(axis=1, keepdims=True)
+        nats = prior @ (chosen * np.log(np.maximum(chosen, 1e-300) / np.maximum(output, 1e-300))).sum(axis=1)
+        found.append((float(nats), float(prior @ (chosen * distance).sum(axis=1))))
+    nats, errors = np.array(sorted(found)).T
+    return nats, errors
+
+
+def known_workers(channel: Channel, rate: float, tasks: int, seed: int = 100) -> tuple[float, float]:
+    """Return the expected error of the exact posterior median, half of the workers of either kind, and its chance."""
+    rng = seeded(seed).generator
+    truth = rng.standard_normal(tasks)
+    scores = np.zeros((tasks, len(TRUTHS)))
+    seen, expected = _reports(channel, rate, truth), _reports(channel, rate, TRUTHS)
+    for kind in range(len(SIGMAS)):
+        counts = rng.multinomial(WORKERS // len(SIGMAS), seen[kind])
+        scores += counts @ np.log(expected[kind]).T
+    weight = np.exp(scores - scores.max(axis=1, keepdims=True) - 0.5 * TRUTHS**2)
+    median = quantiles(weight / weight.sum(axis=1, keepdims=True), TRUTHS, (0.5,))[:, 0]
+    error = np.abs(np.maximum(median, 0) - np.maximum(truth, 0))
+    return float(error.mean()), float(error.std() / np.sqrt(tasks))
+
+
+def _reports(channel: Channel, rate: float, truths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return P(report | truth), indexed [kind, truth, report]."""
+    answers = normal_answers(SCALE, SIGMAS, truths)
+    inputs = np.concatenate((rate * answers, np.full((*answers.shape[:2], 1), 1 - rate)), axis=2)
+    table = inputs @ channel.probabilities
+    return np.asarray(table / table.sum(axis=2, keepdims=True))
+
+
+def row(sparsity: float, epsilon: float, bound: tuple[NDArray[np.float64], NDArray[np.float64]], tasks: int) -> str:
+    """Return one line of the table."""
+    asked = question(1 - sparsity)
+    best = design(asked, epsilon)
+    nats = WORKERS * asked.score(best.probabilities)
+    least = f"{np.interp(nats, *bound):.3f}" if nats < 1 else "–"
+    names: Sequence[str] = ("blocks{1}", "blocks{1,2}", "k-RR")
+    channels = [best, *(channel_of(name, sparsity, epsilon) for name in names)]
+    errors = [known_workers(one, 1 - sparsity, tasks) for one in channels if isinstance(one, Channel)]
+    figures = " | ".join(f"{mean:.3f} ± {chance:.3f}" for mean, chance in errors)
+    what = ", ".join(best.outputs)
+    return f"| {sparsity:g} | {epsilon:g} | {TARGETS[sparsity][epsilon]} | {nats:.3f} | {least} | {what} | {figures} |"
+
+
+def main() -> None:
+    """Read the arguments and print one line per sparsity and epsilon."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=20000)
+    tasks, bound = parser.parse_args().tasks, distortion_rate()
+    print("| sparsity | epsilon | target | nats per task | least error | best channel | its known workers |", end=" ")
+    print("blocks{1} | blocks{1,2} | k-RR |")
+    for sparsity, targets in TARGETS.items():
+        for epsilon in targets:
+            print(row(sparsity, epsilon, bound, tasks), flush=True)
+
+
+if __name__ == "__main__":
+    main()
