@@ -1,6 +1,7 @@
 """What all devices would have sent, for millions of workers: the mechanism's distribution without the dense table."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ Progress = Callable[[int, int], None]
 
 MAX_REPORTS = 1 << 28
 """Largest expected number of reports that `perturb` holds in memory: about 5 GB at 20 bytes each."""
+SPARE_DEVIATIONS = 6
+"""Standard deviations by which reports may outnumber what is expected before they are moved."""
 COMPARED_BOUNDS = 16
 """Up to so many labels, comparing with every bound is faster than searching among them."""
 
@@ -67,8 +70,7 @@ def perturb(
         return Reports(task, worker, label, answers.tasks, answers.workers, sent)
     parts = _from_channel(answers, channel, source, progress)
     if folder is None:
-        task, worker, label = _joined(list(parts))
-        rows = Held(task, worker, label, len(answers.tasks))
+        rows = Held(*_gathered(parts, expected_reports(answers, channel)), len(answers.tasks))
         return Reports.of_rows(rows, answers.tasks, answers.workers, sent)
     save_encoded(folder, parts, answers.tasks, answers.workers, sent)
     return Reports.open(folder)
@@ -165,11 +167,24 @@ def _from_devices(
         parts.append(Part(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16)))
         if progress is not None:
             progress(worker + 1, len(answers.workers))
-    return _joined(parts)
+    return _gathered(parts, sum(len(part.task) for part in parts))
 
 
-def _joined(parts: list[Part]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
-    task, worker, label = (np.concatenate(column) for column in zip(*parts, strict=True))
+def _gathered(
+    parts: Iterable[Part], expected: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
+    """Put parts behind one another, each into its place as it comes; `expected` rows, or a few deviations more."""
+    room = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
+    columns = [np.empty(room, kind) for kind in (np.int32, np.int32, np.int16)]
+    filled = 0
+    for part in parts:
+        stop = filled + len(part.task)
+        if stop > len(columns[0]):
+            columns = [np.concatenate((column[:filled], np.empty(stop, column.dtype))) for column in columns]
+        for column, values in zip(columns, part, strict=True):
+            column[filled:stop] = values
+        filled = stop
+    task, worker, label = (column[:filled] for column in columns)
     return task, worker, label
 
 
