@@ -130,6 +130,10 @@ class ConfusionEstimator(CrowdEstimator):
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
 
+    def tie_all(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
+        return in_pieces(partial(self.tie, anchor=parameters.anchor), answers, np.empty_like(answers))
+
     @abstractmethod
     def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
@@ -202,9 +206,9 @@ class ConfusionEstimator(CrowdEstimator):
         """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = split_reports(statistics, parameters)
-            anchor = parameters.anchor
-            tables = in_pieces(partial(self.tie, anchor=anchor), answers, np.empty_like(answers))
-            parameters = replace(parameters, confusion=tables, participation=participation, at_start=False)
+            parameters = replace(
+                parameters, confusion=self.tie_all(answers, parameters), participation=participation, at_start=False
+            )
         if parameters.summary.prior is None:
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
         return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters

@@ -15,6 +15,7 @@ from crowdveil.estimators.confusion_model import (
     log_dirichlet,
 )
 from crowdveil.estimators.confusion_parameters import CrowdParameters
+from crowdveil.estimators.kernels import shares_of_rows, use_compiled
 from crowdveil.estimators.one_coin import OneCoin
 
 
@@ -38,8 +39,12 @@ class DawidSkene(ConfusionEstimator):
 
     def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
-        counts = answers + anchor
-        return counts / np.einsum("wzx->wz", counts)[:, :, None]
+        return shares_of_rows(answers, anchor)
+
+    def tie_all(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the same as `tie`, by compiled code where there are many reports."""
+        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
+        return shares_of_rows(answers, parameters.anchor, compiled=compiled)
 
     def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor as it is: learned ones were worse (see the page)."""

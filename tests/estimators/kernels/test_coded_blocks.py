@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, softmax
+from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, shares_of_rows, softmax
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -89,3 +89,16 @@ def test_softmax_survives_extreme_scores() -> None:
     np.testing.assert_allclose(shares, [[0.25, 0.75], [0.25, 0.75], [1.0, 0.0]], atol=1e-12)
     np.testing.assert_allclose(normaliser, [np.log(4.0), -5000 + np.log(4.0), 9000.0], rtol=1e-12)
     assert pytest.approx(3.0) == shares.sum()
+
+
+def test_shares_of_rows_add_pseudo_counts() -> None:
+    """Plain or compiled, in either order of memory, each row's counts and pseudo-counts are divided by their sum."""
+    rng = np.random.default_rng(6)
+    lying, pseudo = rng.random((4, 3, 2)), rng.random((2, 3))
+    for counts in (lying.transpose(0, 2, 1), np.ascontiguousarray(lying.transpose(0, 2, 1))):
+        expected = np.empty((4, 2, 3))
+        for worker, truth in np.ndindex(4, 2):
+            row = [counts[worker, truth, label] + pseudo[truth, label] for label in range(3)]
+            expected[worker, truth] = [count / sum(row) for count in row]
+        for compiled in (False, True):
+            np.testing.assert_allclose(shares_of_rows(counts, pseudo, compiled=compiled), expected, rtol=1e-14)

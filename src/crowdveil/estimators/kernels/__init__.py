@@ -2,7 +2,7 @@
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.plain import softmax
-from crowdveil.estimators.kernels.rows import in_pieces
+from crowdveil.estimators.kernels.rows import in_pieces, shares_of_rows
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "block_reports",
     "encode",
     "in_pieces",
+    "shares_of_rows",
     "side_by_side",
     "softmax",
     "thread_count",
