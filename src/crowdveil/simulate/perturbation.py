@@ -173,7 +173,7 @@ def _from_devices(
 def _gathered(parts: Iterable[Part], expected: float) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Put parts behind one another, each into its place as it comes; `expected` rows, or a few deviations more."""
     room = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
-    columns = [np.empty(room, kind) for kind in (np.int32, np.int32, np.int16)]
+    columns: list[NDArray[Any]] = [np.empty(room, kind) for kind in (np.int32, np.int32, np.int16)]
     filled = 0
     for part in parts:
         stop = filled + len(part.task)
