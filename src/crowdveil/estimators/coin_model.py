@@ -27,18 +27,27 @@ class CoinParameters:
         summary, pool: counts of the reports, and what they alone say.
         class_prior: P(truth), shape (labels,).
         ability: P(answer right), shape (workers,); None before the first step, whose posterior is the share of votes.
+        votes: the votes that follow, where they have been worked out.
     """
 
     summary: Summary
     pool: Pool
     class_prior: NDArray[np.float64]
     ability: NDArray[np.float64] | None
+    votes: "Votes | None" = None
 
     @property
     def rest(self) -> NDArray[np.float64]:
         """P(a given wrong answer), shape (workers,)."""
         assert self.ability is not None
         return np.maximum((1 - self.ability) / (self.summary.labels - 1), TINY)
+
+
+class Votes(NamedTuple):
+    """Logarithms, shapes (workers,): of P(a given wrong answer), and by how much that of a right one is more."""
+
+    wrong: NDArray[np.float64]
+    weight: NDArray[np.float64]
 
 
 class CoinStatistics(NamedTuple):
@@ -74,13 +83,16 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pool = pool_reports(summary)
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
 
+    def prepare(self, parameters: CoinParameters) -> CoinParameters:
+        """Return the parameters with their votes."""
+        return parameters if parameters.ability is None else replace(parameters, votes=votes(parameters))
+
     def expect(self, block: GoldBlock, parameters: CoinParameters) -> Expected[CoinStatistics]:
         """Return posteriors of the block's tasks and the right answers that follow."""
         if parameters.ability is None:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             return Expected(CoinStatistics(block.coded.agreement(posterior), math.nan), posterior)
-        wrong = np.log(parameters.rest)
-        weight = np.log(parameters.ability) - wrong
+        wrong, weight = parameters.votes or votes(parameters)
         step = block.coded.coin_step(weight, np.log(parameters.class_prior), block.gold)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
         return Expected(CoinStatistics(step.agreement, likelihood), step.posterior)
@@ -91,7 +103,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         answers = parameters.summary.per_worker + labels**2 * self.smoothing
         ability = np.maximum((statistics.right + labels * self.smoothing) / answers, TINY)
         prior = np.full(labels, 1 / labels) if parameters.summary.prior is None else parameters.class_prior
-        return replace(parameters, ability=ability, class_prior=prior)
+        return replace(parameters, ability=ability, class_prior=prior, votes=None)
 
     def workers(self, statistics: CoinStatistics, parameters: CoinParameters) -> WorkerTable:
         """Return abilities, and tables that spread errors evenly; before any step the anchor of them all."""
@@ -137,3 +149,10 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         labels = parameters.summary.labels
         cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.rest)
         return self.smoothing * float(cells.sum())
+
+
+def votes(parameters: CoinParameters) -> Votes:
+    """Return what each worker's report adds to the scores of its task; there must be abilities."""
+    assert parameters.ability is not None
+    wrong = np.log(parameters.rest)
+    return Votes(wrong, np.log(parameters.ability) - wrong)
