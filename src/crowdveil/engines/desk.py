@@ -56,7 +56,7 @@ class Desk:
             raise EngineError("A worker has no numba, with which the fit was begun", way_out="Install crowdveil[fast].")
         self.sent = Sent()
         rows = self.sent if parcel.folder is None else parcel.folder.open()
-        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room)
+        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 

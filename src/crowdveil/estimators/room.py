@@ -89,12 +89,17 @@ class Found(NamedTuple):
 
 
 class Posteriors:
-    """The last posterior of each block, in memory or in a temporary file that goes when nobody reads it any more."""
+    """The last posterior of each block, in memory or in temporary files that go when nobody reads them any more.
 
-    def __init__(self, tasks: int, *, scratch: bool) -> None:
+    Args:
+        tasks: of all blocks; None where some blocks come only, which are not to be put together.
+        scratch: whether to use files.
+    """
+
+    def __init__(self, tasks: int | None, *, scratch: bool) -> None:
         self._tasks, self._scratch = tasks, scratch
         self._held: dict[int, tuple[int, Found]] = {}
-        self._files: list[NDArray[np.float64]] = []
+        self._files: dict[int, list[NDArray[np.float64]]] = {}
         self._lock = Lock()
 
     def get(self, first: int, step: int) -> Found | None:
@@ -109,7 +114,8 @@ class Posteriors:
     def whole(self) -> Found:
         """Return what is held of all blocks as one; they must cover the tasks."""
         if self._scratch:
-            return Found(self._files[0], self._files[1] if len(self._files) > 1 else None)
+            files = self._files[0]
+            return Found(files[0], files[1] if len(files) > 1 else None)
         parts = [self._held[first][1] for first in sorted(self._held)]
         intervals = [part.interval for part in parts if part.interval is not None]
         return Found(
@@ -118,10 +124,12 @@ class Posteriors:
 
     def _filed(self, first: int, found: Found) -> Found:
         columns = [column for column in found if column is not None]
+        begin, rows = (0, len(found.posterior)) if self._tasks is None else (first, self._tasks)
         with self._lock:
-            if not self._files:
-                self._files = [scratch_array((self._tasks, *column.shape[1:])) for column in columns]
-        places = [file[first : first + len(found.posterior)] for file in self._files]
+            file = first - begin
+            if file not in self._files:
+                self._files[file] = [scratch_array((rows, *column.shape[1:])) for column in columns]
+        places = [array[begin : begin + len(found.posterior)] for array in self._files[file]]
         for place, column in zip(places, columns, strict=True):
             place[...] = column
         return Found(places[0], places[1] if len(places) > 1 else None)

@@ -134,11 +134,17 @@ class Engine(Protocol):
 
 
 class Bench(Generic[P, S]):
-    """One process's part of a fit: coded blocks, as far as there is room to keep them, and the last posteriors."""
+    """One process's part of a fit: coded blocks, as far as there is room to keep them, and the last posteriors.
 
-    def __init__(self, work: Work[P, S], room: Room) -> None:
+    Args:
+        work: the fit.
+        room: for it.
+        part: whether other processes have other blocks.
+    """
+
+    def __init__(self, work: Work[P, S], room: Room, *, part: bool = False) -> None:
         self.work, self._left = work, room.kept
-        self.posteriors = Posteriors(work.load.all_tasks, scratch=room.scratch)
+        self.posteriors = Posteriors(None if part else work.load.all_tasks, scratch=room.scratch)
         self._kept: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 

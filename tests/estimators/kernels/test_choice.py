@@ -52,6 +52,21 @@ def test_threads_are_free_cores_or_as_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert choice.thread_count() == 1
 
 
+def test_results_come_in_order_and_few_wait() -> None:
+    """Threads give results in the order of the arguments, and begin few of them before the first one is taken."""
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        return number
+
+    with choice.side_by_side(2) as each:
+        results = iter(each(work, range(50)))
+        first = next(results)
+        assert len(begun) <= 4
+        assert list(range(50)) == [first, *results]
+
+
 @pytest.mark.parametrize("given", ["0", "two", "-1", "1.5"])
 def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given: Any) -> None:
     """The number of threads is a whole number from 1."""
