@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdveil.labels import Categories
@@ -90,7 +91,7 @@ def found(truths: Path, crowd: CrowdFolder) -> dict[str, float]:
     """Return how much of the truth was found, and by the best constant, and the correlation of both columns."""
     cells, at = np.zeros(4), 0
     for batch in pq.ParquetFile(truths).iter_batches(columns=["truth"], batch_size=1 << 20):
-        yes = np.asarray(batch["truth"].to_numpy(zero_copy_only=False) == LABELS[1])
+        yes: Any = pc.equal(batch["truth"], LABELS[1]).to_numpy(zero_copy_only=False)
         cells += np.bincount(2 * crowd.truth[at : at + len(yes)] + yes, minlength=4)
         at += len(yes)
     table = cells.reshape(2, 2) / at
