@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.ability_interval import FIRMEST, Spread, with_intervals
+from crowdveil.estimators.ability_interval import FIRMEST, REPORTS_AT_ONCE, Spread, with_intervals
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.mixture import TINY
@@ -131,9 +131,13 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         data = np.zeros(len(number))
         for block in blocks:
-            worker = block.block.worker
-            own = posterior[block.block.task + block.block.first, block.block.value]
-            data += np.bincount(worker, (own / share[worker] - (1 - own) / (1 - share[worker])) ** 2, len(data))
+            worker, value, task = block.block.worker, block.block.value, block.block.task
+            slope, mine = np.empty(len(worker)), posterior[block.block.first : block.block.stop]
+            for begin in range(0, len(worker), REPORTS_AT_ONCE):
+                rows = slice(begin, begin + REPORTS_AT_ONCE)
+                own, right_share = mine[task[rows], value[rows]], share[worker[rows]]
+                slope[rows] = own / right_share - (1 - own) / (1 - right_share)
+            data += np.bincount(worker, np.square(slope, out=slope), len(data))
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(table, Spread(share, strength, right - number * share, FIRMEST), data, number)
