@@ -23,8 +23,8 @@ def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
 
     assert [1, 2, 4] == sorted({row["epsilon"] for row in data["candidates"]})
     for row in data["candidates"]:
-        shown = f"{row['error']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
-        assert (f"{row['line']}: the same as {row['same_as']}" if row["same_as"] else shown) in table
+        shown = f"{row['line']} {row['error']:.3g} {row['low']:.3g} to {row['high']:.3g}"
+        assert (f"{row['line']} = {row['same_as']}" if row["same_as"] else shown) in table
     assert f"constant {data['constant_error']:.3g}" in table
     assert f"unprotected {data['unprotected']['error']:.3g}" in table
     assert all(" ".join(sentence.split()) in table for sentence in data["verdict"])

@@ -124,6 +124,8 @@ def plan(
     data = _data(made)
     data["files"] = [] if out is None else _write(out, made, data)
     show(data, _lines(made, data), as_json=as_json)
+    if not as_json:
+        _print_candidates(made)
 
 
 def _campaign(
@@ -256,16 +258,33 @@ def _lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
     rows.append(("unprotected", f"{interval(made.unprotected)}, {data['method']}"))
-    for row in made.rows:
-        if row.same_as is not None:
-            said = f"{row.line}: the same as {row.same_as}"
-        else:
-            cost = f"epsilon {number(float(f'{row.cost.worker_epsilon:.4g}'))} per worker, {row.cost.bytes:,} bytes"
-            said = f"{row.line}: {interval(row.prediction)}; {cost}"
-        rows.append((f"epsilon {row.epsilon:g}", said))
     reported = f"{made.rows[0].cost.cells:,} cells, participation {data['participation']}"
     rows.append(("per worker", f"{reported}; bytes = ceil(tasks x ceil(log2(symbols)) / 8)"))
     return rows + [("written", path) for path in data["files"]]
+
+
+def _print_candidates(made: Plan) -> None:
+    """Print a table of all candidates; where two send the same reports, one stands with the other's name only."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
+    for name in ("epsilon", "mechanism"):
+        table.add_column(name, overflow="fold")
+    for name in ("error", "9 of 10 runs", "per worker", "bytes"):
+        table.add_column(name, justify="right")
+    shown = None
+    for row in made.rows:
+        first, shown = f"{row.epsilon:g}" if row.epsilon != shown else "", row.epsilon
+        if row.same_as is not None:
+            table.add_row(first, f"{row.line} = {row.same_as}")
+            continue
+        found, cost = row.prediction, number(float(f"{row.cost.worker_epsilon:.4g}"))
+        spread = f"{found.low:.3g} to {found.high:.3g}"
+        table.add_row(first, row.line, f"{found.error:.3g}", spread, cost, f"{row.cost.bytes:,}")
+    console = Console(highlight=False)
+    console.print()
+    console.print(table)
 
 
 def _commands(row: dict[str, Any], data: dict[str, Any]) -> list[tuple[str, str]]:
