@@ -80,8 +80,8 @@ def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the last worker is gone and none comes in its place, the fit ends with an error and does not hang."""
-    monkeypatch.setattr(dask, "LOOK_AGAIN", "0.2s")
-    monkeypatch.setattr(dask, "LONGEST_WAIT", "0.5s")
+    monkeypatch.setattr(dask, "LOOK_AGAIN", 0.2)
+    monkeypatch.setattr(dask, "LONGEST_WAIT", 0.5)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     ) as lonely:
@@ -113,7 +113,7 @@ def test_a_cluster_that_goes_away_ends_the_fit(cluster: Any, monkeypatch: pytest
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
 def test_a_cluster_that_is_not_there_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address where nobody answers is refused with a way out."""
-    monkeypatch.setattr("crowdveil.engines.dask.PATIENCE", "1s")
+    monkeypatch.setattr("crowdveil.engines.dask.PATIENCE", 1.0)
 
     with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
         OneCoin().fit(REPORTS, engine=Dask(address=address))

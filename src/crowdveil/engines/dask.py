@@ -1,14 +1,12 @@
 """The engine `dask`: blocks are worked on by a Dask cluster, of this machine or of others."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 from crowdveil.engines.desk import Order, forget, report, work_on
 from crowdveil.engines.dispatch import Dispatch
@@ -20,17 +18,17 @@ from crowdveil.estimators.kernels import thread_count
 from crowdveil.estimators.room import Found
 from crowdveil.estimators.work import Crew, Part, Step, Work
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
+# Of Dask, which need not be installed: its types cannot be named.
+Client: TypeAlias = Any
+Future: TypeAlias = Any
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 """Parameters are as large as they are."""
 LARGEST_BUNDLE = 8
 """Blocks in a task at most: their sums wait together for the driver."""
-LOOK_AGAIN, LONGEST_WAIT = "5s", "60s"
-"""How long to wait for a result before workers are counted, and for a worker where there is none."""
-PATIENCE = "10s"
-"""How long a scheduler may take to answer."""
+LOOK_AGAIN, LONGEST_WAIT = 5.0, 60.0
+"""Seconds to wait for a result before workers are counted, and for a worker where there is none."""
+PATIENCE = 10.0
+"""Seconds that a scheduler may take to answer."""
 
 
 @final

@@ -43,9 +43,7 @@ class Spark:
     @contextmanager
     def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
         """Connect to Spark; a session that was begun here ends here."""
-        wanted("pyspark", "spark")
-        from pyspark.sql import SparkSession
-
+        SparkSession = wanted("pyspark.sql", "spark").SparkSession
         before = SparkSession.getActiveSession()
         master = self.address or f"local[{min(thread_count(), len(work.blocks))},{ATTEMPTS}]"
         if self.address is None:
