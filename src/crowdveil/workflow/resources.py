@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from crowdveil.engines import ENGINES, Dask, Spark
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.threads import Threads
 from crowdveil.estimators.work import Engine
 
 
@@ -13,7 +13,7 @@ class Resources:
 
     Attributes:
         memory: most bytes that blocks of reports and posteriors may take together; None for no limit.
-        engine: where blocks are worked on, by its name in `ENGINES`.
+        engine: where blocks are worked on, by its name in `crowdveil.engines.ENGINES`.
         address: of a cluster that is there already, for engines that have one.
     """
 
@@ -27,6 +27,10 @@ class Resources:
         Raises:
             SettingsError: there is none of that name, or it has no address.
         """
+        if (self.engine, self.address) == (Threads.name, None):
+            return Threads()
+        from crowdveil.engines import ENGINES, Dask, Spark
+
         if self.engine not in ENGINES:
             raise SettingsError(f"the engine is one of {', '.join(ENGINES)}", value=self.engine)
         if self.address is None:
