@@ -17,7 +17,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "truth-per-epsilon.md"
 Lines = Sequence[dict[str, str]]
 METHODS = {
     "adult2": (("dawid-skene", "learned"), ("ordinal-dawid-skene", "learned"), ("ordinal-dawid-skene", "public")),
-    "web_zhou": (("one-coin", "public"), ("dawid-skene", "public"), ("ordinal-dawid-skene", "public")),
+    "web_zhou": (
+        ("one-coin", "public"),
+        ("dawid-skene", "public"),
+        ("ordinal-dawid-skene", "public"),
+        ("ordinal-dawid-skene", "learned"),
+    ),
     "n_emotion": (("gaussian", "public"), ("gaussian", "learned")),
     "weather_temperature": (("gaussian", "public"), ("gaussian", "learned")),
 }

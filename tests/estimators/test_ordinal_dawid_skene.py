@@ -11,6 +11,8 @@ from crowdveil.channel import Channel
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ordered_kinds as kinds
 from crowdveil.estimators.confusion_parameters import CrowdParameters
+from crowdveil.estimators.fitting import run
+from crowdveil.estimators.gold import align_gold
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import perturb
@@ -202,6 +204,32 @@ def test_scarce_ordered_answers_are_read_best(epsilon: float | None) -> None:
     own = means.pop("ordinal-dawid-skene")
 
     assert all(own < other - 0.02 for other in means.values())
+
+
+def test_the_likelier_of_two_starts_is_the_result() -> None:
+    """A learned class prior is learned from the votes at once, or later from a uniform one; the higher bound counts."""
+    winners = set()
+    for seed in range(4):
+        reports, _ = ordered_crowd(seed, levels=4)
+        summary = summary_of(reports, None)
+        known = align_gold(reports, None, summary.alphabet, numeric=False)
+        model = OrdinalDawidSkene(tolerance=1e-4)
+        ends = [run(model, reports, summary, known, first=first) for first in model.starts(summary)]
+        bounds = [end.log_likelihoods[-1] for end in ends]
+
+        result = model.fit(reports)
+
+        assert max(bounds) == result.log_likelihoods[-1]
+        winners.add(int(np.argmax(bounds)))
+    assert winners == {0, 1}
+
+
+def test_a_public_prior_needs_one_start() -> None:
+    """Where the class prior is public there is nothing to learn too early."""
+    summary = summary_of(ordered_crowd(0)[0], None)
+
+    assert OrdinalDawidSkene().starts(replace(summary, prior=np.full(5, 0.2))) == (None,)
+    assert len(OrdinalDawidSkene().starts(summary)) == 2
 
 
 def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:

@@ -25,6 +25,7 @@ class CrowdParameters:
         at_start: True before the first M-step: the posterior is then the share of votes.
         mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
         tables: the score tables that follow from all this, where they have been worked out.
+        held: steps for which the class prior stays as it is, before it is learned.
     """
 
     summary: Summary
@@ -37,6 +38,7 @@ class CrowdParameters:
     at_start: bool
     mixture: Mixture | None = None
     tables: ScoreTables | None = None
+    held: int = 0
 
     def inputs(self) -> NDArray[np.float64]:
         """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""

@@ -60,7 +60,18 @@ class Estimator(Model[P, S]):
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
         known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
-        return run(self, coded, summary, known, progress, engine=engine, memory=memory)
+        fits = [
+            run(self, coded, summary, known, progress, first, engine=engine, memory=memory)
+            for first in self.starts(summary)
+        ]
+        return fits[0] if len(fits) == 1 else max(fits, key=lambda fit: fit.log_likelihoods[-1])
+
+    def starts(self, summary: Summary) -> tuple[P | None, ...]:
+        """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
+
+        One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
+        """
+        return (None,)
 
 
 def summarize(

@@ -27,6 +27,9 @@ from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.ordered_kinds import ordered_kinds
 from crowdveil.estimators.votes import pool_reports
 
+HELD_STEPS = 10
+"""Steps in which tables form before a class prior is learned that did not start from the votes."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,17 @@ class OrdinalDawidSkene(CrowdEstimator):
             mixture=mixture,
         )
 
+    def starts(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
+        """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.
+
+        A prior that is learned from votes can starve a rare label before the workers' tables defend it.
+        """
+        if summary.prior is not None:
+            return (None,)
+        usual = self.start(summary)
+        uniform = np.full(summary.labels, 1 / summary.labels)
+        return (usual, replace(usual, class_prior=uniform, held=HELD_STEPS))
+
     def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return everybody's kinds, then the mixture, participations and the class prior that follow."""
         assert parameters.mixture is not None
@@ -93,7 +107,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             answered = expected_answers(reports, parameters, mixture)
             participation = share_answered(answered, reports.sum(axis=(1, 2)), parameters)
         prior = parameters.class_prior
-        if parameters.summary.prior is None:
+        if parameters.summary.prior is None and not parameters.held:
             prior = damped_shares(statistics.by_truth.sum(axis=0), self.damping, parameters)
         return replace(
             parameters,
@@ -102,6 +116,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             participation=participation,
             class_prior=prior,
             at_start=False,
+            held=max(parameters.held - 1, 0),
         )
 
     def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
