@@ -181,19 +181,19 @@ def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
 
 
 def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[Expected[Any]]:
-    """Return what `expect` yields for each block of about `size` reports in the second step of a fit."""
-    seen: list[Expected[Any]] = []
+    """Return what `expect` yields for each block of about `size` reports in the second step of a fit, its last one."""
+    seen: list[tuple[Any, Expected[Any]]] = []
     leanest = CoinModel if cls is OneCoin else cls
     whole, expect = Reports.blocks, leanest.expect
 
     def spy(self: AnyEstimator, block: Any, parameters: Any) -> Expected[Any]:
-        seen.append(expect(self, block, parameters))
-        return seen[-1]
+        seen.append((parameters, expect(self, block, parameters)))
+        return seen[-1][1]
 
     steps = min(2, cls().max_steps)
     with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)), patch.object(leanest, "expect", spy):
         dataclasses.replace(cls(), max_steps=steps).fit(reports)
-    return seen[-(len(seen) // steps) :]
+    return [expected for parameters, expected in seen if parameters is seen[-1][0]]
 
 
 @every
