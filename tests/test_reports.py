@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil import coding
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest import coding
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
 from tests.strategies import small_numeric_reports, small_reports

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from crowdveil.assignment import Assignment
     from crowdveil.channel import Channel
     from crowdveil.channel_table import ChannelTable
-    from crowdveil.continuing import fit_on
     from crowdveil.errors import CrowdveilError
     from crowdveil.estimate import Estimate
     from crowdveil.estimators import (
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
     )
     from crowdveil.estimators.profile_sum import ProfileSum
     from crowdveil.guarantee import Guarantee
+    from crowdveil.incremental.continuing import fit_on
+    from crowdveil.incremental.saved_fit import SavedFit
+    from crowdveil.incremental.stream import Stream
     from crowdveil.labels import Categories, Scale
     from crowdveil.mechanisms import (
         Designed,
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
         TwoLayer,
     )
     from crowdveil.reports import Reports
-    from crowdveil.saved_fit import SavedFit
-    from crowdveil.stream import Stream
 
     __version__: str
 
@@ -102,13 +102,13 @@ _HOMES = {
     "Question": "mechanisms",
     "RandomizedResponse": "mechanisms",
     "Reports": "reports",
-    "SavedFit": "saved_fit",
+    "SavedFit": "incremental.saved_fit",
     "Scale": "labels",
-    "Stream": "stream",
+    "Stream": "incremental.stream",
     "TwoLayer": "mechanisms",
     "WeightedMean": "estimators",
     "WeightedVote": "estimators",
-    "fit_on": "continuing",
+    "fit_on": "incremental.continuing",
 }
 
 # Hidden from type checkers, which would otherwise accept any attribute of the package.

@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.coding import code_array, code_ids
-from crowdveil.csvfile import read_csv, read_header
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import pick
+from crowdveil.ingest.coding import code_array, code_ids
+from crowdveil.ingest.csvfile import read_csv, read_header
+from crowdveil.ingest.tables import pick
 from crowdveil.randomness import Source
 
 ROWS_SHOWN = 3

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from crowdveil.coding import Duplicates, parse_numbers
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import Columns, load_gold, read_columns
+from crowdveil.ingest.coding import Duplicates, parse_numbers
+from crowdveil.ingest.tables import Columns, load_gold, read_columns
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.reports import Reports
 

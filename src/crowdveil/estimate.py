@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.labels import Alphabet
-from crowdveil.names import ArrowNames, NameList, as_arrow
+from crowdveil.storage.names import ArrowNames, NameList, as_arrow
 
 TIE = 1e-9
 """Posteriors closer than this are tied."""

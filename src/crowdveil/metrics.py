@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, winners
 from crowdveil.labels import Scale
-from crowdveil.names import places
 from crowdveil.reports import Reports
+from crowdveil.storage.names import places
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
 Level = Literal["nominal", "interval"]

@@ -12,17 +12,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-from crowdveil.encoded import seal_of
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
-from crowdveil.placing import Writer, placed, refusals_named
-from crowdveil.placing import write_atomically as write_atomically
-from crowdveil.placing import write_together as write_together
-from crowdveil.report_files import REPORTS_FILES, Form, TableForm, write_report_files, write_tables
-from crowdveil.report_files import reports_table as reports_table
-from crowdveil.report_files import write_table as write_table
 from crowdveil.reports import Reports
+from crowdveil.storage.encoded import seal_of
+from crowdveil.storage.placing import Writer, placed, refusals_named
+from crowdveil.storage.placing import write_atomically as write_atomically
+from crowdveil.storage.placing import write_together as write_together
+from crowdveil.storage.report_files import REPORTS_FILES, Form, TableForm, write_report_files, write_tables
+from crowdveil.storage.report_files import reports_table as reports_table
+from crowdveil.storage.report_files import write_table as write_table
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE = "assignment.csv"

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.blocks import Block as Block
 from crowdveil.blocks import Held, Rows
-from crowdveil.coding import (
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest.coding import (
     Coded,
     Duplicates,
     Grid,
@@ -28,12 +29,11 @@ from crowdveil.coding import (
     require_policy,
     resolve_duplicates,
 )
-from crowdveil.encoded import Part, open_encoded, save_encoded
-from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import Columns, frame_columns, read_columns, read_parquet_columns
+from crowdveil.ingest.ordering import in_order, packed_order
+from crowdveil.ingest.tables import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.names import NameList, held_names
-from crowdveil.ordering import in_order, packed_order
+from crowdveil.storage.encoded import Part, open_encoded, save_encoded
+from crowdveil.storage.names import NameList, held_names
 
 Kind = Literal["categorical", "numeric"]
 Names = Sequence[Any] | NDArray[Any]

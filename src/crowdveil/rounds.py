@@ -19,8 +19,8 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.guarantee import Participation
 from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import QuantizedResponse
-from crowdveil.names import NameList
 from crowdveil.reports import Reports
+from crowdveil.storage.names import NameList
 
 _Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
 

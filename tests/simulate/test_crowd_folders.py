@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.encoded import FILES
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import OneCoin
 from crowdveil.labels import Categories
-from crowdveil.names import NumberedNames
 from crowdveil.randomness import seeded
 from crowdveil.simulate import CrowdFolder, categorical_crowd_folder, crowd_folders
+from crowdveil.storage.encoded import FILES
+from crowdveil.storage.names import NumberedNames
 from tests.chi_square import chi_square_p_value
 
 LABELS = Categories(("no", "maybe", "yes"))

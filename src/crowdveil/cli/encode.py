@@ -11,7 +11,7 @@ from crowdveil.cli.display import show
 from crowdveil.cli.options import alphabet_options, duplicates_option, json_option
 
 if TYPE_CHECKING:
-    from crowdveil.coding import Duplicates
+    from crowdveil.ingest.coding import Duplicates
     from crowdveil.labels import Alphabet
     from crowdveil.reports import Kind
 

@@ -13,11 +13,11 @@ from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplic
 from crowdveil.cli.resources import resource_options
 
 if TYPE_CHECKING:
-    from crowdveil.coding import Duplicates
     from crowdveil.estimate import Estimate
+    from crowdveil.ingest.coding import Duplicates
     from crowdveil.labels import Alphabet
-    from crowdveil.report_files import TableForm
     from crowdveil.reports import Kind
+    from crowdveil.storage.report_files import TableForm
     from crowdveil.workflow import Inference, KeptFits, Method, Resources
 
 SHOWN = 5

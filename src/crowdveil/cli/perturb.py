@@ -11,10 +11,10 @@ from crowdveil.cli.display import account_data, account_rows, progress_bar, show
 from crowdveil.cli.options import alphabet_options, duplicates_option, json_option, mechanism_options
 
 if TYPE_CHECKING:
-    from crowdveil.coding import Duplicates
+    from crowdveil.ingest.coding import Duplicates
     from crowdveil.labels import Alphabet
-    from crowdveil.report_files import Form
     from crowdveil.reports import Reports
+    from crowdveil.storage.report_files import Form
     from crowdveil.workflow import Collection, MechanismWanted, Setup
 
 MANY_ROWS = 10_000_000

@@ -11,8 +11,8 @@ from crowdveil.cli.display import number, progress_bar, show
 from crowdveil.cli.options import as_one, duplicates_option, json_option
 
 if TYPE_CHECKING:
-    from crowdveil.coding import Duplicates
     from crowdveil.guarantee import Guarantee, Participation
+    from crowdveil.ingest.coding import Duplicates
     from crowdveil.synthesis.claims import Outside
     from crowdveil.workflow.synthesis import Mechanism, Synthesis, SynthesisWanted
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.blocks import Block
-from crowdveil.encoded import Stored, open_encoded
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.room import Room
 from crowdveil.estimators.work import Source, Work
+from crowdveil.storage.encoded import Stored, open_encoded
 
 PROTOCOL = 5
 TASK_COUNTS = "per_task"

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.labels import Alphabet, Scale
-from crowdveil.names import places
 from crowdveil.reports import Reports
+from crowdveil.storage.names import places
 
 NO_GOLD = -1
 """The code of a task whose truth is not known."""

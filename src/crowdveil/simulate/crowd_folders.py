@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.encoded import FILES, MANIFEST_FILE, Part, write_encoded
 from crowdveil.errors import ReportsError
 from crowdveil.labels import Categories
-from crowdveil.names import NumberedNames
-from crowdveil.placing import placed
 from crowdveil.randomness import Seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate.coins import HITS_AT_ONCE, all_hits, coordinates
 from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, half_to_sure
+from crowdveil.storage.encoded import FILES, MANIFEST_FILE, Part, write_encoded
+from crowdveil.storage.names import NumberedNames
+from crowdveil.storage.placing import placed
 
 TRUTH_FILE, ABILITY_FILE = "truth.npy", "ability.npy"
 TASKS_AT_ONCE = 1 << 18

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crowdveil.blocks import Held
 from crowdveil.channel import Channel
-from crowdveil.encoded import Part, save_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import NULL
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
@@ -20,6 +19,7 @@ from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
 from crowdveil.simulate.coins import coordinates, hits, in_parts
+from crowdveil.storage.encoded import Part, save_encoded
 
 Progress = Callable[[int, int], None]
 """Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""

@@ -12,8 +12,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.coding import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest.coding import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
 from crowdveil.labels import Scale
 from crowdveil.reports import Names, Reports
 

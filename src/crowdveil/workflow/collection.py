@@ -25,9 +25,9 @@ from crowdveil.output import (
     write_together,
 )
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.report_files import REPORTS_FILES, Form
 from crowdveil.reports import Reports
 from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
+from crowdveil.storage.report_files import REPORTS_FILES, Form
 from crowdveil.workflow.choice import describe
 from crowdveil.workflow.setup import Setup
 from crowdveil.workflow.sums import SUMS_FILE, Sums, answer_vectors, collect_sums, sums_text

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from crowdveil.coding import Duplicates
-from crowdveil.encoded import FILES, MANIFEST_FILE, write_encoded
 from crowdveil.errors import SettingsError
+from crowdveil.ingest.coding import Duplicates
 from crowdveil.labels import Alphabet
 from crowdveil.output import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, home
-from crowdveil.placing import placed
 from crowdveil.reports import Kind, Reports
+from crowdveil.storage.encoded import FILES, MANIFEST_FILE, write_encoded
+from crowdveil.storage.placing import placed
 from crowdveil.workflow.evidence import read_evidence
 
 BESIDE = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)

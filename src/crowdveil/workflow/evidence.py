@@ -9,9 +9,8 @@ from crowdveil.assignment import Assignment
 from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable, is_table
-from crowdveil.coding import Duplicates
-from crowdveil.encoded import seal_of
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
+from crowdveil.ingest.coding import Duplicates
 from crowdveil.labels import Alphabet, alphabet_from_json
 from crowdveil.output import (
     ASSIGNMENT_FILE,
@@ -24,6 +23,7 @@ from crowdveil.output import (
     text_digest,
 )
 from crowdveil.reports import Kind, Reports
+from crowdveil.storage.encoded import seal_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

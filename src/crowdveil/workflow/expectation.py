@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.design import normal_answers, one_coin_answers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.guarantee import Participation
-from crowdveil.ingest import load_prior
+from crowdveil.ingest.tables import load_prior
 from crowdveil.labels import Alphabet, Scale
 from crowdveil.mechanisms import Question
 

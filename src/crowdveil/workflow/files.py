@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil import datasets
-from crowdveil.coding import Duplicates
-from crowdveil.csvfile import read_csv, read_header
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import load_gold, pick
+from crowdveil.ingest.coding import Duplicates
+from crowdveil.ingest.csvfile import read_csv, read_header
+from crowdveil.ingest.tables import load_gold, pick
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.reports import Kind, Reports
 

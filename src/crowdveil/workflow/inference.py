@@ -8,18 +8,18 @@ from typing import Any, cast
 
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
-from crowdveil.continuing import Fit, fit_on
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.estimators.gaussian import Gaussian
 from crowdveil.estimators.profile_sum import ProfileSum
-from crowdveil.ingest import load_prior
+from crowdveil.incremental.continuing import Fit, fit_on
+from crowdveil.incremental.saved_fit import SavedFit
+from crowdveil.ingest.tables import load_prior
 from crowdveil.labels import Alphabet, Categories
 from crowdveil.metrics import Score, score
-from crowdveil.names import places
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
-from crowdveil.saved_fit import SavedFit
+from crowdveil.storage.names import places
 from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.resources import Resources

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.csvfile import read_csv
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest.csvfile import read_csv
 from crowdveil.labels import Alphabet
 from crowdveil.output import Crowd, describe_crowd, write_reports
 from crowdveil.rounds import Round, join_rounds, next_cuts

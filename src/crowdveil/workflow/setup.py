@@ -9,8 +9,8 @@ import numpy as np
 from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
-from crowdveil.csvfile import read_csv, read_header
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.ingest.csvfile import read_csv, read_header
 from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import Mechanism
 from crowdveil.reports import Reports

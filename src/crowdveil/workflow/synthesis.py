@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from crowdveil import datasets
-from crowdveil.coding import Duplicates
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Guarantee, Participation, Unit
+from crowdveil.ingest.coding import Duplicates
 from crowdveil.output import reports_table, write_table, write_together
 from crowdveil.randomness import secure, seeded
 from crowdveil.reports import Reports

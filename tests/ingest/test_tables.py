@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crowdveil import csvfile
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import code_column, load_gold, load_prior
+from crowdveil.ingest import csvfile
+from crowdveil.ingest.tables import code_column, load_gold, load_prior
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
 from tests.test_reports import cells

@@ -7,9 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from crowdveil import continuing
 from crowdveil.assignment import Assignment
-from crowdveil.continuing import Fit, fit_on
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
 from crowdveil.estimators.coin_model import CoinModel
@@ -17,7 +15,9 @@ from crowdveil.estimators.contract import merge
 from crowdveil.estimators.fitting import Estimator, summarize
 from crowdveil.estimators.gold import align_gold
 from crowdveil.estimators.learned import NEW, learned_from, resume
-from crowdveil.growing import grown
+from crowdveil.incremental import continuing
+from crowdveil.incremental.continuing import Fit, fit_on
+from crowdveil.incremental.growing import grown
 from crowdveil.labels import Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.estimate import Estimate
-from crowdveil.names import NameList
+from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.reports import Reports
-from crowdveil.saved_fit import SavedFit
+from crowdveil.storage.names import NameList
 
 
 @dataclass(frozen=True, eq=False)

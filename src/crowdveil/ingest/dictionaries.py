@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.coding import MISSING, Coded
-from crowdveil.fixed_width import encode_fixed_width
-from crowdveil.numbered import encode_numbered
+from crowdveil.ingest.coding import MISSING, Coded
+from crowdveil.ingest.fixed_width import encode_fixed_width
+from crowdveil.ingest.numbered import encode_numbered
 
 KEY_BYTES = 8
 """Bytes of a name that fit into one number to sort by."""

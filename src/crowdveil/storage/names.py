@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.numbered import Pattern, numbered_text
+from crowdveil.ingest.numbered import Pattern, numbered_text
 
 NAMES_AT_ONCE = 1 << 18
 """Names made, read or written together."""

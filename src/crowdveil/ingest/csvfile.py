@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.csv
 
-from crowdveil.dictionaries import encode_batches
 from crowdveil.errors import ReportsError
+from crowdveil.ingest.dictionaries import encode_batches
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""

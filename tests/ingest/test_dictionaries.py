@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.dictionaries import encode_batches, name_order, sorted_codes
+from crowdveil.ingest.dictionaries import encode_batches, name_order, sorted_codes
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERED = st.integers(0, 10**6).map("task-{}".format)

@@ -27,10 +27,10 @@ from crowdveil.estimators.gold import Gold, align_gold
 from crowdveil.estimators.kernels import use_compiled
 from crowdveil.estimators.learned import NEW, Learned, learned_from, pad_workers, resume
 from crowdveil.estimators.work import Blocks, Engine
-from crowdveil.growing import Grown, grown
+from crowdveil.incremental.growing import Grown, grown
+from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.labels import Alphabet, alphabet_to_json
 from crowdveil.reports import Reports
-from crowdveil.saved_fit import SavedFit
 
 SETTLED = 1000.0
 """Steps on changed blocks end when none of their posteriors moves by more than so many tolerances."""

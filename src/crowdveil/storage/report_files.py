@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from crowdveil.encoded import FILES, write_encoded
 from crowdveil.labels import Scale
 from crowdveil.reports import Reports
+from crowdveil.storage.encoded import FILES, write_encoded
 
 TableForm = Literal["csv", "parquet"]
 Form = Literal["csv", "parquet", "blocks"]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil import ordering
-from crowdveil.ordering import in_order, packed_order
+from crowdveil.ingest import ordering
+from crowdveil.ingest.ordering import in_order, packed_order
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40)
 

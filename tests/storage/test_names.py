@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil import names as names_module
-from crowdveil.encoded import MANIFEST_FILE
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import MajorityVote
 from crowdveil.labels import Categories
-from crowdveil.name_files import read_names, write_names
-from crowdveil.names import ArrowNames, LazyNames, NumberedNames, places
 from crowdveil.reports import Reports
+from crowdveil.storage import names as names_module
+from crowdveil.storage.encoded import MANIFEST_FILE
+from crowdveil.storage.name_files import read_names, write_names
+from crowdveil.storage.names import ArrowNames, LazyNames, NumberedNames, places
 from tests.test_output import assert_same
 
 RULE = NumberedNames(beginning="tâche-", digits=3, count=7, first=95)

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil import encoded
 from crowdveil.certificate import digest
-from crowdveil.encoded import FILES, MANIFEST_FILE, Part, write_encoded
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene
 from crowdveil.labels import Categories, Scale
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd
+from crowdveil.storage import encoded
+from crowdveil.storage.encoded import FILES, MANIFEST_FILE, Part, write_encoded
 from tests.strategies import small_numeric_reports, small_reports
 from tests.test_output import assert_same
 from tests.test_reports import cells

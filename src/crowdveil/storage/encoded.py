@@ -22,9 +22,9 @@ from crowdveil.blocks import Block
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
-from crowdveil.name_files import read_names, write_names
-from crowdveil.names import LazyNames, NameList, NumberedNames
-from crowdveil.placing import placed
+from crowdveil.storage.name_files import read_names, write_names
+from crowdveil.storage.names import LazyNames, NameList, NumberedNames
+from crowdveil.storage.placing import placed
 
 FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
 """In the second, names may be numbered by a rule, which older versions cannot read."""

@@ -17,12 +17,12 @@ from crowdveil.estimate import Estimate
 from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
 from crowdveil.estimators.confusion_model import ConfusionEstimator
 from crowdveil.estimators.online_crowd import OnlineCrowd
+from crowdveil.incremental.stream import SECOND_LOOKS, Stream
 from crowdveil.labels import Categories
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
-from crowdveil.stream import SECOND_LOOKS, Stream
 from tests.crowds_that_grow import LABELS, crowd, part, through
 from tests.real_data import load_or_skip
 from tests.strategies import small_reports

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil import Reports, fixed_width
-from crowdveil.fixed_width import MOST_WORDS, WORD, encode_fixed_width
+from crowdveil import Reports
+from crowdveil.ingest import fixed_width
+from crowdveil.ingest.fixed_width import MOST_WORDS, WORD, encode_fixed_width
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)

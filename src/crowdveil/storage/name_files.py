@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.names import NAMES_AT_ONCE, ArrowNames, LazyNames, NameList, NumberedNames
+from crowdveil.storage.names import NAMES_AT_ONCE, ArrowNames, LazyNames, NameList, NumberedNames
 
 COLUMN = "name"
 TEXT: Any = pa.large_string()

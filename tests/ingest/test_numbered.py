@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil import numbered
-from crowdveil.numbered import encode_numbered, whole_numbers
+from crowdveil.ingest import numbered
+from crowdveil.ingest.numbered import encode_numbered, whole_numbers
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers(1, 4), st.data())

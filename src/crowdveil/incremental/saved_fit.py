@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.learned import Learned
-from crowdveil.placing import write_atomically
+from crowdveil.storage.placing import write_atomically
 
 FORMAT = "crowdveil-fit/1"
 MANIFEST, NAMES = "fit.json", "names.json"

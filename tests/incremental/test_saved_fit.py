@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.certificate import digest
-from crowdveil.continuing import fit_on
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.fitting import summarize
 from crowdveil.estimators.learned import resume
+from crowdveil.incremental.continuing import fit_on
+from crowdveil.incremental.saved_fit import MANIFEST, SavedFit
 from crowdveil.labels import Scale
-from crowdveil.saved_fit import MANIFEST, SavedFit
 from tests.crowds_that_grow import LABELS, crowd
 
 

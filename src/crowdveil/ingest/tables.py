@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from crowdveil.coding import Coded, code_ids, code_numbers, refuse
-from crowdveil.csvfile import read_csv, read_header
-from crowdveil.dictionaries import sorted_codes
 from crowdveil.errors import ReportsError
-from crowdveil.numbered import whole_numbers
+from crowdveil.ingest.coding import Coded, code_ids, code_numbers, refuse
+from crowdveil.ingest.csvfile import read_csv, read_header
+from crowdveil.ingest.dictionaries import sorted_codes
+from crowdveil.ingest.numbered import whole_numbers
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
