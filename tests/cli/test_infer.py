@@ -308,8 +308,12 @@ def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
     through = ("infer", *SENT, "--certificate", "sent/certificate.json", "--method", "gaussian")
     labels = run_json(*through, "--prior", "prior.csv", "--score", "numbers-gold.csv")
     normal = run_json(*through, "--prior-mean", 0, "--prior-deviation", 1, "--score", "numbers-gold.csv")
+    told = run_json(
+        *through, "--prior-mean", 0, "--prior-deviation", 1, "--sigmas", "1,3", "--score", "numbers-gold.csv"
+    )
 
-    for data in (labels, normal):
+    assert told["truths"] != normal["truths"]
+    for data in (labels, normal, told):
         assert ("gaussian", True, True) == (data["method"], data["channel_used"], data["converged"])
         assert data["score"]["error"] < 0.75 * data["score"]["baseline"]
     assert labels["truths"] != normal["truths"]
@@ -319,6 +323,12 @@ def test_a_normal_prior_is_whole_and_for_gaussian_only(sent: Path, run: Run) -> 
     """Mean and deviation go together, and mean nothing to a method for labels."""
     for words in (("--prior-mean", 0), ("--prior-mean", 0, "--prior-deviation", 1, "--method", "one-coin")):
         assert "--prior-deviation go together" in run("infer", *SENT, *words, code=2).stderr
+
+
+def test_public_deviations_are_numbers_and_for_gaussian_only(sent: Path, run: Run) -> None:
+    """A list of deviations means nothing to a method for labels, and must be numbers."""
+    assert "--sigmas goes with" in run("infer", *SENT, "--sigmas", "1,5", code=2).stderr
+    assert "not a list of numbers" in run("infer", *SENT, "--method", "gaussian", "--sigmas", "1,x", code=2).stderr
 
 
 def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refusal: Refusal) -> None:

@@ -35,6 +35,11 @@ def test_a_normal_prior_reaches_gaussian(evidence: Evidence) -> None:
     assert Gaussian(prior_mean=40.0, prior_deviation=20.0, tolerance=0.5) == build_estimator(method, evidence)
 
 
+def test_public_deviations_reach_gaussian(evidence: Evidence) -> None:
+    """The classes of workers' deviations are those given."""
+    assert Gaussian(sigmas=(1.0, 5.0)) == build_estimator(Method(name="gaussian", sigmas=(1.0, 5.0)), evidence)
+
+
 @pytest.mark.parametrize(
     "method",
     [
@@ -45,6 +50,8 @@ def test_a_normal_prior_reaches_gaussian(evidence: Evidence) -> None:
         Method(name="gaussian", prior_mean=0.0),
         Method(name="gaussian", prior_mean=0.0, prior_deviation=-1.0),
         Method(name="one-coin", prior_mean=0.0, prior_deviation=1.0),
+        Method(name="one-coin", sigmas=(1.0,)),
+        Method(name="gaussian", sigmas=(1.0, -5.0)),
     ],
     ids=str,
 )

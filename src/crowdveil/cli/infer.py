@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import number, progress_bar, show
-from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option
+from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option, numbers
 from crowdveil.cli.resources import resource_options
 
 if TYPE_CHECKING:
@@ -40,14 +40,22 @@ def _method(
     tolerance: float | None,
     prior_mean: float | None,
     prior_deviation: float | None,
+    sigmas: str | None,
 ) -> Method:
     from crowdveil.workflow import Method
 
     normal = (prior_mean, prior_deviation)
     if normal != (None, None) and (None in normal or method != FOR_NORMAL):
         raise click.UsageError(f"--prior-mean and --prior-deviation go together, and with --method {FOR_NORMAL} only.")
+    if sigmas is not None and method != FOR_NORMAL:
+        raise click.UsageError(f"--sigmas goes with --method {FOR_NORMAL} only.")
     return Method(
-        name=method, max_steps=max_steps, tolerance=tolerance, prior_mean=prior_mean, prior_deviation=prior_deviation
+        name=method,
+        max_steps=max_steps,
+        tolerance=tolerance,
+        prior_mean=prior_mean,
+        prior_deviation=prior_deviation,
+        sigmas=None if sigmas is None else numbers(sigmas, "--sigmas"),
     )
 
 
@@ -65,6 +73,7 @@ method_options = as_one(
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
     click.option("--prior-mean", type=float, metavar="M", help="gaussian: public normal prior of the truths, its mean"),
     click.option("--prior-deviation", type=float, metavar="D", help="and its standard deviation. [default: learned]"),
+    click.option("--sigmas", metavar="S,S,...", help="gaussian: public deviations that workers may have."),
 )
 
 

@@ -30,6 +30,10 @@ WHATEVER_THERE_IS = Resources()
 SIMULATION = "The reports are a simulation: they carry no privacy."
 
 
+NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
+"""What is public about numbers and their workers, for gaussian only."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """Which estimator to use; None stands for its own default.
@@ -39,6 +43,7 @@ class Method:
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
         prior_mean, prior_deviation: of a public normal prior, for gaussian only.
+        sigmas: public classes of the workers' deviations, for gaussian only.
     """
 
     name: str | None = None
@@ -46,6 +51,7 @@ class Method:
     tolerance: float | None = None
     prior_mean: float | None = None
     prior_deviation: float | None = None
+    sigmas: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,10 +238,14 @@ def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
         if not 0 <= method.tolerance < math.inf:
             raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
         settings["tolerance"] = method.tolerance
-    if (method.prior_mean, method.prior_deviation) != (None, None):
-        if name != Gaussian.name:
-            raise SettingsError(f"a normal prior is for {Gaussian.name}", value=name, way_out="Give a prior by label.")
-        return Gaussian(**settings, prior_mean=method.prior_mean, prior_deviation=method.prior_deviation)
+    normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
+    if normal and name != Gaussian.name:
+        raise SettingsError(
+            f"a normal prior, and classes of deviations, are for {Gaussian.name}",
+            value=name,
+            way_out="Give a prior by label.",
+        )
+    settings |= normal
     return cast(Callable[..., Estimator[Any, Any]], ESTIMATORS[name])(**settings)
 
 
