@@ -4,7 +4,7 @@ Abilities uniform on [0.5, 1] (ordered labels: normal errors of deviation 0.3 to
 of truths hold the likeliest labels up to probability 0.9, the last one by lot. Errors stand beside those of the best
 constant, of the majority vote and of the unprotected fit.
 
-Run `python experiments/utility/coverage_labels.py [--quick]`.
+Run `python experiments/utility/coverage_labels.py [--quick] [--methods M ...]`.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 
 LEVEL = 0.9
+NAMES = (OneCoin.name, DawidSkene.name, OrdinalDawidSkene.name)
 SETTINGS: tuple[tuple[float | None, Any], ...] = (
     (None, "public"),
     (3.0, "public"),
@@ -111,7 +112,9 @@ def main() -> None:
     """Print one line per method, size, epsilon and participation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed and two sizes")
-    quick = parser.parse_args().quick
+    parser.add_argument("--methods", nargs="+", default=NAMES, choices=NAMES)
+    given = parser.parse_args()
+    quick = given.quick
     one_coin: Callable[..., Crowd] = one_coin_crowd
     sizes = ((2, 100, 500, 0.8), (5, 100, 500, 0.8), (2, 64, 2134, 0.87), (5, 200, 1000, 0.95))
     levels = tuple((max(size[0], 4), *size[1:]) for size in sizes)
@@ -121,7 +124,7 @@ def main() -> None:
         end="",
     )
     print(" error | vote | constant | unprotected |\n|" + "---|" * 13)
-    for kind, make, crowd_sizes in methods:
+    for kind, make, crowd_sizes in (one for one in methods if one[0].name in given.methods):
         for size in crowd_sizes[: 2 if quick else None]:
             crowds = [make(*size, seed) for seed in range(1 if quick else 5)]
             method, plain = kind(tolerance=1e-4), 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread
+from crowdveil.estimators.ability_interval import Path, Spread
 from crowdveil.estimators.confusion_model import (
     CrowdEstimator,
     CrowdStatistics,
@@ -24,6 +24,7 @@ from crowdveil.estimators.confusion_model import (
 from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import Summary
 from crowdveil.estimators.mixture import TINY, Mixture
+from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordered_kinds import ordered_kinds
 from crowdveil.estimators.votes import pool_reports
 
@@ -120,18 +121,11 @@ class OrdinalDawidSkene(CrowdEstimator):
         )
 
     def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
-        """Return mean tables; path and precision are those of the learned mixture of kinds."""
-        mixture, prior = parameters.mixture, parameters.class_prior
-        assert mixture is not None
-        right = np.einsum("czz->cz", mixture.tables)
-        apart = right - mixture.shares @ right
-        spread = (mixture.shares * (apart @ prior)) @ apart
-        variance = float(spread @ prior)
-        ability = np.einsum("wzz->wz", parameters.confusion) @ prior
-        strength = ability * (1 - ability)
-        pull = (ability - mixture.shares @ right @ prior) / variance
-        path = Path(parameters.confusion, np.tile(spread / variance, (len(ability), 1)))
-        return Spread(ability, strength, strength * pull, FIRMEST), path
+        """Return that of one ability for all rows, as `one-coin` reads it from these posteriors.
+
+        Kinds hold one answer in five for a guess, so that no mean of theirs comes near 1, however many answers say so.
+        """
+        return OneCoin().shrunk_spread(statistics, parameters)
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""
