@@ -6,6 +6,7 @@ Codes: label number `k` of `names` has code `k`; NULL has the code after the las
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,13 +69,12 @@ class Scale:
     @property
     def size(self) -> int:
         """Number of grid points, NULL not counted."""
-        return int((_exact(self.high) - _exact(self.low)) / _exact(self.step)) + 1
+        return len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The grid points as text, shortest decimal form."""
-        exact = (_exact(self.low) + k * _exact(self.step) for k in range(self.size))
-        return tuple(repr(float(x)) if x.denominator != 1 else str(int(x)) for x in exact)
+        return _grid_names(self.low, self.high, self.step)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -109,6 +109,14 @@ Alphabet = Categories | Scale
 def _exact(number: float) -> Fraction:
     """The decimal a person wrote, not the binary float behind it: 0.1 is one tenth."""
     return Fraction(repr(float(number)))
+
+
+@lru_cache(maxsize=64)
+def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
+    """Return `Scale.names`; kept, since fractions are slow and the names are asked for again and again."""
+    first, apart = _exact(low), _exact(step)
+    exact = (first + k * apart for k in range(int((_exact(high) - first) / apart) + 1))
+    return tuple(repr(float(x)) if x.denominator != 1 else str(int(x)) for x in exact)
 
 
 def _plain(number: float) -> float:

@@ -48,6 +48,20 @@ def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
     assert ("mae", "gaussian") == (data["error_name"], data["method"])
     assert [0.4, 2.0] == data["worker_qualities"]
     assert data["prior_known_to_inference"] is False
+    assert data["merged_labels"] is None
+
+
+def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json: RunJson) -> None:
+    """41 labels become 21, the prior with them; the table says so, and JSON has the number and the labels."""
+    rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
+    Path("prior.csv").write_text("label,probability\n" + rows, "utf-8")
+    sized = ("plan", "--tasks", 10, "--workers", 10, "--participation-rate", 0.5, "--target-error", 40)
+    words = (*sized, "--scale", "0:40", "--prior", "prior.csv", "--epsilon", 4)
+    data = run_json(*words)
+
+    assert (41, [str(label) for label in range(0, 41, 2)]) == (data["merged_labels"], data["labels"])
+    assert 7 < data["constant_error"] < 9  # 10 if every label were alike
+    assert "41 labels were merged to 21 to plan: 0, 2..40" in " ".join(run(*words).stdout.split())
 
 
 def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -> None:

@@ -13,8 +13,9 @@ from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
 
 if TYPE_CHECKING:
     from crowdveil.guarantee import Participation
-    from crowdveil.labels import Alphabet
-    from crowdveil.planning import Campaign, Plan, Row, Way
+    from crowdveil.labels import Alphabet, Scale
+    from crowdveil.mechanisms import Question
+    from crowdveil.planning import Campaign, NumberCrowd, Plan, Row, Way
     from crowdveil.planning.trials import Prediction
     from crowdveil.workflow import Expectation
 
@@ -122,6 +123,7 @@ def plan(
     with progress_bar("simulating") as bar:
         made = make_plan(campaign, target=target, epsilons=epsilons, progress=bar)
     data = _data(made)
+    data["merged_labels"] = alphabet.size if campaign.crowd.alphabet != alphabet else None
     data["files"] = [] if out is None else _write(out, made, data)
     show(data, _lines(made, data), as_json=as_json)
     if not as_json:
@@ -139,19 +141,13 @@ def _campaign(
     method: str | None,
 ) -> Campaign:
     """Return what is planned: the question that channels are chosen for, and the crowd that is made up."""
-    from dataclasses import replace
-
     from crowdveil.labels import Scale
-    from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities
+    from crowdveil.planning import Campaign, LabelCrowd, beta_abilities
     from crowdveil.workflow.expectation import USUAL_ABILITY
 
     crowd: LabelCrowd | NumberCrowd
     if isinstance(alphabet, Scale):
-        if expected.ability is not None:
-            raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
-        expected = replace(expected, sigmas=expected.sigmas or tuple(share * alphabet.range for share in USUAL_SIGMAS))
-        question = expected.question(alphabet, participation)
-        crowd = NumberCrowd(alphabet=alphabet, prior=question.prior, sigmas=expected.sigmas)
+        question, crowd = _on_a_scale(alphabet, expected, participation)
     else:
         question = expected.question(alphabet, participation)
         abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
@@ -165,6 +161,25 @@ def _campaign(
         prior_public=expected.prior is not None,
         method=method,
     )
+
+
+def _on_a_scale(scale: Scale, expected: Expectation, participation: Participation) -> tuple[Question, NumberCrowd]:
+    """Return question and crowd, both on the coarser scale where the one given is long."""
+    from dataclasses import replace
+
+    from crowdveil.design import normal_answers
+    from crowdveil.planning import NumberCrowd, coarser, merged
+
+    if expected.ability is not None:
+        raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
+    sigmas = expected.sigmas or tuple(share * scale.range for share in USUAL_SIGMAS)
+    question = replace(expected, sigmas=sigmas).question(scale, participation)
+    planned_on = coarser(scale, min(sigmas))
+    if planned_on != scale:
+        prior = merged(question.prior, scale, planned_on)
+        answers = normal_answers(planned_on, sigmas)
+        question = replace(question, alphabet=planned_on, prior=prior, answers=answers)
+    return question, NumberCrowd(alphabet=planned_on, prior=question.prior, sigmas=sigmas)
 
 
 def _write(out: Path, made: Plan, data: dict[str, Any]) -> list[str]:
@@ -255,6 +270,8 @@ def _lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("plan", sentence) for sentence in data["verdict"]]
     if made.recommended is not None:
         rows += _commands(data["recommended"], data)
+    if data["merged_labels"] is not None:
+        rows.append(("scale", _merged(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
     rows.append(("unprotected", f"{interval(made.unprotected)}, {data['method']}"))
@@ -285,6 +302,16 @@ def _print_candidates(made: Plan) -> None:
     console = Console(highlight=False)
     console.print()
     console.print(table)
+
+
+def _merged(data: dict[str, Any]) -> str:
+    """Return what a long scale was planned on."""
+    labels = data["labels"]
+    shown = f"{labels[0]}, {labels[1]}..{labels[-1]}"
+    return (
+        f"{data['merged_labels']:,} labels were merged to {len(labels)} to plan: {shown};"
+        " answers and prior must be of that scale to have what is planned"
+    )
 
 
 def _commands(row: dict[str, Any], data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from crowdveil.planning.bounds import Bounds, bounds
 from crowdveil.planning.campaign import METHODS, Campaign
 from crowdveil.planning.candidates import LINES, Cost
+from crowdveil.planning.coarser import coarser, merged
 from crowdveil.planning.crowds import LabelCrowd, NumberCrowd, beta_abilities
 from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
 from crowdveil.planning.search import MOST_WORKERS, Way
@@ -26,6 +27,8 @@ __all__ = [
     "Way",
     "beta_abilities",
     "bounds",
+    "coarser",
+    "merged",
     "plan",
     "predict",
     "verdict",
