@@ -88,14 +88,24 @@ def folded_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
 
 @cache
 def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, null_value: NullValue) -> Channel:
-    rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # share of the rarest entry that rounding can take, at most
-    table = folded_geometric(alphabet.size, epsilon - min(2 * rounding + 2e-14, epsilon / 2))
+    table = folded_geometric(alphabet.size, epsilon - _rounding_room(epsilon))
     if participation == "protected":
-        uniform = null_value == "uniform"
-        null = table.mean(axis=0) if uniform else table[_position(alphabet.values, float(null_value))]
-        table = np.vstack((table, null))
+        table = np.vstack((table, _null_row(table, alphabet, null_value)))
     claim = ratio_at_most(epsilon)
     return Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, Laplace.name)
+
+
+def _rounding_room(epsilon: float) -> float:
+    """Return by how much a table's epsilon must be smaller, so that its integers keep what is claimed."""
+    rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # share of the rarest entry that rounding can take, at most
+    return min(2 * rounding + 2e-14, epsilon / 2)
+
+
+def _null_row(table: NDArray[np.float64], alphabet: Alphabet, null_value: NullValue) -> NDArray[np.float64]:
+    """Return the row of NULL, which is replaced first; shape (outputs,)."""
+    if null_value == "uniform":
+        return np.asarray(table.mean(axis=0))
+    return np.asarray(table[_position(alphabet.values, float(null_value))])
 
 
 def _position(values: NDArray[np.float64], wanted: float) -> int:
@@ -108,6 +118,43 @@ def _position(values: NDArray[np.float64], wanted: float) -> int:
             way_out=f"The nearest value is {values[nearest]:g}.",
         )
     return nearest
+
+
+def continuous_laplace_channel(
+    domain: Scale, *, epsilon: float, participation: Participation = "protected", null_value: NullValue = "uniform"
+) -> Channel:
+    """Return P(bin | answer) of `continuous_laplace`, whose reports are rounded to the domain and clipped into it.
+
+    So simulated real-valued reports can be read by any estimator that reads channels: `domain.encode` bins them. What
+    lies beyond the domain tells no two answers apart, so that clipping loses nothing; rounding loses half a step.
+    Binning is post-processing: epsilon is not exceeded, and not reached.
+
+    Args:
+        domain, epsilon, null_value: as in `continuous_laplace`.
+        participation: "public" where NULL cells sent nothing.
+
+    Returns:
+        Outputs are the values of the domain, NULL is never sent.
+
+    Raises:
+        SettingsError: a bad epsilon or `null_value`.
+    """
+    require_epsilon(epsilon)
+    table = _binned_laplace(domain.size, epsilon - _rounding_room(epsilon))
+    if participation == "protected":
+        table = np.vstack((table, _null_row(table, domain, null_value)))
+    name = f"{Laplace.name}, real-valued, binned (simulation only)"
+    return Channel.from_probabilities(domain, participation, domain.names, table, ratio_at_most(epsilon), name)
+
+
+def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
+    """Return P(bin | answer) of Laplace noise on `size` points, ends taking the tails; indexed [answer, bin]."""
+    # Tails are taken from the side where they are small, so that far bins keep their digits.
+    cuts = (np.arange(size - 1) + 0.5 - np.arange(size)[:, None]) * epsilon / (size - 1)
+    tail = 0.5 * np.exp(-np.abs(cuts))
+    below, above = np.where(cuts < 0, tail, 1 - tail), np.where(cuts < 0, 1 - tail, tail)
+    inner = np.where(cuts[:, 1:] < 0, np.diff(below, axis=1), -np.diff(above, axis=1))
+    return np.column_stack((below[:, 0], inner, above[:, -1]))
 
 
 def continuous_laplace(
