@@ -20,7 +20,7 @@ from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators import number_grid as grid
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
 from crowdveil.estimators.gold import align_gold
-from crowdveil.estimators.kernels import softmax
+from crowdveil.estimators.kernels import softmax, use_compiled
 from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
 from crowdveil.estimators.votes import pool_reports
 from crowdveil.estimators.worker_classes import (
@@ -323,7 +323,8 @@ def _expect_tasks(
         statistics, posterior = _count(part, gold, parameters)
     else:
         priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
-        told = tell(part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned)
+        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
+        told = tell(part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled)
         statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 

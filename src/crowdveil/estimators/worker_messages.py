@@ -8,7 +8,7 @@ where the graph has no loops; with many weak reports what loops add vanishes.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ def tell(
     priors: Priors,
     *,
     learned: bool = True,
+    compiled: bool = False,
 ) -> Told:
     """Let workers and tasks of a part of the campaign tell each other what they know.
 
@@ -76,16 +77,18 @@ def tell(
         classes: P(report | truth) for every kind of worker.
         priors: what is believed of truths at large.
         learned: whether `q` was learned from these reports, so that each must be taken out of its own message.
+        compiled: from `use_compiled`.
     """
     passes = PASSES if learned else 0
     silent, views = _silence(part, q, classes), _views(q, classes)
-    told = [
-        _tell(part.part(tasks), gold[tasks], silent[tasks], views, classes, priors, passes)
-        for tasks in _pieces(part.pointers)
-    ]
-    posterior = np.concatenate([piece.posterior for piece in told])
-    sums = sum(piece.worker_scores for piece in told) + _silent_scores(part, posterior, len(q), classes)
-    return Told(posterior, sums)
+    hearing = _hearing(views, classes, compiled=compiled)
+    posterior = np.concatenate(
+        [
+            _tell(part.part(tasks), gold[tasks], silent[tasks], classes.points, priors, passes, hearing)
+            for tasks in _pieces(part.pointers)
+        ]
+    )
+    return Told(posterior, hearing.scores() + _silent_scores(part, posterior, len(q), classes))
 
 
 def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
@@ -192,37 +195,117 @@ def _views(q: NDArray[np.float64], classes: Classes) -> _Views:
     return _Views(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
 
 
+class _Talk(Protocol):
+    """Reports of a few tasks and what passes between them and their workers."""
+
+    def keep(self, kept: NDArray[np.int64]) -> None:
+        """Go on with some truths only."""
+
+    def first(self) -> NDArray[np.float64]:
+        """Return the logarithms of what workers say of tasks before they hear of any, indexed [task, truth]."""
+
+    def exchange(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Tell workers what is believed of tasks, [task, truth]; return the logarithms of what they then say."""
+
+    def teach(self, belief: NDArray[np.float64]) -> None:
+        """Add what is believed of tasks, [task, truth], to what kinds of workers heard."""
+
+
+class _Hearing(Protocol):
+    """What reports have said of their workers so far."""
+
+    def talk(self, part: Block, known: NDArray[np.bool_]) -> _Talk:
+        """Return the talk about a few tasks; `known` says whose truth is, shape (tasks,)."""
+
+    def scores(self) -> NDArray[np.float64]:
+        """Return log-likelihoods, indexed [worker, class]."""
+
+
+class _PlainHearing:
+    """By numpy and scipy; `total` holds log-likelihoods, indexed [worker, class]."""
+
+    def __init__(self, views: _Views, classes: Classes) -> None:
+        self.views, self.classes = views, classes
+        self.total = np.zeros((len(views.shares), len(classes.mixing)))
+
+    def talk(self, part: Block, known: NDArray[np.bool_]) -> "_PlainTalk":
+        return _PlainTalk(part, known, self)
+
+    def scores(self) -> NDArray[np.float64]:
+        return self.total
+
+
+class _PlainTalk:
+    """By numpy and scipy.
+
+    Attributes:
+        cells: the reports.
+        views: what is believed of their workers, indexed [report, sigma].
+        known: whether a task's truth is, shape (tasks,).
+        parts: P(symbol) by part, indexed [symbol, part, truth].
+        messages: to tasks, indexed [report, truth].
+    """
+
+    def __init__(self, part: Block, known: NDArray[np.bool_], hearing: _PlainHearing) -> None:
+        self.hearing, self.known, self.parts = hearing, known, hearing.classes.parts
+        self.cells = _Cells(part, len(hearing.total), len(self.parts))
+        self.views = hearing.views.of(self.cells.worker)
+        nothing = np.ones((len(self.cells.task), self.parts.shape[1]))
+        self.messages = self.cells.of_truth(self.views.without(nothing), self.parts)
+
+    def keep(self, kept: NDArray[np.int64]) -> None:
+        self.parts, self.messages = np.ascontiguousarray(self.parts[:, :, kept]), self.messages[:, kept]
+
+    def first(self) -> NDArray[np.float64]:
+        return self.cells.scores(self.messages)
+
+    def exchange(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        self.messages = self.cells.of_truth(self.views.without(self._told(belief)), self.parts)
+        return self.cells.scores(self.messages)
+
+    def teach(self, belief: NDArray[np.float64]) -> None:
+        self.hearing.total += self.cells.to_worker @ np.log(self._told(belief) @ self.hearing.classes.mixing.T)
+
+    def _told(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.cells.of_worker(_without(belief, self.messages, self.cells.task, self.known), self.parts)
+
+
+def _hearing(views: _Views, classes: Classes, *, compiled: bool) -> _Hearing:
+    if not compiled:
+        return _PlainHearing(views, classes)
+    from crowdveil.estimators.kernels.compiled_messages import CompiledHearing
+
+    return CompiledHearing(views, classes.parts, classes.mixing, (FLOOR, LEAST, RUN))
+
+
 def _tell(
     part: Block,
     gold: NDArray[np.float64],
     silent: NDArray[np.float64],
-    views: _Views,
-    classes: Classes,
+    points: NDArray[np.float64],
     priors: Priors,
     passes: int,
-) -> Told:
+    hearing: _Hearing,
+) -> NDArray[np.float64]:
+    """Exchange messages about a few tasks; return posteriors, [task, truth], and add to what workers heard."""
     known = ~np.isnan(gold)
-    masses = grid.point_masses(classes.points, gold[known])
-    cells, parts = _Cells(part, len(views.shares), len(classes.parts)), classes.parts
-    views = views.of(cells.worker)
-    messages = cells.of_truth(views.without(np.ones((len(cells.task), parts.shape[1]))), parts)
-    scores = silent + cells.scores(messages)
+    masses = grid.point_masses(points, gold[known])
+    talk = hearing.talk(part, known)
+    scores = silent + talk.first()
     posterior = priors.beliefs(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE)
-    parts, few = np.ascontiguousarray(parts[:, :, kept]), Priors(priors.family[:, kept], priors.weights)
-    messages, belief, scores, silent = messages[:, kept], posterior[:, kept], scores[:, kept], silent[:, kept]
+    talk.keep(kept)
+    few = Priors(priors.family[:, kept], priors.weights)
+    belief, scores, silent = posterior[:, kept], scores[:, kept], silent[:, kept]
     for _ in range(passes):
-        told = cells.of_worker(_without(belief, messages, cells.task, known), parts)
-        messages = cells.of_truth(views.without(told), parts)
-        scores = DAMPING * scores + (1 - DAMPING) * (silent + cells.scores(messages))
+        scores = DAMPING * scores + (1 - DAMPING) * (silent + talk.exchange(belief))
         belief = few.beliefs(scores)
         belief[known] = masses[:, kept]
-    told = cells.of_worker(_without(belief, messages, cells.task, known), parts)
+    talk.teach(belief)
     posterior = np.zeros_like(posterior)
     posterior[:, kept] = belief
-    by_worker = cells.to_worker @ np.log(told @ classes.mixing.T)
-    return Told(posterior, by_worker)
+    return posterior
 
 
 def _without(

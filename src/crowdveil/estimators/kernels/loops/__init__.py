@@ -1,1 +1,1 @@
-"""Compiled loops over one block: the only files that import numba, imported only by `compiled.py`."""
+"""Compiled loops: the only files that import numba, imported only by `compiled.py` and `compiled_messages.py`."""
