@@ -1,12 +1,16 @@
 """Small crowds cut into many blocks, and what must be the same on every engine."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
-from crowdveil import Categories, Estimate, Reports
+from crowdveil import Categories, Estimate, OneCoin, Reports
+from crowdveil.errors import ReportsError
+from crowdveil.estimators.work import Engine
 from tests.estimators.dense import random_reports
 
 LABELS = Categories(("a", "b", "c"), ordered=True)
@@ -27,3 +31,15 @@ def assert_same(left: Estimate, right: Estimate) -> None:
     for field in dataclasses.fields(left.workers):
         np.testing.assert_array_equal(getattr(left.workers, field.name), getattr(right.workers, field.name))
     assert (left.steps, left.converged) == (right.steps, right.converged)
+
+
+def assert_damage_is_refused(engine: Engine, folder: Path) -> None:
+    """Assert that blocks which are damaged after they were opened are refused as in one thread."""
+    REPORTS.save(folder)
+    reports = Reports.open(folder, verify=True)
+    with in_blocks():
+        OneCoin().fit(reports)
+        path = folder / "worker.i32"
+        path.write_bytes(b"\1" + path.read_bytes()[1:])
+        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
+            OneCoin().fit(reports, engine=engine)

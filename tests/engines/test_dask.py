@@ -11,8 +11,8 @@ import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
 from crowdveil.engines import Dask, dask
-from crowdveil.errors import EngineError, ReportsError, SettingsError
-from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
+from crowdveil.errors import EngineError, SettingsError
+from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
 
@@ -68,14 +68,7 @@ def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
 
 def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
     """What a worker refuses is refused with the same class and message as in one thread."""
-    REPORTS.save(tmp_path)
-    reports = Reports.open(tmp_path, verify=True)
-    with in_blocks():
-        OneCoin().fit(reports)
-        path = tmp_path / "worker.i32"
-        path.write_bytes(b"\1" + path.read_bytes()[1:])
-        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
-            OneCoin().fit(reports, engine=Dask(address=cluster.scheduler_address))
+    assert_damage_is_refused(Dask(address=cluster.scheduler_address), tmp_path)
 
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,10 @@ import pytest
 from crowdveil import DawidSkene, OneCoin, Reports
 from crowdveil.engines import ENGINES, Processes, child, processes
 from crowdveil.engines.dispatch import Dispatch
-from crowdveil.errors import EngineError, ReportsError, SettingsError
+from crowdveil.errors import EngineError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.work import Work
-from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
+from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 
@@ -114,14 +114,7 @@ def test_processes_that_die_again_and_again_end_the_fit(monkeypatch: pytest.Monk
 
 def test_errors_arrive_as_they_are(kept: Kept, tmp_path: Path) -> None:
     """A block that a process finds damaged is refused as in one thread: the same class, the same message."""
-    REPORTS.save(tmp_path)
-    reports = Reports.open(tmp_path, verify=True)
-    with in_blocks():
-        OneCoin().fit(reports)
-        path = tmp_path / "worker.i32"
-        path.write_bytes(b"\1" + path.read_bytes()[1:])
-        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
-            OneCoin().fit(reports, engine=kept)
+    assert_damage_is_refused(kept, tmp_path)
 
 
 def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from crowdveil.estimators import ordered_kinds as kinds
 from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import run
 from crowdveil.estimators.gold import align_gold
+from crowdveil.incremental.continuing import fit_on
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import perturb
@@ -222,6 +223,21 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
         assert max(bounds) == result.log_likelihoods[-1]
         winners.add(int(np.argmax(bounds)))
     assert winners == {0, 1}
+
+
+def test_a_fit_that_is_saved_is_the_likelier_one_too() -> None:
+    """`fit_on`, which the command line uses, returns what `fit` does, and counts the steps of both starts."""
+    model = OrdinalDawidSkene(tolerance=1e-4)
+    for seed in range(4):
+        reports, _ = ordered_crowd(seed, levels=4)
+
+        alone, kept = model.fit(reports), fit_on(model, reports)
+
+        np.testing.assert_array_equal(alone.posterior, kept.estimate.posterior)
+        assert kept.passes > alone.steps
+        assert kept.saved is not None
+        again = fit_on(model, reports, start_from=kept.saved).estimate
+        np.testing.assert_allclose(again.posterior, alone.posterior, atol=2e-3)
 
 
 def test_a_public_prior_needs_one_start() -> None:

@@ -1,7 +1,7 @@
 """What every estimator does before the loop: check that reports, channel, assignment and prior fit together; count."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from crowdveil.estimators.contract import Expected as Expected
 from crowdveil.estimators.contract import GoldBlock as GoldBlock
 from crowdveil.estimators.contract import Model, P, Progress, S
 from crowdveil.estimators.contract import Summary as Summary
-from crowdveil.estimators.gold import align_gold
+from crowdveil.estimators.gold import Gold, align_gold
 from crowdveil.estimators.loop import run as run
 from crowdveil.estimators.premises import check_null_reports, prior_vector
 from crowdveil.estimators.report_model import report_model
@@ -60,11 +60,27 @@ class Estimator(Model[P, S]):
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
         known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
-        fits = [
-            run(self, coded, summary, known, progress, first, engine=engine, memory=memory)
-            for first in self.starts(summary)
-        ]
-        return fits[0] if len(fits) == 1 else max(fits, key=lambda fit: fit.log_likelihoods[-1])
+        return self.likeliest(coded, summary, known, progress, engine=engine, memory=memory).estimate
+
+    def likeliest(
+        self,
+        coded: Reports,
+        summary: Summary,
+        gold: Gold,
+        progress: Progress | None = None,
+        *,
+        engine: Engine | None = None,
+        memory: int | None = None,
+    ) -> "Ended":
+        """Fit reports by symbol from every start, and return the likeliest end; arguments as in `run`."""
+        ends, steps = [], 0
+        for first in self.starts(summary):
+            last: list[Any] = []
+            found = run(self, coded, summary, gold, progress, first, last.append, engine=engine, memory=memory)
+            ends.append((found, last[0]))
+            steps += found.steps
+        best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end[0].log_likelihoods[-1])
+        return Ended(*best, steps)
 
     def starts(self, summary: Summary) -> tuple[P | None, ...]:
         """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
@@ -72,6 +88,14 @@ class Estimator(Model[P, S]):
         One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
         """
         return (None,)
+
+
+class Ended(NamedTuple):
+    """The likeliest estimate, the parameters it follows from, and the steps of all fits that it was chosen from."""
+
+    estimate: Estimate
+    parameters: Any
+    steps: int
 
 
 def summarize(

@@ -21,7 +21,7 @@ from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.estimate import Estimate
 from crowdveil.estimators.contract import GoldBlock, Model, Progress, Summary, merge
-from crowdveil.estimators.fitting import Estimator, run, summarize
+from crowdveil.estimators.fitting import Ended, Estimator, run, summarize
 from crowdveil.estimators.gaussian import GaussianParameters
 from crowdveil.estimators.gold import Gold, align_gold
 from crowdveil.estimators.kernels import use_compiled
@@ -99,14 +99,19 @@ def fit_on(
         _check_identity(start_from.identity, identity)
     known = align_gold(order.reports, gold, summary.alphabet, numeric=estimator.kind == "numeric")
     task = _Task(estimator.lean(summary), coded, summary, known)
-    first, partial = (None, _Partial(0.0, 0, 0)) if start_from is None else _first(task, start_from)
-    ended: list[Any] = []
-    estimate = run(task.model, coded, summary, known, progress, first, ended.append, engine=engine, memory=memory)
-    saved = _kept(task, ended[0], identity, order) if keep else None
+    if start_from is None:
+        partial = _Partial(0.0, 0, 0)
+        end = estimator.likeliest(coded, summary, known, progress, engine=engine, memory=memory)
+    else:
+        first, partial = _first(task, start_from)
+        last: list[Any] = []
+        found = run(task.model, coded, summary, known, progress, first, last.append, engine=engine, memory=memory)
+        end = Ended(found, last[0], found.steps)
+    saved = _kept(task, end.parameters, identity, order) if keep else None
     return Fit(
-        estimate=order.restored(estimate, reports),
+        estimate=order.restored(end.estimate, reports),
         saved=saved,
-        passes=estimate.steps + partial.passes,
+        passes=end.steps + partial.passes,
         blocks=partial.blocks,
         reused=partial.reused,
     )
