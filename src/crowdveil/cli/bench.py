@@ -159,7 +159,7 @@ def _print_table(found: Bench) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     for name in ("program", "wall s", "processor s", "times", "MB", "equal", "roof"):
-        table.add_column(name, justify="left" if name == "program" else "right")
+        table.add_column(name, justify="left" if name == "program" else "right", overflow="fold")
     for (method, answers), lines in groupby(found.lines, key=lambda line: (line.method, line.answers)):
         table.add_row(f"[bold]{method}, {answers:,}[/bold]")
         for line in lines:

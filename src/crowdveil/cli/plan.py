@@ -317,7 +317,8 @@ def _merged(data: dict[str, Any]) -> str:
 def _commands(row: dict[str, Any], data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines about the recommended mechanism: what is reported, and how to infer."""
     prior = " --prior FILE" if data["prior_known_to_inference"] else ""
+    promise = f"epsilon {row['epsilon_per_cell']:.6g} per cell, participation {data['participation']}"
     return [
-        ("reports", f"{', '.join(row['reports'])}; epsilon {row['epsilon_per_cell']:.6g} per cell"),
+        ("reports", f"{', '.join(row['reports'])}; {promise}"),
         ("infer with", f"crowdveil infer REPORTS --method {data['method']}{prior}"),
     ]
