@@ -1,4 +1,4 @@
-"""Long scales are planned on a coarser one: the work grows with the square of the points, what a report tells does not.
+"""Long scales are planned on a coarser one, which takes a minute where the scale itself took more than ten.
 
 The coarser scale is public and depends on nothing but the scale and the workers' expected errors.
 """
