@@ -93,9 +93,9 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             return Expected(CoinStatistics(block.coded.agreement(posterior), math.nan), posterior)
         wrong, weight = parameters.votes or votes(parameters)
-        step = block.coded.coin_step(weight, np.log(parameters.class_prior), block.gold)
+        step = block.coded.coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
-        return Expected(CoinStatistics(step.agreement, likelihood), step.posterior)
+        return Expected(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
 
     def maximize(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers, pseudo-answers added; the class prior is uniform or public."""

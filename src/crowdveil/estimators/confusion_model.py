@@ -62,9 +62,10 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
             step = TableStep(posterior, block.coded.table_sums(posterior), by_truth, np.nan)
         else:
-            step = block.coded.table_step(parameters.tables or parameters.score_tables(), of_task, block.gold)
+            tables = parameters.tables or parameters.score_tables()
+            step = block.coded.table_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        return Expected(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior)
+        return Expected(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.moved)
 
     def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""

@@ -70,11 +70,13 @@ class GoldBlock:
         block: the reports.
         gold: known truth of each local task: label code (or number), shape (tasks,); NO_GOLD (nan) where unknown.
         coded: the form that its sums need.
+        before: posterior of the step before, which `expect` may write over; None where there is none.
     """
 
     block: Block
     gold: NDArray[Any]
     coded: CodedBlock
+    before: NDArray[np.float64] | None = None
 
 
 P = TypeVar("P")
@@ -84,12 +86,14 @@ S = TypeVar("S", bound=tuple[Any, ...])
 class Expected(NamedTuple, Generic[S]):
     """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task]).
 
-    `interval`, indexed [task, end], holds the 5 % and 95 % quantiles of numbers where the estimator has them.
+    `interval`, indexed [task, end], holds the 5 % and 95 % quantiles of numbers where the estimator has them. `moved`
+    is the largest change of the posterior if it was written over the one before, None if it has a place of its own.
     """
 
     statistics: S
     posterior: NDArray[np.float64]
     interval: NDArray[np.float64] | None = None
+    moved: float | None = None
 
 
 class Model(ABC, Generic[P, S]):

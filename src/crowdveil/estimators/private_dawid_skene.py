@@ -126,10 +126,11 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             total = votes.sum(axis=1, keepdims=True)
             posterior = one_hot_gold(np.where(total > 0, votes / np.maximum(total, 1.0), prior), block.gold)
             return Expected(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
-        step = block.coded.coin_step(log_odds_weight(parameters.right, labels), np.log(prior), block.gold)
+        weight = log_odds_weight(parameters.right, labels)
+        step = block.coded.coin_step(weight, np.log(prior), block.gold, block.before)
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
-        return Expected(DawidSkeneStatistics(step.agreement, likelihood), step.posterior)
+        return Expected(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""

@@ -107,6 +107,14 @@ class Posteriors:
         number, found = self._held.get(first, (0, None))
         return found if number == step else None
 
+    def take(self, first: int, step: int) -> Found | None:
+        """Hand over what a step made of the block that begins at a task, which is held no more: it may be written over.
+
+        Whoever fails in between leaves nothing that could be taken for a step's posterior.
+        """
+        number, found = self._held.pop(first, (0, None))
+        return found if number == step else None
+
     def put(self, first: int, step: int, found: Found) -> None:
         """Hold what a step made of the block that begins at a task, and nothing older of it."""
         self._held[first] = step, self._filed(first, found) if self._scratch else found
@@ -131,7 +139,8 @@ class Posteriors:
                 self._files[file] = [scratch_array((rows, *column.shape[1:])) for column in columns]
         places = [array[begin : begin + len(found.posterior)] for array in self._files[file]]
         for place, column in zip(places, columns, strict=True):
-            place[...] = column
+            if not np.may_share_memory(place, column):  # Else it was written there.
+                place[...] = column
         return Found(places[0], places[1] if len(places) > 1 else None)
 
 

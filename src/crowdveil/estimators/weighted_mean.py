@@ -82,8 +82,8 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def expect(self, block: GoldBlock, parameters: MeanParameters) -> Expected[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
-        step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold)
-        return Expected(MeanStatistics(step.squares), step.truth)
+        step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
+        return Expected(MeanStatistics(step.squares), step.truth, moved=step.moved)
 
     def maximize(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""

@@ -71,8 +71,8 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def expect(self, block: GoldBlock, parameters: VoteParameters) -> Expected[VoteStatistics]:
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
-        step = block.coded.election(parameters.weight, TIE, parameters.summary.labels, block.gold)
-        return Expected(VoteStatistics(step.agreement), step.posterior)
+        step = block.coded.election(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
+        return Expected(VoteStatistics(step.agreement), step.posterior, moved=step.moved)
 
     def maximize(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""

@@ -6,7 +6,7 @@ of all blocks, merged in their order, are the same numbers wherever they were wo
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol
@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol
 import numpy as np
 
 from crowdveil.blocks import Block
-from crowdveil.estimators.contract import GoldBlock, Model, P, S, Summary
+from crowdveil.estimators.contract import Expected, GoldBlock, Model, P, S, Summary
 from crowdveil.estimators.gold import Gold
 from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.room import Found, Load, Posteriors, Room
@@ -166,11 +166,11 @@ class Bench(Generic[P, S]):
         """
         model, first = self.work.model, self.work.blocks.ranges[index][0]
         block = self._take(index)
-        expected = model.expect(block, step.ready)
-        old = self.posteriors.get(first, step.number - 1)
+        old = self.posteriors.take(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
             old = Found(model.expect(block, before().ready).posterior, None)
-        moved = np.inf if old is None else block.coded.largest_change(expected.posterior, old.posterior)
+        expected = model.expect(block if old is None else replace(block, before=old.posterior), step.ready)
+        moved = np.inf if old is None else _moved(block, expected, old)
         self.posteriors.put(first, step.number, Found(expected.posterior, expected.interval))
         self._lay_back(index, block)
         return Part(expected.statistics, moved)
@@ -195,6 +195,13 @@ class Bench(Generic[P, S]):
             if size <= self._left:
                 self._left -= size
                 self._kept[index] = (block, size)
+
+
+def _moved(block: GoldBlock, expected: Expected[Any], old: Found) -> float:
+    """Return the largest change of a posterior, which whoever wrote it over the old one has seen."""
+    if expected.moved is not None:
+        return expected.moved
+    return block.coded.largest_change(expected.posterior, old.posterior)
 
 
 def _bytes_held(block: GoldBlock) -> int:

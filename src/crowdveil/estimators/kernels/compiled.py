@@ -86,23 +86,31 @@ class CompiledBlock:
         """Reports of each worker, shape (workers,)."""
         return np.bincount(self.block.worker, minlength=self.workers)
 
-    def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
+    def table_step(
+        self,
+        tables: ScoreTables,
+        group: NDArray[np.int64],
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> TableStep:
         """Soft-max the scores of each task and sum what follows."""
         groups, labels = tables.first.shape
-        posterior, by_truth = np.empty((self.block.tasks, labels)), np.zeros((groups, labels))
+        posterior, by_truth = self._over(before, labels), np.zeros((groups, labels))
         pairs = _room(2 * len(self.table_counts) * (labels - 1))
         likelihood = table_loops.begin_rows(_unrolled(labels))(tables.table.ravel(), self.table_counts, labels, pairs)
-        likelihood += table_loops.table_step(_unrolled(labels))(
+        from_votes, moved = table_loops.table_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
             pairs,
             tables.first[:, 1:] - tables.first[:, :1],
             _groups(group, groups),
             _known(gold),
-            (posterior.ravel(), by_truth),
+            (posterior.reshape(-1), by_truth),
         )
+        likelihood += from_votes
         likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
-        return TableStep(posterior, self._with_first(pairs, labels), by_truth, likelihood)
+        sums = self._with_first(pairs, labels)
+        return TableStep(posterior, sums, by_truth, likelihood, moved if posterior is before else None)
 
     def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a posterior by the rows of each task's reports."""
@@ -117,18 +125,31 @@ class CompiledBlock:
         table_loops.table_squares(self.layout, self.table_codes, table.ravel(), flat, table.shape[1], sums)
         return sums.reshape(-1, self.symbols).sum(axis=1)
 
-    def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
+    def coin_step(
+        self,
+        weight: NDArray[np.float64],
+        first: NDArray[np.float64],
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> VoteStep:
         """Soft-max weighted votes."""
-        posterior, pairs = np.empty((self.block.tasks, len(first))), _beside_zeros(weight)
-        normaliser = votes.coin_step(_unrolled(len(first)))(
-            self.layout, self.vote_codes, self.bits, pairs, first, _known(gold), posterior.ravel()
+        posterior, pairs = self._over(before, len(first)), _beside_zeros(weight)
+        normaliser, moved = votes.coin_step(_unrolled(len(first)))(
+            self.layout, self.vote_codes, self.bits, pairs, first, _known(gold), posterior.reshape(-1)
         )
-        return VoteStep(posterior, pairs[1::2].copy(), normaliser)
+        return VoteStep(posterior, pairs[1::2].copy(), normaliser, moved if posterior is before else None)
 
-    def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
+    def election(
+        self,
+        weight: NDArray[np.float64],
+        tie: float,
+        labels: int,
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> VoteStep:
         """Elect the label with most votes."""
-        posterior, pairs = np.empty((self.block.tasks, labels)), _beside_zeros(weight)
-        votes.election(_unrolled(labels))(
+        posterior, pairs = self._over(before, labels), _beside_zeros(weight)
+        moved = votes.election(_unrolled(labels))(
             self.layout,
             self.vote_codes,
             self.bits,
@@ -136,9 +157,9 @@ class CompiledBlock:
             tie,
             np.zeros(labels),
             _known(gold),
-            posterior.ravel(),
+            posterior.reshape(-1),
         )
-        return VoteStep(posterior, pairs[1::2].copy(), 0.0)
+        return VoteStep(posterior, pairs[1::2].copy(), 0.0, moved if posterior is before else None)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add up the weights of the workers who sent each symbol."""
@@ -153,16 +174,26 @@ class CompiledBlock:
         votes.agreement_sums(self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums)
         return sums
 
-    def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
+    def mean_step(
+        self,
+        weight: NDArray[np.float64],
+        rounding: float,
+        gold: NDArray[np.float64],
+        before: NDArray[np.float64] | None = None,
+    ) -> MeanStep:
         """Average the numbers."""
-        truth, pairs = np.empty(self.block.tasks), _beside_zeros(weight)
+        truth, pairs = np.empty(self.block.tasks) if before is None else before, _beside_zeros(weight)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        means.mean_step(self.layout, *self.answers, pairs, known, rounding, truth)
-        return MeanStep(truth, pairs[1::2].copy())
+        moved = means.mean_step(self.layout, *self.answers, pairs, known, rounding, truth)
+        return MeanStep(truth, pairs[1::2].copy(), moved if truth is before else None)
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
         """Return the largest difference of two posteriors."""
         return float(means.largest_change(new.ravel(), old.ravel()))
+
+    def _over(self, before: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
+        """Return where to write a posterior, [task, label]: over the one before, if that lies row by row."""
+        return np.empty((self.block.tasks, labels)) if before is None or not before.flags.c_contiguous else before
 
     def _with_first(self, pairs: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums indexed [row, label] from those in pairs, which lack the first label."""

@@ -52,7 +52,13 @@ class PlainBlock:
         """Reports of each worker, shape (workers,)."""
         return np.bincount(self.block.worker, minlength=self.workers)
 
-    def table_step(self, tables: ScoreTables, group: NDArray[np.int64], gold: NDArray[np.int64]) -> TableStep:
+    def table_step(
+        self,
+        tables: ScoreTables,
+        group: NDArray[np.int64],
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> TableStep:
         """Soft-max the scores of each task and sum what follows."""
         scores = self.matrix @ tables.table + tables.first[group]
         posterior, likelihood = _soften(scores, gold)
@@ -69,12 +75,25 @@ class PlainBlock:
         means = np.einsum("rz,rz->r", table[row], posterior[self.block.task])
         return totals(self.block.worker, means**2, self.workers)
 
-    def coin_step(self, weight: NDArray[np.float64], first: NDArray[np.float64], gold: NDArray[np.int64]) -> VoteStep:
+    def coin_step(
+        self,
+        weight: NDArray[np.float64],
+        first: NDArray[np.float64],
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> VoteStep:
         """Soft-max weighted votes."""
         posterior, normaliser = _soften(self.vote_sums(weight) + first, gold)
         return VoteStep(posterior, self.agreement(posterior), normaliser)
 
-    def election(self, weight: NDArray[np.float64], tie: float, labels: int, gold: NDArray[np.int64]) -> VoteStep:
+    def election(
+        self,
+        weight: NDArray[np.float64],
+        tie: float,
+        labels: int,
+        gold: NDArray[np.int64],
+        before: NDArray[np.float64] | None = None,
+    ) -> VoteStep:
         """Elect the label with most votes."""
         votes = self.vote_sums(weight)
         elected = votes >= votes.max(axis=1, keepdims=True) - tie
@@ -90,7 +109,13 @@ class PlainBlock:
         """Add up what a posterior gives to the symbols that each worker sent."""
         return totals(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
 
-    def mean_step(self, weight: NDArray[np.float64], rounding: float, gold: NDArray[np.float64]) -> MeanStep:
+    def mean_step(
+        self,
+        weight: NDArray[np.float64],
+        rounding: float,
+        gold: NDArray[np.float64],
+        before: NDArray[np.float64] | None = None,
+    ) -> MeanStep:
         """Average the numbers."""
         task, shares = self.block.task, weight[self.block.worker]
         total = totals(task, shares, self.block.tasks)

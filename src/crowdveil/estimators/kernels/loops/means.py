@@ -13,8 +13,8 @@ AT_ONCE = 64
 
 
 @njit(cache=True, nogil=True)
-def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, rounding: Any, truth: Any) -> None:
-    """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares.
+def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, rounding: Any, truth: Any) -> float:
+    """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares; return the largest change.
 
     Args:
         layout: task at each place, place of each task, reports at each place; shapes (tasks,).
@@ -22,10 +22,10 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
         pairs: weight of each worker, and his sum of squares, which is filled; flat [worker, 2].
         gold: known truth of each task, nan where unknown; empty if none is known.
         rounding: a difference below this share of the value is none.
-        truth: to be filled.
+        truth: to be written over.
     """
     order, _, lengths = layout
-    at, last = INDEX(0), INDEX(len(worker) - 1)
+    moved, at, last = 0.0, INDEX(0), INDEX(len(worker) - 1)
     for place in range(len(order)):
         task, end = place - place % BATCH + order[place], at + INDEX(lengths[place])
         total, weighted = 0.0, 0.0
@@ -37,12 +37,15 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
         found = weighted / total if total > 0 else np.nan
         if len(gold) and not np.isnan(gold[task]):
             found = gold[task]
+        change = abs(found - truth[task])
+        moved = change if change > moved else moved
         truth[task] = found
         for report in range(at, end):
             difference = value[report] - found
             square = difference * difference if abs(difference) > rounding * abs(value[report]) else 0.0
             pairs[INDEX(worker[report]) * INDEX(2) + INDEX(1)] += square
         at = end
+    return moved
 
 
 @njit(cache=True, nogil=True, fastmath={"nsz"})

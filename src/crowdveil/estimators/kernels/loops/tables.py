@@ -39,16 +39,16 @@ def table_step(fixed: int) -> Any:
             first: log-odds before any report, [group, other label].
             group: group of each task; empty if there is one.
             gold: known label of each task or -1; empty if none is known.
-            filled: posterior, flat [task, label]; by_truth, [group, label].
+            filled: posterior, flat [task, label], which is written over; by_truth, [group, label].
 
         Returns:
-            The log-likelihood, less the logarithms of the first label.
+            The log-likelihood, less the logarithms of the first label, and the largest change of a posterior.
         """
         others = fixed - 1 if fixed > 0 else first.shape[1]
         order, places, lengths = layout
         lanes, top, total, inverse = np.zeros((others + 1) * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         batch = np.zeros(BATCH * others)
-        likelihood, at = 0.0, INDEX(0)
+        likelihood, moved, at = 0.0, 0.0, INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
             _begin(begin, held, order, first, group, batch, others)
@@ -63,14 +63,14 @@ def table_step(fixed: int) -> Any:
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
                 know(begin, held, places, gold, lanes, others + 1)
-            write_shares(begin, held, places, lanes, filled[0], others + 1)
+            moved = max(moved, write_shares(begin, held, places, lanes, filled[0], others + 1))
             _total(begin, held, order, group, lanes, filled[1], others + 1)
             for b in range(BATCH):
                 for k in range(others):
                     batch[b * others + k] = lanes[(k + 1) * LANES + b]
             _scatter(begin, held, lengths, codes, at, batch, pairs, others)
             at = after
-        return likelihood
+        return likelihood, moved
 
     return step
 

@@ -38,15 +38,15 @@ def coin_step(fixed: int) -> Any:
                 [worker, 2].
             first: scores before any vote, shape (labels,).
             gold: known label of each task or -1; empty if none is known.
-            posterior: to be filled.
+            posterior: to be written over.
 
         Returns:
-            The sum of the logarithms of the normalisers.
+            The sum of the logarithms of the normalisers, and the largest change of a posterior.
         """
         labels = fixed if fixed > 0 else len(first)
         lanes, top, total, inverse = np.zeros(labels * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
         order, places, lengths = layout
-        likelihood, at = 0.0, INDEX(0)
+        likelihood, moved, at = 0.0, 0.0, INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
             after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
@@ -56,10 +56,10 @@ def coin_step(fixed: int) -> Any:
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
                 know(begin, held, places, gold, lanes, labels)
-            write_shares(begin, held, places, lanes, posterior, labels)
+            moved = max(moved, write_shares(begin, held, places, lanes, posterior, labels))
             _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
             at = after
-        return likelihood
+        return likelihood, moved
 
     return step
 
@@ -69,24 +69,26 @@ def election(fixed: int) -> Any:
     """Return the compiled election by weighted votes, for that number of labels, 0 for any."""
 
     @njit(cache=True, nogil=True)
-    def step(layout: Any, codes: Any, bits: Any, pairs: Any, tie: Any, first: Any, gold: Any, posterior: Any) -> None:
+    def step(layout: Any, codes: Any, bits: Any, pairs: Any, tie: Any, first: Any, gold: Any, posterior: Any) -> Any:
         """Fill posterior, flat [task, label], and agreement: labels within `tie` share a task.
 
         Other arguments as in `coin_step`; sums are taken in the order of the reports, to the same last digit.
+        Returns the largest change of a posterior.
         """
         labels = fixed if fixed > 0 else len(first)
         lanes = np.zeros(labels * LANES)
         _, places, lengths = layout
-        at = INDEX(0)
+        moved, at = 0.0, INDEX(0)
         for begin in range(0, len(places), BATCH):
             held = min(BATCH, len(places) - begin)
             after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
             _elect(lanes, labels, tie)
             if len(gold):
                 know(begin, held, places, gold, lanes, labels)
-            write_shares(begin, held, places, lanes, posterior, labels)
+            moved = max(moved, write_shares(begin, held, places, lanes, posterior, labels))
             _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
             at = after
+        return moved
 
     return step
 
