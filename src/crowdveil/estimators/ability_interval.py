@@ -14,7 +14,8 @@ from scipy.special import betaincinv, gammaln
 
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.confusion_parameters import CrowdParameters
-from crowdveil.estimators.fitting import GoldBlock
+from crowdveil.estimators.fitting import GoldBlock, Summary
+from crowdveil.estimators.kernels import Slopes, squared_slopes, use_compiled
 from crowdveil.estimators.mixture import TINY
 
 TASKS_AT_ONCE = 1 << 20
@@ -121,6 +122,9 @@ def observed_information(
 ) -> NDArray[np.float64]:
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
+    if model.transparent:
+        right = np.einsum("wzz->wz", path.tables)
+        return information_of_answers(right, path.direction, parameters.summary, blocks, posterior)
     slopes = slope_tables(path, parameters)
     listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
@@ -148,6 +152,29 @@ def observed_information(
         everywhere = np.einsum("wsz,zv,wsv->ws", null, pairs, null)
         total += (model.silent_workers(group) * everywhere).sum(axis=1)
     return np.maximum(total, 0.0)
+
+
+def information_of_answers(
+    right: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    summary: Summary,
+    blocks: Iterable[GoldBlock],
+    posterior: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the observed information about each worker's ability where reports are answers, shape (workers,).
+
+    Args:
+        right: P(right answer | truth), indexed [worker, truth].
+        direction: change of that when the ability changes by one, indexed alike; wrong answers fall in proportion.
+        summary: counts of the reports.
+        blocks, posterior: the reports, and the posterior of all tasks, indexed [task, label].
+    """
+    slopes = Slopes(direction / np.maximum(right, TINY), direction / np.maximum(1 - right, TINY))
+    compiled, total = use_compiled(int(summary.per_worker.sum())), np.zeros(len(right))
+    for block in blocks:
+        own = posterior[block.block.first : block.block.stop]
+        total += squared_slopes(block.block, own, slopes, compiled=compiled)
+    return total
 
 
 def slope_tables(path: Path, parameters: CrowdParameters) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.ability_interval import FIRMEST, REPORTS_AT_ONCE, Spread, with_intervals
+from crowdveil.estimators.ability_interval import FIRMEST, Spread, information_of_answers, with_intervals
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.mixture import TINY
@@ -129,15 +129,8 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         centre = float(right.sum() / number.sum()) if number.any() else 1 / labels
         pseudo = labels * self.smoothing + labels * self.shrinkage * centre
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
-        data = np.zeros(len(number))
-        for block in blocks:
-            worker, value, task = block.block.worker, block.block.value, block.block.task
-            slope, mine = np.empty(len(worker)), posterior[block.block.first : block.block.stop]
-            for begin in range(0, len(worker), REPORTS_AT_ONCE):
-                rows = slice(begin, begin + REPORTS_AT_ONCE)
-                own, right_share = mine[task[rows], value[rows]], share[worker[rows]]
-                slope[rows] = own / right_share - (1 - own) / (1 - right_share)
-            data += np.bincount(worker, np.square(slope, out=slope), len(data))
+        every = np.repeat(share[:, None], labels, axis=1)
+        data = information_of_answers(every, np.ones_like(every), end[1].summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(table, Spread(share, strength, right - number * share, FIRMEST), data, number)

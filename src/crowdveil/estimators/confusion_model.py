@@ -170,23 +170,27 @@ class ConfusionEstimator(CrowdEstimator):
         The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
         """
         answers, _ = split_reports(statistics, parameters)
-        centre = (
-            float(np.einsum("wzz->", answers) / max(answers.sum(), TINY)) if answers.sum() else 1 / answers.shape[1]
-        )
+        right, total = right_answers(answers)
+        centre = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
         chance = self.chance(parameters)
         usual = self.anchor(parameters.pool, max((centre - chance) / (1 - chance), 0.0), full=True)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            tables = self.tie(answers, usual)
-            answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
-        return complete_spread(answers, tables, self.path(answers + usual, parameters), parameters.class_prior)
+            tables = self.tie_all(answers, replace(parameters, anchor=usual))
+            if not parameters.pool.model.transparent:
+                answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
+                right, total = right_answers(answers)
+        path = self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters)
+        return complete_spread(right, total, Path(tables, path), parameters.class_prior)
 
     @abstractmethod
     def chance(self, parameters: CrowdParameters) -> float:
         """Return the ability of a worker who only guesses."""
 
     @abstractmethod
-    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return how P(right | truth) moves with the ability, [worker, truth], given answers [worker, truth, label]."""
+    def path(
+        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
+    ) -> NDArray[np.float64]:
+        """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
 
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -247,27 +251,34 @@ def share_answered(
     return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
 
 
+def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many answers, indexed [worker, truth, label], are right, and how many there are; [worker, truth]."""
+    total = np.zeros(answers.shape[:2])
+    # One label after the other: the same bits however the answers lie in memory.
+    for label in range(answers.shape[2]):
+        total += answers[:, :, label]
+    return np.einsum("wzz->wz", answers), total
+
+
 def complete_spread(
-    answers: NDArray[np.float64], tables: NDArray[np.float64], path: NDArray[np.float64], prior: NDArray[np.float64]
+    correct: NDArray[np.float64], total: NDArray[np.float64], path: Path, prior: NDArray[np.float64]
 ) -> tuple[Spread, Path]:
     """Return the spread of abilities of which complete answers leave a binomial uncertainty.
 
     Args:
-        answers: expected ones, indexed [worker, truth, label].
-        tables: what follows from them, indexed alike.
-        path: indexed [worker, truth].
+        correct, total: expected answers that are right, and all, indexed [worker, truth].
+        path: tables that follow from them, and how they change with the ability.
         prior: P(truth), shape (labels,).
     """
-    total, correct = answers.sum(axis=2), np.einsum("wzz->wz", answers)
-    right = np.einsum("wzz->wz", tables)
+    right, direction = np.einsum("wzz->wz", path.tables), path.direction
     ability = right @ prior
-    complete = (path**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
-    slope = (path * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
+    complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
+    slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
     # Complete answers are worth as many as their expected information says: all of them, where rows move together.
-    number = ability * (1 - ability) * (path**2 * total / (right * (1 - right))).sum(axis=1)
+    number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
     strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
     excess = ability * (1 - ability) * slope
-    return Spread(ability, strength, excess, FIRMEST), Path(tables, path)
+    return Spread(ability, strength, excess, FIRMEST), path
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:

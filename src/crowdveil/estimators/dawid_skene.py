@@ -69,11 +69,12 @@ class DawidSkene(ConfusionEstimator):
         """Return the ability of a worker who guesses at the base rate."""
         return float(parameters.class_prior @ parameters.pool.label_shares)
 
-    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def path(
+        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
+    ) -> NDArray[np.float64]:
         """Return the direction in which the ability is least certain: rows move by their variance times their share."""
-        total = answers.sum(axis=2)
-        right = np.einsum("wzz->wz", answers) / total
-        loose = right * (1 - right) / total * parameters.class_prior
+        share = right / total
+        loose = share * (1 - share) / total * parameters.class_prior
         return np.asarray(loose / (loose @ parameters.class_prior)[:, None])
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:

@@ -77,9 +77,11 @@ class OneCoin(ConfusionEstimator):
         """Return the ability of a worker who gives all labels alike."""
         return 1 / parameters.pool.labels
 
-    def path(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def path(
+        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
+    ) -> NDArray[np.float64]:
         """Return ones: the ability is P(right) whatever the truth."""
-        return np.ones(answers.shape[:2])
+        return np.ones(right.shape)
 
     def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed mixture of uniform and base rate."""

@@ -3,12 +3,14 @@
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.plain import softmax
 from crowdveil.estimators.kernels.rows import in_pieces, shares_of_rows
+from crowdveil.estimators.kernels.slopes import Slopes, squared_slopes
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
 __all__ = [
     "CodedBlock",
     "MeanStep",
     "ScoreTables",
+    "Slopes",
     "TableStep",
     "VoteStep",
     "block_reports",
@@ -17,6 +19,7 @@ __all__ = [
     "shares_of_rows",
     "side_by_side",
     "softmax",
+    "squared_slopes",
     "thread_count",
     "use_compiled",
 ]
