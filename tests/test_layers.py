@@ -22,6 +22,7 @@ FLOORS = {
     "demo": 5,
     "workflow": 4,
     "drawing": 0,
+    "compiling": 0,
     "errors": 0,
     "randomness": 0,
     "labels": 0,

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.compiling.choice import KERNELS
 from crowdveil.ingest.dictionaries import encode_batches, name_order, sorted_codes
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -42,9 +43,11 @@ def test_names_that_end_in_zero_bytes_are_told_apart() -> None:
     assert [1, 0, 2] == name_order(array).tolist()
 
 
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("group_bytes", [1, 200, 1 << 20])
-def test_groups_make_no_difference(group_bytes) -> None:
+def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:
     """Text that is encoded in many groups, or in one, comes back as it was, with names in order."""
+    monkeypatch.setenv(KERNELS, kernels)
     cells = [f"id-{k * k % 37}" for k in range(200)]
     batches = [pa.record_batch({"task": pa.array(cells[at : at + 30])}) for at in range(0, 200, 30)]
 

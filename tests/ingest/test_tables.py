@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from crowdveil.compiling.choice import KERNELS
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest import csvfile
 from crowdveil.ingest.tables import code_column, load_gold, load_prior
@@ -63,8 +64,10 @@ def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
     assert [('1,"é"\r\n', "007", "x, y"), ("2", "1e3", "z")] == cells(Reports.from_csv(path))
 
 
-def test_blocks_and_groups_are_joined(write, monkeypatch) -> None:
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
     """A file read in many blocks and groups gives the same reports as in one."""
+    monkeypatch.setenv(KERNELS, kernels)
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csvfile, "BLOCK_BYTES", 64)

@@ -3,7 +3,6 @@
 A dictionary that comes with the data (Categorical, Enum, Arrow, Parquet) is taken as it is; rows are not hashed again.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -13,35 +12,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crowdveil.compiling.choice import compiled_pays
+from crowdveil.ingest.arrow_text import cell_ends, text_bytes
 from crowdveil.ingest.coding import MISSING, Coded
-from crowdveil.ingest.fixed_width import encode_fixed_width
-from crowdveil.ingest.numbered import encode_numbered
+from crowdveil.ingest.encoders import COMPILED_FROM, ColumnEncoder, compiled_from, encode_text
 
 KEY_BYTES = 8
 """Bytes of a name that fit into one number to sort by."""
-TEXT: Any = pa.dictionary(pa.int32(), pa.string())
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> pa.Table:
     """Return text columns dictionary-encoded, in the order of the rows.
 
-    Batches are gathered into groups, because many short dictionaries take long to join. One group is encoded while
-    the next is read, so that memory holds the text of two groups, and the codes and distinct names of the others.
+    Batches are gathered into groups, because many short dictionaries take long to join; compiled code has one
+    dictionary for all groups, which may be small. One group is encoded while the next is read, so that memory holds the
+    text of two groups, and the codes and distinct names of the others.
 
     Args:
         batches: record batches that hold the named columns.
         names: of the columns.
         group_bytes: of text in a group.
     """
-    done: list[list[Any]] = []
+    enough = min(compiled_from(), group_bytes)
+    waiting = iter(batches)
+    first = _gathered(waiting, enough if compiled_pays(enough, enough) else group_bytes)
+    compiled = compiled_pays(sum(batch.nbytes for batch in first), enough)
+    encoders = [ColumnEncoder(compiled=compiled) for _ in names]
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
-        under_way: deque[list[Future[Any]]] = deque()
-        for group in _grouped(batches, group_bytes):
-            if under_way:
-                done.append([column.result() for column in under_way.popleft()])
-            under_way.append([threads.submit(_encoded, group[name]) for name in names])
-        done += [[column.result() for column in group] for group in under_way]
-    return pa.table({name: pa.chunked_array([g[k] for g in done], TEXT) for k, name in enumerate(names)})
+        under_way: list[Future[None]] = []
+        group = first
+        while group:
+            for column in under_way:
+                column.result()
+            text = pa.Table.from_batches(group)
+            pairs = zip(encoders, names, strict=True)
+            under_way = [threads.submit(encoder.add, text[name]) for encoder, name in pairs]
+            group = _gathered(waiting, min(COMPILED_FROM, group_bytes) if compiled else group_bytes)
+        for column in under_way:
+            column.result()
+        columns = list(threads.map(ColumnEncoder.finish, encoders))
+    return pa.table(dict(zip(names, columns, strict=True)))
 
 
 def sorted_codes(column: Any) -> Coded:
@@ -87,7 +97,7 @@ def _joined(column: Any) -> _Joined:
     first = chunks[0].dictionary
     if all(chunk.dictionary.equals(first) for chunk in chunks):
         return _Joined(first, [(_positions(chunk), None) for chunk in chunks])
-    entries = _encoded(pa.chunked_array([chunk.dictionary for chunk in chunks]))
+    entries = encode_text(pa.chunked_array([chunk.dictionary for chunk in chunks])).chunks[0]
     ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
     places = _positions(entries).astype(np.int32)
     return _Joined(
@@ -125,9 +135,7 @@ def _occurs(parts: _Joined) -> NDArray[np.bool_]:
 
 def _first_bytes(names: Any) -> NDArray[np.uint64]:
     """Return each name's next few bytes, after those that all names begin with, as a number; zeros behind its end."""
-    _, offsets, data = names.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int32)[names.offset : names.offset + len(names) + 1]
-    text = np.frombuffer(data or b"", dtype=np.uint8)
+    ends, text = cell_ends(names), text_bytes(names)
     starts, lengths = ends[:-1], np.diff(ends)
     keys = np.zeros(len(names), dtype=np.uint64)
     longest, shortest = int(lengths.max()), int(lengths.min())
@@ -144,26 +152,11 @@ def _first_bytes(names: Any) -> NDArray[np.uint64]:
     return keys
 
 
-def _grouped(batches: Iterable[pa.RecordBatch], group_bytes: int) -> Iterator[pa.Table]:
+def _gathered(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:
+    """Take batches until they hold so many bytes, or none is left."""
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in batches:
+    while size < group_bytes and (batch := next(batches, None)) is not None:
         held.append(batch)
         size += batch.nbytes
-        if size >= group_bytes:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
-
-
-def _encoded(column: Any) -> Any:
-    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
-    for encode in (encode_numbered, encode_fixed_width):
-        quickly = encode(column)
-        if quickly is not None:
-            return quickly
-    coded = column.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(
-        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
-    )
+    return held

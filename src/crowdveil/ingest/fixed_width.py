@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crowdveil.ingest.arrow_text import cell_ends
+
 WORD = 8
 """Bytes of a word."""
 MOST_WORDS = 4
@@ -42,18 +44,14 @@ def encode_fixed_width(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(coded.indices, column.take(pa.array(first)).combine_chunks())
 
 
-def _ends(chunk: Any) -> NDArray[np.int32]:
-    return np.frombuffer(chunk.buffers()[1], dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-
-
 def _has_width(chunk: Any, width: int) -> bool:
-    return bool((np.diff(_ends(chunk)) == width).all())
+    return bool((np.diff(cell_ends(chunk)) == width).all())
 
 
 def _words(chunk: Any, width: int, at: int) -> NDArray[np.uint64]:
     """Return the word that begins at one place of each row."""
     return np.ndarray(
-        len(chunk), np.uint64, buffer=chunk.buffers()[2], offset=int(_ends(chunk)[0]) + at, strides=(width,)
+        len(chunk), np.uint64, buffer=chunk.buffers()[2], offset=int(cell_ends(chunk)[0]) + at, strides=(width,)
     )
 
 

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crowdveil.ingest.arrow_text import cell_ends, text_array, text_bytes
+
 MOST_DIGITS = 8
 NUMBERS_PER_ROW = 8
 """The table of all numbers may have at most so many entries for every row."""
@@ -84,11 +86,10 @@ def _pattern(first: str | None) -> Pattern | None:
 
 def _numbers(chunk: Any, pattern: Pattern) -> NDArray[np.int32] | None:
     """Return the number of every row; None if one does not follow the pattern."""
-    _, offsets, data = chunk.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    ends = cell_ends(chunk)
     if chunk.null_count or not (np.diff(ends) == pattern.width).all():
         return None
-    text = np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]].reshape(len(chunk), pattern.width)
+    text = text_bytes(chunk)[ends[0] : ends[-1]].reshape(len(chunk), pattern.width)
     if any((text[:, at] != letter).any() for at, letter in enumerate(pattern.beginning)):
         return None
     numbers = np.zeros(len(chunk), dtype=np.int32)
@@ -111,7 +112,4 @@ def numbered_text(numbers: NDArray[np.int64], pattern: Pattern) -> Any:
         tens = left // 10
         text[:, at] = left - 10 * tens + ZERO
         left = tens
-    long = text.size > np.iinfo(np.int32).max
-    ends = (np.arange(len(numbers) + 1) * pattern.width).astype(np.int64 if long else np.int32)
-    kind = pa.LargeStringArray if long else pa.StringArray
-    return kind.from_buffers(len(numbers), pa.py_buffer(ends.data), pa.py_buffer(text.data))
+    return text_array(text, np.arange(len(numbers) + 1) * pattern.width)

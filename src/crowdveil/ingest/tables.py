@@ -21,6 +21,7 @@ from crowdveil.errors import ReportsError
 from crowdveil.ingest.coding import Coded, code_ids, code_numbers, refuse
 from crowdveil.ingest.csvfile import read_csv, read_header
 from crowdveil.ingest.dictionaries import sorted_codes
+from crowdveil.ingest.encoders import encode_text
 from crowdveil.ingest.numbered import whole_numbers
 
 Accepted = Mapping[str, tuple[str, ...]]
@@ -202,7 +203,9 @@ def code_column(column: Any, source: str) -> Coded:
         raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
     if pa.types.is_dictionary(column.type):
         return sorted_codes(column)
-    counted = whole_numbers(column) if pa.types.is_integer(kind) else None
+    if not pa.types.is_integer(kind):
+        return sorted_codes(encode_text(column))
+    counted = whole_numbers(column)
     return Coded(*counted) if counted is not None else sorted_codes(column.dictionary_encode())
 
 

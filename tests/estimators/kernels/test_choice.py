@@ -11,33 +11,11 @@ from crowdveil.estimators.kernels import choice
 
 
 def test_size_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables are done without compiled code, large ones with it, unless the environment says which."""
+    """Small tables are done without compiled code, large ones with it."""
     monkeypatch.delenv(choice.KERNELS, raising=False)
+
     assert not choice.use_compiled(choice.COMPILED_FROM - 1)
     assert choice.use_compiled(choice.COMPILED_FROM)
-    monkeypatch.setenv(choice.KERNELS, "plain")
-    assert not choice.use_compiled(10**9)
-    monkeypatch.setenv(choice.KERNELS, "compiled")
-    assert choice.use_compiled(1)
-
-
-def test_a_misspelt_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown word in the environment is named."""
-    monkeypatch.setenv(choice.KERNELS, "fast")
-
-    with pytest.raises(SettingsError, match="'fast'"):
-        choice.use_compiled(1)
-
-
-def test_without_numba_everything_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without numba nothing is compiled; who insists on it is told how to get it."""
-    monkeypatch.setattr(choice, "find_spec", lambda name: None)
-    monkeypatch.delenv(choice.KERNELS, raising=False)
-    assert not choice.use_compiled(10**9)
-    monkeypatch.setenv(choice.KERNELS, "compiled")
-
-    with pytest.raises(SettingsError, match=r"crowdveil\[fast\]"):
-        choice.use_compiled(10**9)
 
 
 def test_threads_are_free_cores_or_as_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.compiling.choice import KERNELS as KERNELS
+from crowdveil.compiling.choice import compiled_pays
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.kernels.plain import PlainBlock
 from crowdveil.estimators.kernels.steps import CodedBlock
 from crowdveil.reports import BLOCK_REPORTS, Block
 
-KERNELS = "CROWDVEIL_KERNELS"
-"""Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size."""
 THREADS = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the cores that nobody else uses."""
 COMPILED_FROM = 1 << 16
@@ -36,15 +35,7 @@ def use_compiled(reports: int) -> bool:
     Raises:
         SettingsError: an unknown choice in the environment, or compiled code is asked for where numba is not installed.
     """
-    choice = os.environ.get(KERNELS, "auto")
-    if choice not in ("auto", "plain", "compiled"):
-        raise SettingsError(f"{KERNELS} must be auto, plain or compiled", value=choice)
-    installed = choice != "plain" and find_spec("numba") is not None
-    if choice == "compiled" and not installed:
-        raise SettingsError(
-            f"{KERNELS}=compiled needs numba", value=choice, way_out="Install it with crowdveil[fast], or say auto."
-        )
-    return installed and (choice == "compiled" or reports >= COMPILED_FROM)
+    return compiled_pays(reports, COMPILED_FROM)
 
 
 def encode(

@@ -1,0 +1,1 @@
+"""What all compiled code needs: whether it is wanted, and how it touches memory."""

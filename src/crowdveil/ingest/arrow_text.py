@@ -1,0 +1,32 @@
+"""The memory of Arrow text arrays: bytes of all cells one behind the other, and where each cell ends."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+MOST_BYTES = np.iinfo(np.int32).max
+"""Text beyond it needs 64-bit offsets."""
+
+
+def cell_ends(array: Any) -> NDArray[np.integer]:
+    """Return where the cells of a text array begin and end in its bytes, shape (cells + 1,)."""
+    kind: type[np.signedinteger] = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    if not len(array):
+        return np.zeros(1, dtype=kind)
+    return np.frombuffer(array.buffers()[1], dtype=kind)[array.offset : array.offset + len(array) + 1]
+
+
+def text_bytes(array: Any) -> NDArray[np.uint8]:
+    """Return the bytes of a text array, those of cells outside a slice included."""
+    return np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
+
+
+def text_array(text: NDArray[np.uint8], ends: NDArray[np.integer]) -> Any:
+    """Return a text array of these bytes, whose cells begin and end where `ends` says, shape (cells + 1,)."""
+    long = text.size > MOST_BYTES
+    kind: Any = pa.LargeStringArray if long else pa.StringArray
+    offsets: Any = np.ascontiguousarray(ends, dtype=np.int64 if long else np.int32)
+    letters: Any = np.ascontiguousarray(text).ravel()
+    return kind.from_buffers(len(ends) - 1, pa.py_buffer(offsets), pa.py_buffer(letters))

@@ -1,0 +1,86 @@
+"""Text columns as dictionaries and positions, by the fastest way that fits: compiled code, numbers, or Arrow itself."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from crowdveil.compiling.choice import compiled_pays
+from crowdveil.ingest.fixed_width import encode_fixed_width
+from crowdveil.ingest.numbered import encode_numbered
+
+if TYPE_CHECKING:
+    from crowdveil.ingest.text_table import TextTable
+
+COMPILED_FROM = 16 << 20
+"""Bytes of text from which on compiled code is used: there is less to gain below."""
+LOADED_FROM = 128 << 20
+"""The same where numba is still to be loaded, which takes half a second."""
+TEXT: Any = pa.dictionary(pa.int32(), pa.string())
+
+
+class ColumnEncoder:
+    """A text column that comes group by group."""
+
+    def __init__(self, *, compiled: bool) -> None:
+        self.compiled = compiled
+        self.table: TextTable | None = None
+        self.codes: list[NDArray[np.int32]] = []
+        self.done: list[Any] = []
+
+    def add(self, column: Any) -> None:
+        """Encode the next rows, an Arrow chunked array of text."""
+        if self.compiled:
+            codes = self._look_up(column)
+            if codes is not None:
+                self.codes.append(codes)
+                return
+            # What the table cannot hold goes the other ways, and so does all that follows.
+            self._close_table()
+        self.done.append(_plainly(column))
+
+    def finish(self) -> Any:
+        """Return all rows as an Arrow chunked array of dictionaries and positions."""
+        if self.compiled:
+            self._close_table()
+        return pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT)
+
+    def _look_up(self, column: Any) -> NDArray[np.int32] | None:
+        if self.table is None:
+            from crowdveil.ingest.text_table import TextTable
+
+            self.table = TextTable()
+        return self.table.codes(column)
+
+    def _close_table(self) -> None:
+        if self.table is not None and self.codes:
+            codes: Any = pa.array(np.concatenate(self.codes) if len(self.codes) > 1 else self.codes[0])
+            self.done.append(pa.DictionaryArray.from_arrays(codes, self.table.dictionary()))
+        self.compiled, self.table, self.codes = False, None, []
+
+
+def compiled_from() -> int:
+    """Return the bytes of text from which on compiled code is used."""
+    return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
+
+
+def encode_text(column: Any) -> Any:
+    """Return an Arrow chunked array of text as chunks of dictionaries and positions; null is a null position."""
+    encoder = ColumnEncoder(compiled=compiled_pays(column.nbytes, compiled_from()))
+    if len(column):
+        encoder.add(column)
+    return encoder.finish()
+
+
+def _plainly(column: Any) -> Any:
+    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
+    for encode in (encode_numbered, encode_fixed_width):
+        quickly = encode(column)
+        if quickly is not None:
+            return quickly
+    coded = column.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
+    )

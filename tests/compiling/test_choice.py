@@ -1,0 +1,36 @@
+"""Whether code is compiled."""
+
+import pytest
+
+from crowdveil.compiling import choice
+from crowdveil.compiling.choice import compiled_pays
+from crowdveil.errors import SettingsError
+
+
+def test_size_decides_unless_the_environment_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little work is done without compiled code, much with it, unless the environment says which."""
+    monkeypatch.delenv(choice.KERNELS, raising=False)
+    assert [False, True] == [compiled_pays(size, 10) for size in (9, 10)]
+    monkeypatch.setenv(choice.KERNELS, "plain")
+    assert not compiled_pays(10**9, 10)
+    monkeypatch.setenv(choice.KERNELS, "compiled")
+    assert compiled_pays(1, 10)
+
+
+def test_a_misspelt_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown word in the environment is named."""
+    monkeypatch.setenv(choice.KERNELS, "fast")
+
+    with pytest.raises(SettingsError, match="'fast'"):
+        compiled_pays(1, 10)
+
+
+def test_without_numba_everything_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numba nothing is compiled; who insists on it is told how to get it."""
+    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    monkeypatch.delenv(choice.KERNELS, raising=False)
+    assert not compiled_pays(10**9, 10)
+    monkeypatch.setenv(choice.KERNELS, "compiled")
+
+    with pytest.raises(SettingsError, match=r"crowdveil\[fast\]"):
+        compiled_pays(10**9, 10)
