@@ -1,1 +1,1 @@
-"""Compiled loops: the only files of this half that import numba, imported only by `compiled.py` and `compiled_messages.py`."""
+"""Compiled loops of inference, the only files here that import numba; only `compiled*.py` import them."""
