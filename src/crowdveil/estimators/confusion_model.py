@@ -284,8 +284,10 @@ def complete_spread(
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
     if parameters.tables is not None and parameters.pool.model.transparent:
-        logs = parameters.tables.table.reshape(-1, parameters.anchor.size).sum(axis=0)
-        return float(parameters.anchor.T.ravel() @ logs)
+        table, anchor = parameters.tables.table, parameters.anchor
+        if (anchor == anchor[0, 0]).all():
+            return float(anchor[0, 0] * table.sum())
+        return float(anchor.T.ravel() @ table.reshape(-1, anchor.size).sum(axis=0))
     return float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
 
 

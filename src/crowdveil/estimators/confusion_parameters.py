@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimators.fitting import Summary
-from crowdveil.estimators.kernels import ScoreTables, in_pieces
+from crowdveil.estimators.kernels import ScoreTables, logs_of_rows, use_compiled
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.votes import Pool
 
@@ -67,4 +67,5 @@ class CrowdParameters:
             return self.mixture.log_reports(everything, self.participation)
         if not self.pool.model.transparent:
             return np.log(np.maximum(self.inputs() @ everything, TINY))
-        return in_pieces(lambda rows: np.log(np.maximum(rows, TINY)), self.confusion, np.empty_like(self.confusion))
+        compiled = use_compiled(int(self.summary.per_worker.sum()))
+        return logs_of_rows(self.confusion, TINY, compiled=compiled)

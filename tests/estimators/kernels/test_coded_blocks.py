@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, shares_of_rows, softmax
+from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, rows, shares_of_rows, softmax
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -102,3 +102,29 @@ def test_shares_of_rows_add_pseudo_counts() -> None:
             expected[worker, truth] = [count / sum(row) for count in row]
         for compiled in (False, True):
             np.testing.assert_allclose(shares_of_rows(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any positive number to the last digits, never of less than the least; memory in any order; in threads."""
+    numbers = np.random.default_rng(7).random((5, 3, 3)) * 10.0 ** np.arange(-290, 310, 200)
+    numbers[0, 0, 0], numbers[1], numbers[2, 2] = 0.0, 1.0, [0.5, np.nextafter(1, 0), np.sqrt(0.5)]
+    expected = np.log(np.maximum(numbers, 1e-300))
+    monkeypatch.setattr(rows, "FOR_A_THREAD", 8)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
+
+    for given in (numbers, numbers.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
+        found = rows.logs_of_rows(given, 1e-300, compiled=compiled)
+
+        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
+        assert given.strides == found.strides
+
+
+def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is worked on by itself: threads change no bit."""
+    counts = np.random.default_rng(8).random((50, 4, 4))
+    alone = shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True)
+    monkeypatch.setattr(rows, "FOR_A_THREAD", 8)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
+
+    np.testing.assert_array_equal(alone, shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True))

@@ -2,7 +2,7 @@
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.plain import softmax
-from crowdveil.estimators.kernels.rows import in_pieces, shares_of_rows
+from crowdveil.estimators.kernels.rows import in_pieces, logs_of_rows, shares_of_rows
 from crowdveil.estimators.kernels.slopes import Slopes, squared_slopes
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
@@ -16,6 +16,7 @@ __all__ = [
     "block_reports",
     "encode",
     "in_pieces",
+    "logs_of_rows",
     "shares_of_rows",
     "side_by_side",
     "softmax",

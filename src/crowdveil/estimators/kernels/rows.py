@@ -2,12 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.estimators.kernels.choice import side_by_side, thread_count
+
 PIECE = 1 << 15
 """Numbers worked on together."""
+FOR_A_THREAD = 1 << 18
+"""Numbers for which a thread is worth its while."""
 
 
 def in_pieces(
@@ -30,13 +35,38 @@ def shares_of_rows(
     counts: NDArray[np.float64], pseudo: NDArray[np.float64], *, compiled: bool = False
 ) -> NDArray[np.float64]:
     """Return counts, [worker, truth, label], and pseudo-counts, [truth, label], over their sums by label."""
-    shares = np.empty_like(counts)
     if not compiled:
-        return in_pieces(partial(_shares, pseudo), counts, shares)
-    from crowdveil.estimators.kernels.loops.tables import share_rows
+        return in_pieces(partial(_shares, pseudo), counts, np.empty_like(counts))
+    from crowdveil.estimators.kernels.compiled import UNROLLED_LABELS
+    from crowdveil.estimators.kernels.loops.rows import share_rows
 
-    share_rows(counts, pseudo, shares)
-    return shares
+    # Labels outside, truths inside: the order in which sums of reports lie in memory.
+    inside_out = np.ascontiguousarray(counts.transpose(0, 2, 1))
+    shares, size = np.empty_like(inside_out), inside_out.shape[1:]
+    more = np.ascontiguousarray(pseudo.T).ravel()
+    share = share_rows(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
+    _side_by_side(lambda rows: share(inside_out[rows].ravel(), more, size, shares[rows].ravel()), counts)
+    return shares.transpose(0, 2, 1)
+
+
+def logs_of_rows(rows: NDArray[np.float64], least: float, *, compiled: bool = False) -> NDArray[np.float64]:
+    """Return logarithms, of `least` (a normal number) where numbers are smaller; in memory as the numbers are."""
+    logs = np.empty_like(rows)
+    if not compiled:
+        return in_pieces(lambda some: np.log(np.maximum(some, least)), rows, logs)
+    from crowdveil.estimators.kernels.loops.rows import logarithms
+
+    _side_by_side(lambda some: logarithms(rows[some].ravel("K"), least, logs[some].ravel("K")), rows)
+    return logs
+
+
+def _side_by_side(work: Callable[[slice], None], rows: NDArray[np.float64]) -> None:
+    """Do the work on ranges of rows, each by itself, in threads if there are many numbers."""
+    threads = max(1, min(thread_count(), rows.size // FOR_A_THREAD))
+    ends = np.linspace(0, len(rows), threads + 1, dtype=int).tolist()
+    with side_by_side(threads) as each:
+        for _ in each(work, [slice(*ends_of) for ends_of in pairwise(ends)]):
+            pass
 
 
 def _shares(pseudo: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -212,23 +212,3 @@ def end_rows(fixed: int) -> Any:
             full[row * width] = max(rest, 0.0)
 
     return end
-
-
-@njit(cache=True, nogil=True)
-def share_rows(counts: Any, pseudo: Any, shares: Any) -> None:
-    """Fill shares, [worker, truth, label], with counts and pseudo-counts, [truth, label], over their sum by label."""
-    workers, truths, labels = counts.shape
-    inverse = np.empty(truths)
-    for worker in range(workers):
-        inverse[:] = 0.0
-        # Labels outside, truths inside: the order in which sums of reports lie in memory.
-        for label in range(labels):
-            for truth in range(truths):
-                count = counts[worker, truth, label] + pseudo[truth, label]
-                shares[worker, truth, label] = count
-                inverse[truth] += count
-        for truth in range(truths):
-            inverse[truth] = 1 / inverse[truth]
-        for label in range(labels):
-            for truth in range(truths):
-                shares[worker, truth, label] *= inverse[truth]
