@@ -66,8 +66,8 @@ def test_many_names_outgrow_the_first_slots() -> None:
 def test_names_whose_hashes_are_alike_are_told_apart() -> None:
     """Names made so that all share their first slot and the part of the hash that slots hold are as good as others."""
     inverse = pow(int(ODD), -1, 2**64)
-    mixed = [5 | number << 20 for number in range(300)]
-    words = [(halves ^ halves >> 32) * inverse % 2**64 ^ WORD for halves in (mix * inverse % 2**64 for mix in mixed)]
+    mixed = [0x155 << 39 | number << 20 | 5 for number in range(300)]
+    words = [_unmixed(_unmixed(number, inverse), inverse) ^ WORD for number in mixed]
     text = np.array(words * 2, dtype="<u8").view(np.uint8)
     table = TextTable()
     codes = table.codes(pa.chunked_array([text_array(text, WORD * np.arange(601))]))
@@ -75,7 +75,12 @@ def test_names_whose_hashes_are_alike_are_told_apart() -> None:
 
     assert [*range(300)] * 2 == ([] if codes is None else codes.tolist())
     assert words == np.frombuffer(table.dictionary().buffers()[2], dtype="<u8").tolist()
-    assert {int(mixed[0]) >> 39} == {int(slot) >> 39 for slot in taken}
+    assert {0x155} == {int(slot) >> 39 for slot in taken}
+
+
+def _unmixed(number: int, inverse: int) -> int:
+    """Undo a product and what follows it."""
+    return (number ^ number >> 32) * inverse % 2**64
 
 
 def test_what_does_not_fit_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

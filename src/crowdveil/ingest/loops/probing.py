@@ -19,6 +19,7 @@ BATCH = 256
 """Rows that are looked up together."""
 WORD = np.uint64(8)
 """Bytes of a word."""
+HALF = np.uint64(32)
 LENGTH_AT, HASH_AT = np.uint64(32), np.uint64(39)
 """Lowest bits of a slot's length and of its part of the hash."""
 CODE = np.uint64(2**32 - 1)
@@ -153,11 +154,13 @@ def _word(text: Any, size: Any, at: Any, taken: Any) -> Any:
 
 @njit(nogil=True)
 def _mixed(words: Any, at: Any, width: Any, length: Any) -> Any:
+    """Return the hash of a name: its last letters are the high bits of products, and slots are found by the low ones."""
     mixed = np.uint64(length)
     for word in range(width):
         mixed = (mixed ^ words[at + word]) * ODD
-        mixed ^= mixed >> LENGTH_AT
-    return mixed * ODD
+        mixed ^= mixed >> HALF
+    mixed *= ODD
+    return mixed ^ (mixed >> HALF)
 
 
 @njit(nogil=True)
