@@ -154,7 +154,7 @@ def _word(text: Any, size: Any, at: Any, taken: Any) -> Any:
 
 @njit(nogil=True)
 def _mixed(words: Any, at: Any, width: Any, length: Any) -> Any:
-    """Return the hash of a name: its last letters are the high bits of products, and slots are found by the low ones."""
+    """Return a hash whose low bits, which find the slot, depend on the last letters too: products hold them high."""
     mixed = np.uint64(length)
     for word in range(width):
         mixed = (mixed ^ words[at + word]) * ODD
