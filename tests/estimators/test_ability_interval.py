@@ -39,7 +39,8 @@ def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
     parameters = replace(parameters, confusion=tables, at_start=False)
     posterior, _ = dense_posterior(reports, parameters)
 
-    result = observed_information(Path(tables, np.ones((5, 3))), parameters, [one_block(reports)], posterior)
+    path = Path(np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.transparent else tables)
+    result = observed_information(path, parameters, [one_block(reports)], posterior)
 
     step = 1e-4
     for worker in range(5):

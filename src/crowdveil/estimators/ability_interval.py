@@ -56,12 +56,15 @@ class Path:
     """Confusion tables, and how they change with the ability.
 
     Attributes:
-        tables: of a worker with the spread's ability, indexed [worker, truth, label].
-        direction: change of P(right answer | truth) when the ability changes by one, indexed [worker, truth].
+        right: P(right answer | truth) of a worker with the spread's ability, indexed [worker, truth].
+        direction: change of that when the ability changes by one, indexed alike; wrong answers fall in proportion.
+        tables: all of his table, indexed [worker, truth, label]; None where reports are answers: of these, one that is
+            wrong is like any other.
     """
 
-    tables: NDArray[np.float64]
+    right: NDArray[np.float64]
     direction: NDArray[np.float64]
+    tables: NDArray[np.float64] | None
 
 
 def with_intervals(
@@ -122,10 +125,9 @@ def observed_information(
 ) -> NDArray[np.float64]:
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
-    if model.transparent:
-        right = np.einsum("wzz->wz", path.tables)
-        return information_of_answers(right, path.direction, parameters.summary, blocks, posterior)
-    slopes = slope_tables(path, parameters)
+    if path.tables is None:
+        return information_of_answers(path, parameters.summary, blocks, posterior)
+    slopes = slope_tables(path.tables, path.direction, parameters)
     listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
@@ -155,20 +157,10 @@ def observed_information(
 
 
 def information_of_answers(
-    right: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    summary: Summary,
-    blocks: Iterable[GoldBlock],
-    posterior: NDArray[np.float64],
+    path: Path, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the observed information about each worker's ability where reports are answers, shape (workers,).
-
-    Args:
-        right: P(right answer | truth), indexed [worker, truth].
-        direction: change of that when the ability changes by one, indexed alike; wrong answers fall in proportion.
-        summary: counts of the reports.
-        blocks, posterior: the reports, and the posterior of all tasks, indexed [task, label].
-    """
+    """Return the observed information about each worker's ability where reports are answers, shape (workers,)."""
+    right, direction = path.right, path.direction
     slopes = Slopes(direction / np.maximum(right, TINY), direction / np.maximum(1 - right, TINY))
     compiled, total = use_compiled(int(summary.per_worker.sum())), np.zeros(len(right))
     for block in blocks:
@@ -177,17 +169,19 @@ def information_of_answers(
     return total
 
 
-def slope_tables(path: Path, parameters: CrowdParameters) -> NDArray[np.float64]:
+def slope_tables(
+    tables: NDArray[np.float64], direction: NDArray[np.float64], parameters: CrowdParameters
+) -> NDArray[np.float64]:
     """Return the slope of R[z, y] along the path, relative to R[z, y] itself; indexed [worker, truth, report].
 
-    Where P(right) rises, wrong answers fall in proportion.
+    Where P(right) rises, wrong answers fall in proportion. Arguments as in `Path`.
     """
-    right = np.einsum("wzz->wz", path.tables)
+    right = np.einsum("wzz->wz", tables)
     wrong = np.maximum(1 - right, TINY)
-    change = -path.tables / wrong[:, :, None]
+    change = -tables / wrong[:, :, None]
     np.einsum("wzz->wz", change)[...] = 1.0
-    change = change * path.direction[:, :, None]
+    change = change * direction[:, :, None]
     model = parameters.pool.model
-    at = replace(parameters, confusion=path.tables).inputs() @ model.everything
+    at = replace(parameters, confusion=tables).inputs() @ model.everything
     moved = parameters.participation[:, None, None] * (change @ model.everything[: model.labels])
     return np.asarray(moved / np.maximum(at, TINY))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.ability_interval import FIRMEST, Spread, information_of_answers, with_intervals
+from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread, information_of_answers, with_intervals
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.mixture import TINY
@@ -130,7 +130,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pseudo = labels * self.smoothing + labels * self.shrinkage * centre
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = information_of_answers(every, np.ones_like(every), end[1].summary, blocks, posterior)
+        data = information_of_answers(Path(every, np.ones_like(every), None), end[1].summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(table, Spread(share, strength, right - number * share, FIRMEST), data, number)

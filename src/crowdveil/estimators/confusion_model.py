@@ -179,8 +179,12 @@ class ConfusionEstimator(CrowdEstimator):
             if not parameters.pool.model.transparent:
                 answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
                 right, total = right_answers(answers)
-        path = self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters)
-        return complete_spread(right, total, Path(tables, path), parameters.class_prior)
+        path = Path(
+            np.einsum("wzz->wz", tables).copy(),
+            self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters),
+            None if parameters.pool.model.transparent else tables,
+        )
+        return complete_spread(right, total, path, parameters.class_prior), path
 
     @abstractmethod
     def chance(self, parameters: CrowdParameters) -> float:
@@ -201,7 +205,7 @@ class ConfusionEstimator(CrowdEstimator):
             pool=pool,
             anchor=self.anchor(pool, self.anchor_ability),
             pseudo_cells=self.shrinkage * pool.noise / pool.participation,
-            confusion=np.repeat(guess[None], summary.workers, axis=0),
+            confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
             at_start=True,
@@ -262,23 +266,22 @@ def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
 
 def complete_spread(
     correct: NDArray[np.float64], total: NDArray[np.float64], path: Path, prior: NDArray[np.float64]
-) -> tuple[Spread, Path]:
+) -> Spread:
     """Return the spread of abilities of which complete answers leave a binomial uncertainty.
 
     Args:
         correct, total: expected answers that are right, and all, indexed [worker, truth].
-        path: tables that follow from them, and how they change with the ability.
+        path: what follows from them.
         prior: P(truth), shape (labels,).
     """
-    right, direction = np.einsum("wzz->wz", path.tables), path.direction
+    right, direction = path.right, path.direction
     ability = right @ prior
     complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
     slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
     # Complete answers are worth as many as their expected information says: all of them, where rows move together.
     number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
     strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
-    excess = ability * (1 - ability) * slope
-    return Spread(ability, strength, excess, FIRMEST), path
+    return Spread(ability, strength, ability * (1 - ability) * slope, FIRMEST)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
