@@ -1,6 +1,6 @@
 """Does the planner's prediction come true? Predicted intervals against errors measured in whole campaigns.
 
-Twelve settings that were used to build nothing. The measured campaigns are made by `crowdveil.simulate` with what the
+Fourteen settings that were used to build nothing. The measured campaigns are made by `crowdveil.simulate` with what the
 planner only approximates: abilities from a continuous Beta distribution, truths from a normal distribution, all tasks,
 and estimators with their own settings. Then two real sets, planned from public facts only: labels, sizes, the share of
 cells that are answered, and the planner's usual ability. Run `python experiments/utility/planner_check.py [--quick]`.
@@ -13,18 +13,31 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from crowdveil import Categories, DawidSkene, Designed, Gaussian, QuantizedResponse, Question, RandomizedResponse, Scale
+from crowdveil import (
+    Categories,
+    DawidSkene,
+    Designed,
+    Gaussian,
+    OrdinalDawidSkene,
+    QuantizedResponse,
+    Question,
+    RandomizedResponse,
+    Reports,
+    Scale,
+)
 from crowdveil.datasets import available, load
 from crowdveil.design import design, normal_answers, one_coin_answers
 from crowdveil.guarantee import Participation
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
-from crowdveil.planning.crowds import CONCENTRATION
-from crowdveil.randomness import seeded
-from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb
+from crowdveil.planning.crowds import CONCENTRATION, near_answers
+from crowdveil.randomness import Seeded, seeded
+from crowdveil.rounds import Round
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb, perturb_in_rounds
 
 RUNS = 5
+ESTIMATORS = {kind.name: kind for kind in (DawidSkene, OrdinalDawidSkene, Gaussian)}
 FIRST_SEED = 7_000
 
 
@@ -46,6 +59,9 @@ class Setting:
     centre: float = 0.0
     width: float = 1.0
     learned: bool = False
+    ordered: bool = False
+    method: str | None = None
+    rounds: int = 1
 
 
 SETTINGS = (
@@ -112,6 +128,29 @@ SETTINGS = (
         width=3,
         learned=True,
     ),
+    Setting(
+        labels=5,
+        ordered=True,
+        method="ordinal-dawid-skene",
+        mechanism="randomized-response",
+        epsilon=3,
+        tasks=300,
+        workers=200,
+        rate=0.1,
+        ability=0.7,
+    ),
+    Setting(
+        scale=Scale(0, 20),
+        sigmas=(2.0, 5.0),
+        mechanism="quantized-response",
+        epsilon=2,
+        tasks=120,
+        workers=400,
+        rate=0.3,
+        centre=11,
+        width=4,
+        rounds=4,
+    ),
 )
 
 
@@ -119,7 +158,7 @@ def campaign_of(setting: Setting) -> Campaign:
     """Return the setting as the planner is told of it."""
     crowd: LabelCrowd | NumberCrowd
     if setting.scale is None:
-        alphabet = Categories(tuple(f"label {number}" for number in range(setting.labels)))
+        alphabet = Categories(tuple(f"label {number}" for number in range(setting.labels)), setting.ordered)
         prior = np.array(setting.prior or [1 / setting.labels] * setting.labels)
         answers = one_coin_answers(setting.labels, setting.ability)
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(setting.ability))
@@ -138,7 +177,15 @@ def campaign_of(setting: Setting) -> Campaign:
         participation=setting.participation,
     )
     known = not setting.learned and (setting.scale is not None or bool(setting.prior))
-    return Campaign(question=question, crowd=crowd, tasks=setting.tasks, workers=setting.workers, prior_public=known)
+    return Campaign(
+        question=question,
+        crowd=crowd,
+        tasks=setting.tasks,
+        workers=setting.workers,
+        prior_public=known,
+        method=setting.method,
+        rounds=setting.rounds,
+    )
 
 
 def mechanism_of(name: str, campaign: Campaign, epsilon: float) -> ChannelMechanism:
@@ -166,6 +213,8 @@ def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
     a, b = setting.ability * CONCENTRATION, (1 - setting.ability) * CONCENTRATION
     alphabet = campaign.crowd.alphabet
     assert isinstance(alphabet, Categories)
+    if setting.ordered:
+        return ordered_crowd(setting, alphabet, source)
     return categorical_crowd(
         workers=setting.workers,
         tasks=setting.tasks,
@@ -177,12 +226,36 @@ def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
     )
 
 
+def ordered_crowd(setting: Setting, labels: Categories, source: Seeded) -> Crowd:
+    """Make ordered answers up, every worker with an ability of their own; mistakes fall off with the distance."""
+    generator = source.generator
+    truth = generator.integers(0, labels.size, setting.tasks)
+    ability = generator.beta(setting.ability * CONCENTRATION, (1 - setting.ability) * CONCENTRATION, setting.workers)
+    task, worker = np.nonzero(generator.random((setting.tasks, setting.workers)) < setting.rate)
+    shares = [near_answers(labels.size, ability[one])[truth[on]].tolist() for on, one in zip(task, worker, strict=True)]
+    value = np.array([generator.choice(labels.size, p=share) for share in shares])
+    names = np.arange(1, setting.tasks + 1), np.arange(1, setting.workers + 1)
+    answers = Reports(task.astype(np.int32), worker.astype(np.int32), value, *names, labels)
+    return Crowd(answers=answers, truth=np.array(labels.names)[truth], quality=ability, quality_name="ability")
+
+
 def measure(setting: Setting, campaign: Campaign, mechanism: ChannelMechanism, seed: int) -> tuple[float, float, float]:
     """Return one campaign's error, the error of the best constant on it, and the correlation with the truth."""
-    crowd = make(setting, campaign, seed)
-    reports = perturb(crowd.answers, mechanism, seeded(seed + 50_000))
-    estimator = DawidSkene() if setting.scale is None else Gaussian()
-    result = score(estimator.fit(reports, channel=mechanism.channel(), prior=campaign.prior), crowd.gold)
+    crowd, source = make(setting, campaign, seed), seeded(seed + 50_000)
+    if setting.rounds == 1:
+        sent = Round(reports=perturb(crowd.answers, mechanism, source), channel=mechanism.channel())
+    else:
+        sent = perturb_in_rounds(
+            crowd.answers,
+            mechanism.channel(),
+            source,
+            epsilon=setting.epsilon,
+            rounds=setting.rounds,
+            estimator=Gaussian(),
+            prior=campaign.prior,
+        )
+    estimator = ESTIMATORS[campaign.estimator.name]()
+    result = score(estimator.fit(sent.reports, channel=sent.channel, prior=campaign.prior), crowd.gold)
     return result.error, result.baseline, result.correlation
 
 
@@ -193,26 +266,37 @@ def inside(prediction: Prediction, error: float) -> bool:
 
 def simulated(quick: bool) -> None:
     """Print one line per setting: prediction, what the first run measured, and how many of all runs lie inside."""
-    print("| setting | epsilon | predicted | interval | measured | inside | of 5 runs | constant | correlation |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    first = every = 0
+    print(
+        "| setting | epsilon | predicted | interval | measured | inside | of 5 runs | "
+        "simulated once | of 5 runs | constant | correlation |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    first = every = of_once = 0
     shown = SETTINGS[::4] if quick else SETTINGS
     for number, setting in enumerate(shown):
         campaign = campaign_of(setting)
         mechanism = mechanism_of(setting.mechanism, campaign, setting.epsilon)
-        prediction = predict(campaign, mechanism)
+        prediction, once = predict(campaign, mechanism), predict(campaign, mechanism, seeds=1)
         runs = [measure(setting, campaign, mechanism, FIRST_SEED + 100 * number + run) for run in range(RUNS)]
         hits = [inside(prediction, error) for error, _, _ in runs]
-        first, every = first + hits[0], every + sum(hits)
+        hits_once = sum(inside(once, error) for error, _, _ in runs)
+        first, every, of_once = first + hits[0], every + sum(hits), of_once + hits_once
         what = f"{setting.labels} labels" if setting.scale is None else f"scale 0..{setting.scale.high:g}"
         print(
             f"| {what}, {setting.workers} x {setting.tasks}, rate {setting.rate:g}, {setting.participation}, "
-            f"{setting.mechanism} | {mechanism.guarantee.epsilon:.4g} | {prediction.error:.3f} | "
+            f"{setting.mechanism}{_more(setting)} | {mechanism.guarantee.epsilon:.4g} | {prediction.error:.3f} | "
             f"{prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
-            f"{sum(hits)} | {runs[0][1]:.3f} | {runs[0][2]:.2f} |",
+            f"{sum(hits)} | {once.error:.3f} ({once.low:.3f} to {once.high:.3f}) | {hits_once} | "
+            f"{runs[0][1]:.3f} | {runs[0][2]:.2f} |",
             flush=True,
         )
-    print(f"\nFirst runs inside: {first} of {len(shown)}; all runs: {every} of {RUNS * len(shown)}.\n")
+    whole = RUNS * len(shown)
+    print(f"\nFirst runs inside: {first} of {len(shown)}; all runs: {every} of {whole}, once {of_once} of {whole}.\n")
+
+
+def _more(setting: Setting) -> str:
+    """Return what is not usual about a setting."""
+    return f", {setting.rounds} rounds" if setting.rounds > 1 else f", {setting.method}" if setting.method else ""
 
 
 def real(quick: bool) -> None:

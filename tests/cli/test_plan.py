@@ -55,7 +55,7 @@ def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json
     """41 labels become 21, the prior with them; the table says so, and JSON has the number and the labels."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
     Path("prior.csv").write_text("label,probability\n" + rows, "utf-8")
-    sized = ("plan", "--tasks", 10, "--workers", 10, "--participation-rate", 0.5, "--target-error", 40)
+    sized = ("plan", "--tasks", 10, "--workers", 9, "--participation-rate", 0.5, "--target-error", 40)
     words = (*sized, "--scale", "0:40", "--prior", "prior.csv", "--epsilon", 4)
     data = run_json(*words)
 

@@ -257,6 +257,8 @@ def test_settings_are_checked() -> None:
         Gaussian(smoothing=0.0)
     with pytest.raises(SettingsError, match="sigmas"):
         Gaussian(sigmas=(0.0, 1.0))
+    with pytest.raises(SettingsError, match="a point of truth for each step"):
+        Gaussian(points_per_step=0)
     with pytest.raises(SettingsError, match="participations"):
         Gaussian(participations=(1.5,))
     with pytest.raises(SettingsError, match="public prior"):

@@ -22,10 +22,11 @@ def of_labels(
     participation: Participation = "protected",
     abilities: tuple[float, ...] = (0.6, 0.9),
     prior: tuple[float, ...] = (),
+    ordered: bool = False,
     **more: Any,
 ) -> Campaign:
     """Return a campaign of labels a, b, ...; every label alike unless told otherwise."""
-    alphabet = Categories(tuple("abcdefghij"[:labels]))
+    alphabet = Categories(tuple("abcdefghij"[:labels]), ordered)
     shares = np.array(prior) if prior else np.full(labels, 1 / labels)
     question = Question(
         alphabet=alphabet,

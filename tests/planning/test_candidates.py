@@ -6,25 +6,57 @@ import pytest
 
 from crowdveil.labels import Categories
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.planning import LINES, Campaign
-from crowdveil.planning.candidates import OTHER, candidates, cost, other_blocks, same_table
+from crowdveil.planning import KINDS, Campaign, candidates
+from crowdveil.planning.candidates import IN_ROUNDS, OTHER, READ_IN_ORDER, cost, other_blocks, same_table
 from tests.planning.campaigns import of_labels, of_numbers
 
 
 @pytest.mark.parametrize("campaign", [of_labels(), of_labels(participation="public"), of_numbers()])
 def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
-    """Every line is there, says no more than the epsilon asked for, and none tells more than the designed channel."""
+    """Every kind that can be is there, says no more than the epsilon asked for, and none more than the designed one."""
     made = candidates(campaign, 1.0)
-    said = {line: campaign.information(mechanism.channel()) for line, mechanism in made.items()}
+    said = {one.line: campaign.information(one.mechanism.channel()) for one in made}
 
-    assert list(LINES) == list(made)
-    assert all(0.99 < mechanism.guarantee.epsilon <= 1.0 for mechanism in made.values())
+    assert [kind.line for kind in KINDS if kind.campaign(campaign)] == list(said)
+    assert all(0.99 < one.mechanism.guarantee.epsilon <= 1.0 for one in made)
     assert max(said.values()) <= said["designed"] * (1 + 1e-9)
 
 
 def test_two_labels_have_no_other_blocks() -> None:
     """Where there are two blocks at most, the line of other blocks is left out."""
-    assert OTHER not in candidates(of_labels(labels=2), 1.0)
+    assert OTHER not in [one.line for one in candidates(of_labels(labels=2), 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("campaign", "read_in_order", "rounds"),
+    [
+        (of_labels(), False, False),
+        (of_labels(ordered=True), True, False),
+        (of_labels(ordered=True, labels=2), False, False),
+        (of_labels(ordered=True, method="dawid-skene"), False, False),
+        (of_numbers(), False, True),
+        (of_numbers(workers=8), False, False),
+        (of_numbers(assigned_per_task=15), False, False),
+    ],
+)
+def test_kinds_are_tried_where_they_can_be(campaign: Campaign, read_in_order: bool, rounds: bool) -> None:
+    """Order is read where three labels have one and no method is asked for; rounds are for open scales of some size."""
+    made = candidates(campaign, 2.0)
+
+    assert read_in_order == any(one.line.endswith(READ_IN_ORDER) for one in made)
+    assert all(
+        ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.line.endswith(READ_IN_ORDER) for one in made
+    )
+    assert ([4] if rounds else []) == [one.campaign.rounds for one in made if one.line == IN_ROUNDS]
+    assert all(one.campaign.rounds == 1 for one in made if one.line != IN_ROUNDS)
+
+
+def test_quick_kinds_are_a_part_of_all() -> None:
+    """Searches try randomized response and blocks, in every way to read them, and nothing that takes long."""
+    made = [one.line for one in candidates(of_labels(ordered=True), 2.0, quick=True)]
+
+    assert ["randomized-response", "quantized-response"] == made[:2]
+    assert [line + READ_IN_ORDER for line in made[:2]] == made[2:]
 
 
 def test_other_blocks_are_the_best_of_one_more() -> None:

@@ -75,3 +75,31 @@ def test_losses_are_mistakes_and_distances() -> None:
     assert labels.losses(certain, np.array([0, 1, 1])).tolist() == [0, 0, 1]
     assert labels.risks(certain, np.array([0, 1, 1])).tolist() == [0, 0, 0]
     np.testing.assert_allclose(numbers.losses(at, np.full(len(at), 1.0)), np.abs(truths - 1.0), atol=1e-9)
+
+
+def test_ordered_labels_are_mistaken_for_near_ones() -> None:
+    """Every ability is on the diagonal, and each label farther off is half as likely: by loops, and in 40,000 answers.
+
+    Shares within 5 standard errors (false alarm below 1e-4).
+    """
+    crowd = of_labels(labels=4, ordered=True, abilities=(0.7,), tasks=200, workers=200, rate=1.0).crowd
+    expected = np.zeros((4, 4))
+    for truth in range(4):
+        mistakes = {answer: 0.5 ** abs(answer - truth) for answer in range(4) if answer != truth}
+        for answer, weight in mistakes.items():
+            expected[truth, answer] = 0.3 * weight / sum(mistakes.values())
+        expected[truth, truth] = 0.7
+    made = crowd.make(workers=200, tasks=200, rate=1.0, source=seeded(4))
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (crowd.truths_of(made)[made.answers.task], made.answers.value), 1)
+    sizes = counts.sum(axis=1, keepdims=True)
+
+    np.testing.assert_allclose(crowd.tables()[0], expected, atol=1e-12)
+    assert (np.abs(counts / sizes - expected) < 5 * np.sqrt(expected / sizes)).all()
+
+
+def test_two_labels_have_no_order_to_speak_of() -> None:
+    """Ordered or not, two labels are answered alike."""
+    plain, ordered = (of_labels(labels=2, ordered=order).crowd for order in (False, True))
+
+    np.testing.assert_array_equal(plain.tables(), ordered.tables())

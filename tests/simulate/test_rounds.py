@@ -37,3 +37,15 @@ def test_rounds_need_workers() -> None:
     for rounds in (0, 2):
         with pytest.raises(SettingsError, match="worker for each round"):
             perturb_in_rounds(answers, CUT, seeded(1), epsilon=1.0, rounds=rounds, estimator=PUBLIC)
+
+
+def test_a_public_prior_by_label_reaches_the_fits_between_rounds() -> None:
+    """Where every truth is publicly known to be 7 nearly for sure, the second round is cut next to it."""
+    crowd = numeric_crowd(workers=12, tasks=6, sparsity=0.5, truth=lambda rng, n: rng.normal(2, 1, n), source=seeded(0))
+    prior = {str(label): 0.99991 if label == 7 else 0.00001 for label in range(10)}
+    sent = perturb_in_rounds(
+        crowd.answers, CUT, seeded(1), epsilon=0.1, rounds=2, estimator=Gaussian(tolerance=0.1), prior=prior
+    )
+
+    assert {"0..3", "4..9"} < set(sent.channel.report_alphabet.names)
+    assert set(sent.channel.report_alphabet.names) - {"0..3", "4..9"} <= {"0..6", "7..9", "0..7", "8..9"}

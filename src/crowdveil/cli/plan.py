@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 USUAL_SIGMAS = (0.1, 0.5)
 """Of the range of a scale: what half of the workers, and the other half, err by."""
-PLAN_METHODS = ("dawid-skene", "one-coin", "gaussian")
+PLAN_METHODS = ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian")
 """Those of `crowdveil.planning`, written out so that help needs no numerical library; a test compares."""
 
 HELP = """Say which mechanism, which epsilon and how many workers a wanted error takes, before anyone is asked.

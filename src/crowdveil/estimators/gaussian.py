@@ -112,6 +112,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         smoothing: pseudo-workers in every class of the learned mixtures.
         max_steps: largest number of steps.
         tolerance: stop when no truth changes by more than this, in units of the answers.
+        points_per_step: points of truth for each step of the answers, at most; fewer are faster and see less.
 
     Raises:
         SettingsError: a setting out of range.
@@ -130,6 +131,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     smoothing: float = 0.01
     max_steps: int = 300
     tolerance: float = 1e-3
+    points_per_step: int = grid.PER_STEP
 
     def __post_init__(self) -> None:
         if (self.prior_mean is None) != (self.prior_deviation is None):
@@ -139,6 +141,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
         if not 0 < self.smoothing < np.inf:
             raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
+        if self.points_per_step < 1:
+            raise SettingsError("there must be a point of truth for each step", value=self.points_per_step)
         if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
             raise SettingsError("sigmas must be positive and finite", value=self.sigmas)
         if self.participations is not None and not (
@@ -298,14 +302,15 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """Return the grid of truths and the log-priors to choose from, [prior, truth]."""
         alphabet = _alphabet(summary)
         if self.prior_mean is None or self.prior_deviation is None:
-            points = grid.truth_points(alphabet, None)
+            points = grid.truth_points(alphabet, None, self.points_per_step)
             if summary.prior is None:
                 return points, np.log(grid.normal_family(points, alphabet))
             return points, grid.label_prior(points, alphabet, summary.prior)[None]
         if summary.prior is not None:
             raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
         reach = grid.PRIOR_REACH * self.prior_deviation
-        points = grid.truth_points(alphabet, (self.prior_mean - reach, self.prior_mean + reach))
+        bounds = self.prior_mean - reach, self.prior_mean + reach
+        points = grid.truth_points(alphabet, bounds, self.points_per_step)
         return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
 
 

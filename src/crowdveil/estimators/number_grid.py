@@ -28,15 +28,18 @@ def step_of(alphabet: Alphabet) -> float:
     return alphabet.step if isinstance(alphabet, Scale) else 1.0
 
 
-def truth_points(alphabet: Alphabet, reach: tuple[float, float] | None) -> NDArray[np.float64]:
+def truth_points(
+    alphabet: Alphabet, reach: tuple[float, float] | None, most_per_step: int = PER_STEP
+) -> NDArray[np.float64]:
     """Return the grid of truths, ascending: the answers, points between them, and a margin beyond both ends.
 
     Args:
         alphabet: the answers.
         reach: an interval that the margin must cover as well; None for none.
+        most_per_step: points per step of the answers, at most.
     """
     values, step = alphabet.values, step_of(alphabet)
-    per_step = max(1, min(PER_STEP, POINTS // alphabet.size))
+    per_step = max(1, min(most_per_step, POINTS // alphabet.size))
     margin = max(MARGIN_STEPS * step, MARGIN_SHARE * float(values[-1] - values[0]))
     first, last = float(values[0]) - margin, float(values[-1]) + margin
     if reach is not None:

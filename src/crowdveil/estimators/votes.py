@@ -106,13 +106,14 @@ def pooled_shares(
         Shape (inputs,); positive, sums to 1.
     """
     shares = np.full(len(table), 1 / len(table))
+    bordered, right = np.zeros((len(table) + 1, len(table) + 1)), np.zeros(len(table) + 1)
     for _ in range(POOL_STEPS):
         # Steps are relative to the shares, so that rare symbols do not spoil the condition of the equations.
         joint = shares[:, None] * table / (shares @ table)
         slope = joint @ counts + weight
         curvature = (joint * counts) @ joint.T + np.diag(weight)
-        bordered = np.block([[curvature, shares[:, None]], [shares, np.zeros(1)]])
-        step = np.linalg.solve(bordered, np.append(slope, 0.0))[:-1]
+        bordered[:-1, :-1], bordered[:-1, -1], bordered[-1, :-1], right[:-1] = curvature, shares, shares, slope
+        step = np.asarray(np.linalg.solve(bordered, right)[:-1], dtype=np.float64)
         decrement = float(np.sqrt(step @ curvature @ step))
         size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step, weight)
         shares = shares * (1 + size * step)

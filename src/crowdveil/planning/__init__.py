@@ -2,7 +2,7 @@
 
 from crowdveil.planning.bounds import Bounds, bounds
 from crowdveil.planning.campaign import METHODS, Campaign
-from crowdveil.planning.candidates import LINES, Cost
+from crowdveil.planning.candidates import KINDS, LINES, Candidate, Cost, Kind, candidates
 from crowdveil.planning.coarser import coarser, merged
 from crowdveil.planning.crowds import LabelCrowd, NumberCrowd, beta_abilities
 from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
@@ -12,13 +12,16 @@ from crowdveil.planning.verdict import verdict
 
 __all__ = [
     "EPSILONS",
+    "KINDS",
     "LEVEL",
     "LINES",
     "METHODS",
     "MOST_WORKERS",
     "Bounds",
     "Campaign",
+    "Candidate",
     "Cost",
+    "Kind",
     "LabelCrowd",
     "NumberCrowd",
     "Plan",
@@ -27,6 +30,7 @@ __all__ = [
     "Way",
     "beta_abilities",
     "bounds",
+    "candidates",
     "coarser",
     "merged",
     "plan",

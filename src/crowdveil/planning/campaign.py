@@ -7,20 +7,25 @@ from typing import Any
 
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import DawidSkene, Estimator, Gaussian, OneCoin
+from crowdveil.estimators import DawidSkene, Estimator, Gaussian, OneCoin, OrdinalDawidSkene
 from crowdveil.guarantee import Participation
 from crowdveil.mechanisms import Question
 from crowdveil.planning.crowds import ExpectedCrowd, NumberCrowd
 
 ROUGH_LABELS, ROUGH_NUMBERS = 1e-3, 0.05
 """Where a simulated fit stops: change of a posterior, or of a truth in steps of the scale. Enough for a mean error."""
+RESOLVED = 0.1
+"""The same for numbers, as a share of the error of known workers, where that is more."""
+POINTS_PER_STEP = 4
+"""Points of truth in simulated fits of numbers: half of what `gaussian` has, for the same errors in half the time."""
 MAX_STEPS = 60
 COARSE_RATES = (0.5, 1.0, 2.0)
 """Classes of participation in simulated fits of numbers, in units of the true one: fewer than `gaussian` has, which
 saves much time and changes little. Its classes of deviations are kept: fewer of them cost accuracy."""
 
-METHODS = (DawidSkene.name, OneCoin.name, Gaussian.name)
-"""Estimators that plans are made for: the first two for labels, the last for scales."""
+METHODS = (DawidSkene.name, OneCoin.name, OrdinalDawidSkene.name, Gaussian.name)
+"""Estimators that plans are made for: two for labels, a third where these are ordered, and one for scales."""
+_FOR_LABELS = {kind.name: kind for kind in (DawidSkene, OneCoin, OrdinalDawidSkene)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,6 +37,9 @@ class Campaign:
     Where the estimator reads no assignment, there are groups of workers instead, each with tasks of its own, and every
     group is inferred from alone.
 
+    In rounds, workers are dealt to them in turn; the first round goes through the mechanism, and later ones through
+    `quantized-response` with every task cut where its truth is by then believed to be.
+
     Attributes:
         question: what channels are chosen for; its participation rate is the share of all tasks a worker would answer.
         crowd: what truths, workers and answers are like.
@@ -39,9 +47,11 @@ class Campaign:
         assigned_per_task: workers to whom a task is assigned; None if all tasks are open to all.
         prior_public: whether inference is given the prior, or must learn it.
         method: the estimator's name; None for dawid-skene for labels, gaussian for numbers.
+        rounds: in how many rounds workers report; several for numbers without an assignment only.
 
     Raises:
-        SettingsError: a size or an assignment out of range, or a method that does not go with the answers.
+        SettingsError: a size or an assignment out of range, a method that does not go with the answers, or rounds that
+            cannot be.
     """
 
     question: Question
@@ -51,6 +61,7 @@ class Campaign:
     assigned_per_task: int | None = None
     prior_public: bool = False
     method: str | None = None
+    rounds: int = 1
 
     def __post_init__(self) -> None:
         if self.tasks < 1 or self.workers < 1:
@@ -63,9 +74,20 @@ class Campaign:
                 value=given,
                 way_out="Assign more workers per task, or plan with fewer workers.",
             )
-        known = METHODS[2:] if isinstance(self.crowd, NumberCrowd) else METHODS[:2]
-        if self.method is not None and self.method not in known:
-            raise SettingsError(f"a plan for these answers is made for {' or '.join(known)}", value=self.method)
+        if self.method is not None and self.method not in self.methods:
+            raise SettingsError(f"a plan for these answers is made for {' or '.join(self.methods)}", value=self.method)
+        open_numbers = isinstance(self.crowd, NumberCrowd) and given is None
+        if not 1 <= self.rounds <= (self.workers if open_numbers else 1):
+            raise SettingsError(
+                "rounds are for numbers, without an assignment, one worker or more each", value=self.rounds
+            )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Estimators that read these answers."""
+        if isinstance(self.crowd, NumberCrowd):
+            return METHODS[3:]
+        return METHODS[:3] if self.crowd.in_order else METHODS[:2]
 
     @property
     def participation(self) -> Participation:
@@ -110,12 +132,18 @@ class Campaign:
     @property
     def estimator(self) -> Estimator[Any, Any]:
         """Return what infers from a simulation of this campaign."""
+        return self.estimator_for(0.0)
+
+    def estimator_for(self, error: float) -> Estimator[Any, Any]:
+        """Return the same, no more exact than an error of this size needs."""
         if isinstance(self.crowd, NumberCrowd):
-            shares = tuple(min(1.0, self.rate * factor) for factor in COARSE_RATES)
-            tolerance = ROUGH_NUMBERS * self.crowd.alphabet.step
-            return Gaussian(participations=shares, max_steps=MAX_STEPS, tolerance=tolerance)
-        kind = OneCoin if self.method == OneCoin.name else DawidSkene
-        return kind(max_steps=MAX_STEPS, tolerance=ROUGH_LABELS)
+            return Gaussian(
+                participations=tuple(min(1.0, self.rate * factor) for factor in COARSE_RATES),
+                max_steps=MAX_STEPS,
+                tolerance=max(ROUGH_NUMBERS * self.crowd.alphabet.step, RESOLVED * error),
+                points_per_step=POINTS_PER_STEP,
+            )
+        return _FOR_LABELS[self.method or DawidSkene.name](max_steps=MAX_STEPS, tolerance=ROUGH_LABELS)
 
     @property
     def prior(self) -> dict[str, float] | None:

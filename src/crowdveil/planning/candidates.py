@@ -1,18 +1,26 @@
-"""What a plan compares at one epsilon: randomized response, blocks of labels in two ways, and the designed channel."""
+"""What a plan compares at one epsilon: one list of kinds, each a mechanism and a way to ask and to infer."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from crowdveil.accounting import account
 from crowdveil.channel import Channel
 from crowdveil.design import design
+from crowdveil.estimators import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, Question, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.crowds import LabelCrowd, NumberCrowd
 
 OTHER = "quantized-response, other blocks"
-LINES = (RandomizedResponse.name, QuantizedResponse.name, OTHER, Designed.name)
-"""Kinds of candidates, in the order in which equals are preferred."""
+IN_ROUNDS = "quantized-response in rounds"
+READ_IN_ORDER = ", read in order"
+"""What follows a line whose reports are read by the estimator for ordered labels."""
+ROUNDS = 4
+"""Rounds of a campaign in rounds: what the guide to `gaussian` measured."""
+FEWEST_CUT, FEWEST_DEALT = 3, 10
+"""Labels and workers from which on rounds are tried: fewer have one cut only, or no worker to learn from."""
 
 Blocks = list[list[int]]
 
@@ -35,25 +43,123 @@ class Cost:
     bytes: int
 
 
-def candidates(campaign: Campaign, epsilon: float) -> dict[str, ChannelMechanism]:
-    """Return the mechanisms at one epsilon, by line; without other blocks where there are two labels only.
+class Mechanisms:
+    """The mechanisms for a question at one epsilon, each made when it is first asked for.
 
     Raises:
         SettingsError: epsilon is not accepted.
     """
-    question = campaign.asked
-    best = QuantizedResponse.for_question(question, epsilon)
-    found: dict[str, ChannelMechanism] = {
-        RandomizedResponse.name: RandomizedResponse(
-            alphabet=question.alphabet, epsilon=epsilon, participation=question.participation
-        ),
-        QuantizedResponse.name: best,
-    }
-    other = other_blocks(question, best)
-    if other is not None:
-        found[OTHER] = other
-    # NULL apart from labels, as the command line designs it: inference learns who answers how much.
-    return found | {Designed.name: Designed.from_channel(design(question, epsilon, null_apart=True))}
+
+    def __init__(self, question: Question, epsilon: float) -> None:
+        self.question, self.epsilon = question, epsilon
+
+    @cached_property
+    def randomized(self) -> ChannelMechanism:
+        """Return randomized response."""
+        asked = self.question
+        return RandomizedResponse(alphabet=asked.alphabet, epsilon=self.epsilon, participation=asked.participation)
+
+    @cached_property
+    def quantized(self) -> QuantizedResponse:
+        """Return quantized response with the best blocks."""
+        return QuantizedResponse.for_question(self.question, self.epsilon)
+
+    @cached_property
+    def other(self) -> ChannelMechanism | None:
+        """Return it with other blocks; None with two labels only."""
+        return other_blocks(self.question, self.quantized)
+
+    @cached_property
+    def designed(self) -> ChannelMechanism:
+        """Return the designed channel."""
+        # NULL apart from labels, as the command line designs it: inference learns who answers how much.
+        return Designed.from_channel(design(self.question, self.epsilon, null_apart=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of candidate.
+
+    Attributes:
+        line: its name.
+        mechanism: what devices run; None where there is no such thing.
+        campaign: how workers are asked and truths inferred; None where that cannot be.
+        quick: whether searches for other ways to a target try it.
+    """
+
+    line: str
+    mechanism: Callable[[Mechanisms], ChannelMechanism | None]
+    campaign: Callable[[Campaign], Campaign | None]
+    quick: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """A kind at one epsilon: `campaign` is the one that was planned, asked and inferred from in this kind's way."""
+
+    line: str
+    campaign: Campaign
+    mechanism: ChannelMechanism
+
+    @property
+    def sends(self) -> object:
+        """Return what two candidates share whose predictions are the same."""
+        return self.campaign.method, self.campaign.rounds, same_table(self.mechanism.channel())
+
+
+def as_asked(campaign: Campaign) -> Campaign | None:
+    """Return the campaign as it is."""
+    return campaign
+
+
+def read_in_order(campaign: Campaign) -> Campaign | None:
+    """Return the campaign with the estimator for ordered labels; None where labels have none, or it was asked for."""
+    if campaign.method is None and isinstance(campaign.crowd, LabelCrowd) and campaign.crowd.in_order:
+        return replace(campaign, method=OrdinalDawidSkene.name)
+    return None
+
+
+def in_rounds(campaign: Campaign) -> Campaign | None:
+    """Return the campaign in rounds; None for labels, with one cut, few workers, or where tasks are assigned."""
+    enough = campaign.workers >= FEWEST_DEALT and campaign.crowd.alphabet.size >= FEWEST_CUT
+    if enough and isinstance(campaign.crowd, NumberCrowd) and campaign.assigned_per_task is None:
+        return replace(campaign, rounds=ROUNDS)
+    return None
+
+
+_USUAL = (
+    Kind(line=RandomizedResponse.name, mechanism=lambda made: made.randomized, campaign=as_asked, quick=True),
+    Kind(line=QuantizedResponse.name, mechanism=lambda made: made.quantized, campaign=as_asked, quick=True),
+    Kind(line=OTHER, mechanism=lambda made: made.other, campaign=as_asked),
+    Kind(line=Designed.name, mechanism=lambda made: made.designed, campaign=as_asked),
+)
+KINDS = (
+    *_USUAL,
+    *(replace(kind, line=kind.line + READ_IN_ORDER, campaign=read_in_order) for kind in _USUAL),
+    Kind(line=IN_ROUNDS, mechanism=lambda made: made.quantized, campaign=in_rounds),
+)
+"""All kinds of candidates, in the order in which equals are preferred."""
+LINES = tuple(kind.line for kind in KINDS)
+
+
+def candidates(campaign: Campaign, epsilon: float, *, quick: bool = False) -> list[Candidate]:
+    """Return the candidates at one epsilon that can be, in the order of `KINDS`.
+
+    Args:
+        campaign: what is planned.
+        epsilon: in nats per cell.
+        quick: only those of quick kinds.
+
+    Raises:
+        SettingsError: epsilon is not accepted.
+    """
+    made, found = Mechanisms(campaign.asked, epsilon), []
+    for kind in KINDS:
+        changed = kind.campaign(campaign) if kind.quick or not quick else None
+        mechanism = None if changed is None else kind.mechanism(made)
+        if changed is not None and mechanism is not None:
+            found.append(Candidate(line=kind.line, campaign=changed, mechanism=mechanism))
+    return found
 
 
 def other_blocks(question: Question, best: QuantizedResponse) -> QuantizedResponse | None:

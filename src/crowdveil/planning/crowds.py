@@ -19,7 +19,9 @@ from crowdveil.estimators.number_grid import quantiles
 from crowdveil.labels import Categories, Scale
 from crowdveil.metrics import ErrorName
 from crowdveil.randomness import Seeded
+from crowdveil.reports import Reports
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
+from crowdveil.simulate.coins import all_hits
 
 KINDS = 7
 """Kinds of workers that stand for a distribution of abilities."""
@@ -27,6 +29,8 @@ CONCENTRATION = 10.0
 """Of the Beta distribution of abilities: with mean 0.75 its standard deviation is 0.13."""
 PER_STEP, POINTS = 8, 512
 """Points of truth per step of a scale, and over the whole scale, at most."""
+FARTHER = 0.5
+"""How likely a mistake is that lies one ordered label farther off, in units of the nearer one."""
 BEYOND = 1.0
 """Truths of the outermost labels reach this far beyond the scale, in steps: as `gaussian` reads a prior by label."""
 
@@ -48,9 +52,21 @@ def beta_abilities(mean: float) -> tuple[float, ...]:
     return tuple(np.clip(found + mean - found.mean(), 0.0, 1.0).tolist())
 
 
+def near_answers(labels: int, ability: float) -> NDArray[np.float64]:
+    """Return P(answer | truth) of a worker who is right with probability `ability`, else wrong and mostly near.
+
+    Each label that a mistake is farther off makes it `FARTHER` times as likely. Shape (labels, labels), rows sum to 1.
+    """
+    places = np.arange(labels)
+    mistakes = FARTHER ** np.abs(places[:, None] - places) * (1 - np.eye(labels))
+    return np.asarray(ability * np.eye(labels) + (1 - ability) * mistakes / mistakes.sum(axis=1, keepdims=True))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelCrowd:
     """Workers who are right with their ability, else wrong in any way alike; its error is the share of wrong labels.
+
+    Three ordered labels or more are mistaken for near ones mostly (`near_answers`).
 
     Attributes:
         alphabet: the labels.
@@ -83,8 +99,15 @@ class LabelCrowd:
         """Return the error of the best public constant."""
         return 1 - float(self.prior.max())
 
+    @property
+    def in_order(self) -> bool:
+        """Whether labels have an order that says something about mistakes."""
+        return self.alphabet.ordered and self.alphabet.size > 2
+
     def make(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         """Make such a crowd up; every cell is answered with probability `rate`."""
+        if self.in_order:
+            return self._make_in_order(workers, tasks, rate, source)
         return categorical_crowd(
             workers=workers,
             tasks=tasks,
@@ -94,6 +117,16 @@ class LabelCrowd:
             ability=lambda generator, count: generator.choice(np.array(self.abilities), count),
             source=source,
         )
+
+    def _make_in_order(self, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
+        generator, labels = source.generator, self.alphabet
+        truth, kind = self.draw_truths(generator, tasks), generator.choice(len(self.kinds), workers, p=self.shares)
+        task, worker = np.divmod(all_hits(generator, tasks * workers, rate), workers)
+        up_to = np.cumsum(self.tables(), axis=2)[kind[worker], truth[task], :-1]
+        value = (generator.random(len(task))[:, None] > up_to).sum(axis=1)
+        answers = Reports(task, worker, value, np.arange(1, tasks + 1), np.arange(1, workers + 1), labels)
+        names = np.array(labels.names)[truth]
+        return Crowd(answers=answers, truth=names, quality=self.kinds[kind], quality_name="ability")
 
     def members(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
         """Draw how many workers are of each kind, shape (kinds,)."""
@@ -110,7 +143,8 @@ class LabelCrowd:
 
     def tables(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return P(answer | truth), indexed [kind, truth, label], for all truths or those given."""
-        every = np.stack([one_coin_answers(self.alphabet.size, ability) for ability in self.kinds.tolist()])
+        answers = near_answers if self.in_order else one_coin_answers
+        every = np.stack([answers(self.alphabet.size, ability) for ability in self.kinds.tolist()])
         return every if truths is None else every[:, truths]
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
@@ -218,8 +252,11 @@ class NumberCrowd:
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return each task's distance of truth and posterior median; `scores` are log-posteriors [task, truth]."""
-        median = quantiles(softmax(scores, axis=1), self.points, (0.5,))[:, 0]
-        return np.abs(self._clipped(median) - self._clipped(truths))
+        return np.abs(self.medians(scores) - self._clipped(truths))
+
+    def medians(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return posterior medians, clipped to the scale, shape (tasks,); `scores` as above."""
+        return self._clipped(quantiles(softmax(scores, axis=1), self.points, (0.5,))[:, 0])
 
     def risks(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return `losses`: a posterior on a grid would think itself better than it is."""

@@ -7,12 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crowdveil.drawing import STYLE, file_bytes
-from crowdveil.planning.candidates import LINES
+from crowdveil.planning.candidates import LINES, READ_IN_ORDER
 from crowdveil.planning.plan import Plan
 
-COLORS = dict(zip(LINES, ("#1d4ed8", "#0f766e", "#d97706", "#c084fc"), strict=True))
-WIDTHS = dict(zip(LINES, (1.4, 1.8, 1.4, 5.0), strict=True))
+_USUAL = ("#1d4ed8", "#0f766e", "#d97706", "#c084fc")
+COLORS = dict(zip(LINES, (*_USUAL, *_USUAL, "#be185d"), strict=True))
+WIDTHS = dict(zip(LINES, (1.4, 1.8, 1.4, 5.0, 1.4, 1.8, 1.4, 5.0, 2.2), strict=True))
 """The designed channel often is one of the others: its line is wide and lies below them."""
+STYLES = {line: "--" if line.endswith(READ_IN_ORDER) else "-" for line in LINES}
+"""The same reports have one color, and a style for each way to read them."""
 
 
 def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
@@ -38,7 +41,8 @@ def _line(axes: Axes, plan: Plan, line: str) -> None:
     if not rows:
         return
     epsilons, found = [row.epsilon for row in rows], [row.prediction for row in rows]
-    axes.plot(epsilons, [one.error for one in found], marker="o", ms=4, lw=WIDTHS[line], color=COLORS[line], label=line)
+    (drawn,) = axes.plot(epsilons, [one.error for one in found], marker="o", ms=4, color=COLORS[line], label=line)
+    drawn.set(linewidth=WIDTHS[line], linestyle=STYLES[line])
     axes.fill_between(
         epsilons, [one.low for one in found], [one.high for one in found], color=COLORS[line], alpha=0.13, lw=0
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import LINES, Cost, candidates, cost, same_table
+from crowdveil.planning.candidates import LINES, Candidate, Cost, candidates, cost
 from crowdveil.planning.crowds import LabelCrowd
 from crowdveil.planning.search import (
     Way,
@@ -33,20 +33,33 @@ class Row:
     """One candidate.
 
     Attributes:
-        line: its kind, one of `LINES`.
         epsilon: asked for, in nats per cell.
-        mechanism: what devices run.
+        candidate: its kind, what devices run, and the campaign as asked and inferred from in its way.
         prediction: the error to expect.
         cost: what it costs a worker.
         same_as: the line whose reports say the same at this epsilon, if one stands before it.
     """
 
-    line: str
     epsilon: float
-    mechanism: ChannelMechanism
+    candidate: Candidate
     prediction: Prediction
     cost: Cost
     same_as: str | None
+
+    @property
+    def line(self) -> str:
+        """Return its kind, one of `LINES`."""
+        return self.candidate.line
+
+    @property
+    def mechanism(self) -> ChannelMechanism:
+        """Return what devices run, in rounds those of the first."""
+        return self.candidate.mechanism
+
+    @property
+    def campaign(self) -> Campaign:
+        """Return the campaign as asked and inferred from in its way."""
+        return self.candidate.campaign
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +70,8 @@ class Plan:
         campaign: what was planned.
         target: the error wanted.
         constant_error: of the best public constant.
-        unprotected: the error without any protection.
+        unprotected: the error without any protection, by the best of the methods.
+        unprotected_method: which one that is.
         rows: candidates by epsilon, then in the order of `LINES`.
         recommended: the cheapest at the smallest epsilon whose expected error meets the target; None if none does.
         sure: the same, for the upper end of the interval.
@@ -70,6 +84,7 @@ class Plan:
     target: float
     constant_error: float
     unprotected: Prediction
+    unprotected_method: str
     rows: tuple[Row, ...]
     recommended: Row | None
     sure: Row | None
@@ -115,40 +130,55 @@ def plan(
         raise SettingsError("a plan needs at least one epsilon", value=tuple(epsilons))
     asked = tuple(sorted(set(epsilons)))
     made = {epsilon: candidates(campaign, epsilon) for epsilon in asked}
-    tables = {same_table(one.channel()) for group in made.values() for one in group.values()}
-    tick = _Ticks(usual_seeds(campaign) * (len(tables) + 1 + CHECKS), progress)
-    unprotected = predict(campaign, None, tick=tick)
-    rows = [row for epsilon in asked for row in _rows(campaign, epsilon, made[epsilon], tick)]
-    rows, recommended = _confirmed(campaign, rows, target, tick)
+    distinct = sum(len({one.sends for one in group}) for group in made.values())
+    tick = _Ticks(usual_seeds(campaign) * (distinct + 1 + CHECKS), progress)
+    plain, unprotected = _unprotected(campaign, made[asked[0]], tick)
+    rows, recommended = _confirmed(campaign, _all_rows(campaign, made, target, tick), target, tick)
     missed = tuple(epsilon for epsilon in asked if recommended is None or epsilon < recommended.epsilon)
     return Plan(
         campaign=campaign,
         target=target,
         constant_error=campaign.crowd.constant_error,
         unprotected=unprotected,
+        unprotected_method=plain.estimator.name,
         rows=tuple(rows),
         recommended=recommended,
         sure=_cheapest([row for row in rows if row.prediction.high <= target]),
         workers=_workers(campaign, rows, missed, target, tick),
-        unprotected_workers=_unprotected_workers(campaign, unprotected, target, tick),
+        unprotected_workers=_unprotected_workers(plain, unprotected, target, tick),
         ways=tuple(_ways(campaign, missed, target, tick)),
     )
 
 
-def _rows(campaign: Campaign, epsilon: float, made: dict[str, ChannelMechanism], tick: _Ticks) -> list[Row]:
-    """Predict the candidates at one epsilon; those that send the same are simulated once."""
+def _unprotected(campaign: Campaign, made: list[Candidate], tick: _Ticks) -> tuple[Campaign, Prediction]:
+    """Predict the error without protection by every method; return the best, and the campaign with its method."""
+    methods = {one.campaign.method: replace(campaign, method=one.campaign.method) for one in made}
+    found = [(one, predict(one, None, tick=tick)) for one in methods.values()]
+    return min(found, key=lambda pair: pair[1].error)
+
+
+def _all_rows(campaign: Campaign, made: dict[float, list[Candidate]], target: float, tick: _Ticks) -> list[Row]:
+    """Predict all candidates; once where even known workers miss the target, or a smaller epsilon meets it surely."""
     rows: list[Row] = []
-    for line, mechanism in made.items():
-        table = same_table(mechanism.channel())
-        twin = next((row for row in rows if same_table(row.mechanism.channel()) == table), None)
-        prediction = predict(campaign, mechanism, tick=tick) if twin is None else twin.prediction
+    for epsilon, group in made.items():
+        sure = any(row.prediction.high <= target for row in rows)
+        rows += _rows(campaign, epsilon, group, 0.0 if sure else target, tick)
+    return rows
+
+
+def _rows(campaign: Campaign, epsilon: float, made: list[Candidate], needed: float, tick: _Ticks) -> list[Row]:
+    """Predict the candidates at one epsilon; those that send the same, read alike, are simulated together."""
+    rows: list[Row] = []
+    for one in made:
+        twin = next((row for row in rows if row.candidate.sends == one.sends), None)
         rows.append(
             Row(
-                line=line,
                 epsilon=epsilon,
-                mechanism=mechanism,
-                prediction=prediction,
-                cost=cost(campaign, mechanism),
+                candidate=one,
+                prediction=predict(one.campaign, one.mechanism, needed=needed, tick=tick)
+                if twin is None
+                else twin.prediction,
+                cost=cost(campaign, one.mechanism),
                 same_as=None if twin is None else twin.line,
             )
         )
@@ -169,9 +199,9 @@ def _confirmed(campaign: Campaign, rows: list[Row], target: float, tick: _Ticks)
             return rows, chosen
         if chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells):
             return rows, chosen
-        found = predict(campaign, chosen.mechanism, effort=CLOSER, tick=tick)
-        table = same_table(chosen.mechanism.channel())
-        twins = [row for row in rows if row.epsilon == chosen.epsilon and same_table(row.mechanism.channel()) == table]
+        found = predict(chosen.campaign, chosen.mechanism, effort=CLOSER, tick=tick)
+        sent = chosen.candidate.sends
+        twins = [row for row in rows if row.epsilon == chosen.epsilon and row.candidate.sends == sent]
         closer |= {(row.epsilon, row.line) for row in twins}
         rows = [replace(row, prediction=found) if row in twins else row for row in rows]
 
@@ -187,17 +217,17 @@ def _workers(
     for epsilon in missed:
         check = epsilon == missed[-1] or isinstance(campaign.crowd, LabelCrowd)
         distinct = [row for row in rows if row.epsilon == epsilon and row.same_as is None]
-        ways = [(row, _more_workers(campaign, row, target, check=False)) for row in distinct]
+        ways = [(row, _more_workers(row, target, check=False)) for row in distinct]
         sizes = [(way.campaign.workers, number) for number, (_, way) in enumerate(ways) if way is not None]
         row, way = ways[min(sizes)[1]] if sizes else ways[0]
-        found[epsilon] = _more_workers(campaign, row, target, check=True, tick=tick) if way and check else way
+        found[epsilon] = _more_workers(row, target, check=True, tick=tick) if way and check else way
     return found
 
 
-def _more_workers(
-    campaign: Campaign, row: Row, target: float, *, check: bool, tick: _Ticks | None = None
-) -> Way | None:
-    return more_workers(campaign, row.line, row.mechanism, target, share=row.prediction.share, check=check, tick=tick)
+def _more_workers(row: Row, target: float, *, check: bool, tick: _Ticks | None = None) -> Way | None:
+    return more_workers(
+        row.campaign, row.line, row.mechanism, target, share=row.prediction.share, check=check, tick=tick
+    )
 
 
 def _unprotected_workers(campaign: Campaign, unprotected: Prediction, target: float, tick: _Ticks) -> Way | None:

@@ -2,17 +2,18 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from crowdveil.channel import Channel
-from crowdveil.mechanisms import ChannelMechanism, QuantizedResponse, RandomizedResponse
-from crowdveil.planning.bounds import FEWER_CROWDS, report_table
+from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.planning.bounds import FEWER_CROWDS
 from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.candidates import candidates
 from crowdveil.planning.crowds import NumberCrowd
+from crowdveil.planning.posteriors import report_table
 from crowdveil.planning.trials import FEWEST, Prediction, Tick, closed_form, predict
 
 MOST_WORKERS = 1_000_000
@@ -115,25 +116,23 @@ def smallest_epsilon(
 ) -> Way | None:
     """Return the smallest epsilon at which a changed campaign meets the target, simulated; None if none does.
 
-    Randomized response and the best blocks are tried; epsilons at which even known workers would not do are passed by.
+    Candidates of quick kinds are tried; epsilons at which even known workers would not do are passed by.
     """
     for epsilon in epsilons:
-        for line, mechanism in _simple(campaign, epsilon):
-            if closed_form(campaign, mechanism.channel(), 0.0, crowds=FEWER_CROWDS).known > target:
+        tried = []
+        for one in candidates(campaign, epsilon, quick=True):
+            if (
+                one.sends in tried
+                or closed_form(one.campaign, one.mechanism.channel(), 0.0, crowds=FEWER_CROWDS).known > target
+            ):
                 continue
-            found = predict(campaign, mechanism, tick=tick)
+            tried.append(one.sends)
+            found = predict(one.campaign, one.mechanism, tick=tick)
             if found.error <= target:
-                return Way(change=change, campaign=campaign, line=line, mechanism=mechanism, prediction=found)
+                return Way(
+                    change=change, campaign=one.campaign, line=one.line, mechanism=one.mechanism, prediction=found
+                )
     return None
-
-
-def _simple(campaign: Campaign, epsilon: float) -> Iterator[tuple[str, ChannelMechanism]]:
-    question = campaign.asked
-    response = RandomizedResponse(alphabet=question.alphabet, epsilon=epsilon, participation=question.participation)
-    yield response.name, response
-    blocks = QuantizedResponse.for_question(question, epsilon)
-    if len(blocks.partition) < question.alphabet.size:
-        yield blocks.name, blocks
 
 
 def _fewest(campaign: Campaign, channel: Channel | None, target: float, share: float, fewest: int) -> int | None:

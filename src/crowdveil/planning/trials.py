@@ -9,31 +9,40 @@ and the gap may stay or shrink in proportion to the tasks: the middle is predict
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import gamma
 
 from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
-from crowdveil.mechanisms import Mechanism
+from crowdveil.channel_table import ChannelTable
+from crowdveil.estimators import Estimator, Gaussian
+from crowdveil.estimators.number_grid import step_of
+from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.metrics import score
-from crowdveil.planning.bounds import CROWDS, Bounds, bounds, known_error, report_table
+from crowdveil.planning.bounds import CROWDS, Bounds, bounds
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.crowds import NumberCrowd
-from crowdveil.randomness import seeded
+from crowdveil.planning.posteriors import known_error, report_table
+from crowdveil.randomness import Seeded, seeded
 from crowdveil.reports import Reports
-from crowdveil.simulate import perturb_cells
+from crowdveil.simulate import perturb_cells, perturb_in_rounds
 
 LEVEL = 0.9
 """Share of real runs whose error lies in the interval, if the crowd is as expected."""
 MODEL = 0.05
 """Standard deviation of a prediction that nothing here accounts for, as a share of the error."""
 SEEDS_OF_LABELS, SEEDS_OF_NUMBERS = 3, 2
-"""Campaigns simulated for each prediction."""
+"""Campaigns simulated for each prediction, at most."""
+ENOUGH = 0.5
+"""One is enough where a gap as uncertain as it is large adds less than this share to the variance of all else."""
 REPORTS_OF_LABELS, REPORTS_OF_NUMBERS = 150_000, 20_000
 """Largest expected number of reports of one simulation, as long as it has `FEWEST` tasks."""
 LONG_SCALE = 24
 """Points of a scale from which on there are fewer: a report costs as many operations as there are truths."""
+BETWEEN_ROUNDS = 2
+"""Points of truth per step of a scale in fits that say where to cut next."""
 FEWEST = 10
 FIRST_SEED = 101
 
@@ -86,10 +95,11 @@ class _Gaps:
 
 def predict(
     campaign: Campaign,
-    mechanism: Mechanism | None,
+    mechanism: ChannelMechanism | None,
     *,
     seeds: int | None = None,
     effort: int = 1,
+    needed: float = math.inf,
     tick: Tick | None = None,
 ) -> Prediction:
     """Return the predicted error of a campaign under a mechanism (None: unprotected).
@@ -97,20 +107,21 @@ def predict(
     Args:
         campaign: what is planned.
         mechanism: what devices run; its cells must be perturbed one by one.
-        seeds: simulated campaigns, at least 2; None for `usual_seeds`.
+        seeds: simulated campaigns; None for `usual_seeds`, or one where that is enough.
         effort: times the usual number of simulated tasks.
-        tick: called after each simulation.
+        needed: an error that matters; one simulation is enough where even known workers would miss it.
+        tick: called after each simulation, or as often for those that are spared.
     """
     channel = None if mechanism is None else mechanism.channel()
-    tasks, seeds = simulated_tasks(campaign, channel, effort), seeds or usual_seeds(campaign)
-    gaps = []
-    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-        gaps.append(_gap(campaign, mechanism, tasks, seed))
+    exact, tasks = bounds(campaign, channel), simulated_tasks(campaign, channel, effort)
+    cells = tasks * campaign.reporters / _simulated_workers(campaign, tasks)
+    most, gaps = seeds or usual_seeds(campaign), list[float]()
+    for seed in range(FIRST_SEED, FIRST_SEED + most):
+        if seeds is not None or not (gaps and (exact.known > needed or _enough(campaign, exact, gaps))):
+            gaps.append(_gap(campaign, mechanism, tasks, seed, exact.known))
         if tick is not None:
             tick()
-    cells = tasks * campaign.reporters / _simulated_workers(campaign, tasks)
-    found = _Gaps(float(np.mean(gaps)), float(np.var(gaps, ddof=1)), seeds, tasks, cells)
-    return _predicted(campaign, channel, bounds(campaign, channel), found)
+    return _predicted(campaign, channel, exact, _gaps(gaps, tasks, cells))
 
 
 def usual_seeds(campaign: Campaign) -> int:
@@ -137,25 +148,62 @@ def simulated_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1
     return int(min(whole, max(FEWEST, effort * most / max(per_task, 1.0))))
 
 
-def _gap(campaign: Campaign, mechanism: Mechanism | None, tasks: int, seed: int) -> float:
-    """Simulate one campaign; return the estimator's error less that of known workers on the same reports."""
-    crowd, channel = campaign.crowd, None if mechanism is None else mechanism.channel()
+def _gaps(gaps: list[float], tasks: int, cells: float) -> _Gaps:
+    """Return what simulations found; of a single one the gap is taken to be as uncertain as it is large."""
+    variance = float(np.var(gaps, ddof=1)) if len(gaps) > 1 else gaps[0] ** 2
+    return _Gaps(float(np.mean(gaps)), variance, len(gaps), tasks, cells)
+
+
+def _enough(campaign: Campaign, exact: Bounds, gaps: list[float]) -> bool:
+    """Say whether the one gap that was found matters so little that another adds nothing."""
+    return len(gaps) == 1 and gaps[0] ** 2 <= ENOUGH * _other_variance(campaign, exact, exact.known)
+
+
+def _gap(campaign: Campaign, mechanism: ChannelMechanism | None, tasks: int, seed: int, known: float) -> float:
+    """Simulate one campaign; return the estimator's error less that of known workers on the same reports.
+
+    `known` is what that is expected to be.
+    """
+    crowd = campaign.crowd
+    channel: Channel | ChannelTable | None = None if mechanism is None else mechanism.channel()
     made = crowd.make(workers=_simulated_workers(campaign, tasks), tasks=tasks, rate=campaign.rate, source=seeded(seed))
     assignment, answers = None, made.answers
     if campaign.assigned_per_task is not None and not campaign.grouped:
         names = answers.tasks, answers.workers
         assignment = Assignment.balanced(*names, campaign.assigned_per_task, seeded(seed + 20_000))
         answers = _assigned_answers(answers, assignment)
-    if channel is None:
+    estimator, through = campaign.estimator_for(known), channel
+    if mechanism is None or channel is None:
         reports = answers
+    elif campaign.rounds > 1:
+        reports, through = _in_rounds(campaign, mechanism, answers, estimator, seeded(seed + 10_000))
     else:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
-    estimate = campaign.estimator.fit(
-        reports, channel=channel, assignment=None if channel is None else assignment, prior=campaign.prior
+    estimate = estimator.fit(
+        reports, channel=through, assignment=None if channel is None else assignment, prior=campaign.prior
     )
-    kind = np.searchsorted(crowd.kinds, made.quality)
-    exact = known_error(campaign, channel, reports, kind, crowd.truths_of(made), assignment)
+    kind = np.searchsorted(crowd.kinds, made.quality)[np.searchsorted(answers.workers, reports.workers)]
+    exact = known_error(campaign, through, reports, kind, crowd.truths_of(made), assignment)
     return score(estimate, made.gold).error - exact
+
+
+def _in_rounds(
+    campaign: Campaign, mechanism: ChannelMechanism, answers: Reports, estimator: Estimator[Any, Any], source: Seeded
+) -> tuple[Reports, Channel | ChannelTable]:
+    """Return what is sent in rounds, and through which channels."""
+    assert isinstance(estimator, Gaussian)
+    # Where a task is cut next is a matter of whole steps.
+    rough = step_of(campaign.crowd.alphabet) / 4
+    sent = perturb_in_rounds(
+        answers,
+        mechanism.channel(),
+        source,
+        epsilon=mechanism.epsilon,
+        rounds=campaign.rounds,
+        estimator=replace(estimator, tolerance=max(estimator.tolerance, rough), points_per_step=BETWEEN_ROUNDS),
+        prior=campaign.prior,
+    )
+    return sent.reports, sent.channel
 
 
 def _simulated_workers(campaign: Campaign, tasks: int) -> int:
@@ -179,12 +227,9 @@ def _predicted(campaign: Campaign, channel: Channel | None, exact: Bounds, gaps:
     error = exact.known + gap * (1 + shown) / 2
     unknown = gap * (1 - shown) / math.sqrt(12)
     variance = (
-        campaign.crowd.spread(error, exact.losses) / campaign.tasks
-        + exact.between / campaign.groups
-        + exact.noise
+        _other_variance(campaign, exact, error)
         + gaps.variance * (min(1.0, gaps.tasks / campaign.tasks) + (1 / gaps.runs if gaps.runs else 0.0))
         + unknown**2
-        + (MODEL * error) ** 2
     )
     low, high = _interval(error, variance, campaign)
     return Prediction(
@@ -196,6 +241,16 @@ def _predicted(campaign: Campaign, channel: Channel | None, exact: Bounds, gaps:
         nameless=exact.nameless,
         simulated=gaps.runs,
         simulated_tasks=gaps.tasks if gaps.runs else 0,
+    )
+
+
+def _other_variance(campaign: Campaign, exact: Bounds, error: float) -> float:
+    """Return the variance of a real run's error that no simulation is needed for."""
+    return (
+        campaign.crowd.spread(error, exact.losses) / campaign.tasks
+        + exact.between / campaign.groups
+        + exact.noise
+        + (MODEL * error) ** 2
     )
 
 

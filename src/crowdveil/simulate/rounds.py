@@ -1,5 +1,7 @@
 """A campaign in rounds, replayed: who reports when, and where the later rounds cut."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ def perturb_in_rounds(
     epsilon: float,
     rounds: int,
     estimator: Gaussian,
+    prior: Mapping[str, float] | None = None,
 ) -> Round:
     """Return what all devices would have sent if the workers were dealt to rounds in turn, in the order of their list.
 
@@ -34,6 +37,7 @@ def perturb_in_rounds(
         epsilon: privacy loss of one cell in the later rounds, in nats; participation as in `first`.
         rounds: how many, from 1 to the number of workers.
         estimator: infers the truths between rounds.
+        prior: public prior probability of each label, known to it.
 
     Raises:
         SettingsError: no rounds, or more than workers.
@@ -49,7 +53,7 @@ def perturb_in_rounds(
         done.append(Round(reports=perturb_cells(part, channel, source), channel=channel))
         so_far = join_rounds(done)
         if turn + 1 < rounds:
-            found = estimator.fit(so_far.reports, channel=so_far.channel)
+            found = estimator.fit(so_far.reports, channel=so_far.channel, prior=prior)
             cuts = next_cuts(found.tasks, found.posterior, alphabet)
             channel = cut_table(alphabet, epsilon, cuts, participation=participation)
     return so_far
