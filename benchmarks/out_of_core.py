@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +82,9 @@ def infer(*words: str) -> None:
         yield lambda done, total: clock.append((time.perf_counter(), time.process_time()))
 
     command.progress_bar = bar  # the command has no other ear for its steps
-    command.infer(words, standalone_mode=False)
+    sys.argv[1:] = ["infer", *words]
+    with suppress(SystemExit):
+        importlib.import_module("crowdveil.cli.start").start()
     clock.append((time.perf_counter(), time.process_time()))
     print(json.dumps({"clock": clock}))
 

@@ -149,6 +149,7 @@ def test_parts_make_up_the_whole(whole, monkeypatch) -> None:
     """Parts of two tasks have the whole's columns, piece by piece; sums over parts change no number of the whole."""
     expected, baseline, best = whole.tasks_frame(), whole.baseline, whole.truth.tolist()
     monkeypatch.setattr("crowdveil.estimate.TASKS_AT_ONCE", 2)
+    monkeypatch.setattr("crowdveil.estimate.WRITTEN_AT_ONCE", 2)
     again = replace(whole)
 
     assert pa.concat_tables([part.tasks_frame() for part in again.parts()]).equals(expected)

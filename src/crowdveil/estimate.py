@@ -14,8 +14,8 @@ from crowdveil.storage.names import ArrowNames, NameList, as_arrow
 
 TIE = 1e-9
 """Posteriors closer than this are tied."""
-TASKS_AT_ONCE = 1 << 18
-"""Tasks summed up or written together."""
+TASKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 18, 1 << 17
+"""Tasks summed up together, and written together: columns of a part with their names take 100 bytes a task."""
 FEW_LABELS = 8
 
 
@@ -124,9 +124,9 @@ class Estimate:
         )
 
     def parts(self) -> Iterator[Self]:
-        """Yield the estimate in parts of `TASKS_AT_ONCE` tasks, at least one part: columns of all tasks take memory."""
-        for first in range(0, max(len(self.posterior), 1), TASKS_AT_ONCE):
-            yield self.part(first, min(first + TASKS_AT_ONCE, len(self.posterior)))
+        """Yield the estimate in parts of `WRITTEN_AT_ONCE` tasks, at least one: columns of all tasks take memory."""
+        for first in range(0, max(len(self.posterior), 1), WRITTEN_AT_ONCE):
+            yield self.part(first, min(first + WRITTEN_AT_ONCE, len(self.posterior)))
 
     @cached_property
     def winners(self) -> NDArray[np.bool_]:

@@ -2,22 +2,46 @@
 
 import errno
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, Gaussian, OneCoin, Reports, WeightedMean
+from crowdveil import (
+    Categories,
+    DawidSkene,
+    Gaussian,
+    MajorityVote,
+    OneCoin,
+    Reports,
+    WeightedMean,
+    WeightedVote,
+)
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import ESTIMATORS, Estimator, room
+from crowdveil.estimators import ESTIMATORS, Estimator, loop, room
 from crowdveil.estimators.contract import GoldBlock
 from crowdveil.estimators.room import Found, Load, Posteriors, Room
 from crowdveil.estimators.work import Blocks
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd_folder
 from tests.engines.crowds import REPORTS, assert_same, in_blocks
 
 ENOUGH = 1 << 40
-LOAD = Load(reports=1000, tasks=100, all_tasks=400, columns=2, cells=10)
+LOAD = Load(
+    reports=1000,
+    tasks=100,
+    counted=2000,
+    blocks=4,
+    all_tasks=400,
+    columns=2,
+    cells=10,
+    workers=10,
+    labels=2,
+    counts=1840,
+    compiled=True,
+)
 
 
 def least(estimator: Estimator[Any, Any]) -> int:
@@ -75,13 +99,63 @@ def test_a_limit_below_one_block_is_refused() -> None:
 
 def test_room_is_shared_out() -> None:
     """Threads come first, then posteriors, then coded blocks; without a limit there is room for all."""
-    work, posteriors = LOAD.at_work, LOAD.posteriors
+    one, two, posteriors = LOAD.taken(1), LOAD.taken(2), LOAD.posteriors
 
     assert Room(4) == Room.under(None, 4, LOAD)
-    assert Room(1, 0, scratch=True) == Room.under(work, 4, LOAD)
-    assert Room(2, 7, scratch=True) == Room.under(2 * work + 7, 2, LOAD)
-    assert Room(2, posteriors - 1, scratch=True) == Room.under(2 * work + posteriors - 1, 2, LOAD)
-    assert Room(2, 5, scratch=False) == Room.under(2 * work + posteriors + 5, 2, LOAD)
+    assert Room(1, 0, scratch=True) == Room.under(one, 4, LOAD)
+    assert Room(1, two - 1 - one, scratch=two - 1 - one < posteriors) == Room.under(two - 1, 2, LOAD)
+    assert Room(2, 7, scratch=True) == Room.under(two + 7, 2, LOAD)
+    assert Room(2, posteriors - 1, scratch=True) == Room.under(two + posteriors - 1, 2, LOAD)
+    assert Room(2, 5, scratch=False) == Room.under(two + posteriors + 5, 2, LOAD)
+
+
+def test_what_is_taken_is_the_largest_phase() -> None:
+    """Counting, steps and the table of workers follow one another: the largest counts, and counts of reports always."""
+    counting = LOAD._replace(counted=10**9)
+    many_workers = LOAD._replace(workers=10**6, labels=5)
+
+    assert LOAD.counts + 24 * 10**9 == counting.taken(3)
+    assert many_workers.taken(1) >= 2 * 8 * 25 * 10**6
+    # No more sums wait to be merged for a third thread: there are but four blocks.
+    assert LOAD.at_work == LOAD.taken(3) - LOAD.taken(2)
+
+
+@pytest.fixture(scope="module", params=[(50, 60_000), (20_000, 8_000)], ids=["tasks", "workers"])
+def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the answers of few workers on many tasks, or of many on few."""
+    workers, tasks = request.param
+    folder = tmp_path_factory.mktemp("crowd")
+    labels = Categories(("1", "2", "3"), ordered=True)
+    categorical_crowd_folder(
+        folder, workers=workers, tasks=tasks, labels=labels, sparsity=1 - 5 / workers, source=seeded(1)
+    )
+    return folder
+
+
+@pytest.mark.parametrize("cls", [MajorityVote, OneCoin, DawidSkene, WeightedVote, WeightedMean])
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_a_fit_takes_no_more_than_its_limit(
+    cls: Any, kernels: str, crowd_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The most that numpy has allocated at once, in one thread or two, is within the limit: the smallest that is
+    accepted, and one that leaves room to keep things. Names are on disk."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
+    monkeypatch.setattr(loop, "block_reports", lambda reports, cells, compiled: 1 << 14)
+    monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
+    estimator = cls(max_steps=3)
+    with in_blocks(1 << 14):
+        with pytest.raises(SettingsError) as refused:
+            estimator.fit(Reports.open(crowd_folder), memory=0)
+        least = int("".join(filter(str.isdigit, refused.value.rule)))
+        estimator.fit(Reports.open(crowd_folder))  # loads what there is to load
+        for threads, limit in ((1, least), (2, least), (2, 2 * least), (2, 3 * least)):
+            monkeypatch.setenv("CROWDVEIL_THREADS", str(threads))
+            reports = Reports.open(crowd_folder)
+            tracemalloc.start()
+            estimator.fit(reports, memory=limit)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak < limit, f"{peak:,} of {limit:,} in {threads} threads"
 
 
 @pytest.mark.parametrize("scratch", [False, True])

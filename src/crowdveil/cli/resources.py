@@ -38,7 +38,8 @@ resource_options = as_one(
     click.option(
         "--memory",
         metavar="SIZE",
-        help="Most memory for blocks of reports and posteriors (2GB); the numbers stay the same. [default: no limit]",
+        help="Most private memory of the command (2GB), of fits on other engines than threads; the numbers stay the "
+        "same. [default: no limit]",
     ),
     click.option(
         "--engine",

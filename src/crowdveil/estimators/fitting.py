@@ -48,9 +48,8 @@ class Estimator(Model[P, S]):
             prior: public prior probability of each label.
             progress: called after every step.
             engine: where blocks are worked on, see `crowdveil.engines`; None for threads of this process.
-            memory: most bytes that blocks of reports and posteriors may take together, beside names and tables of
-                workers: what does not fit is made anew in each step, or lies in a temporary file. Numbers stay the
-                same. None for no limit.
+            memory: most bytes that the fit may add to what the process holds: what does not fit is made anew in each
+                step, or lies in a temporary file. Numbers stay the same. None for no limit.
 
         Raises:
             SettingsError: the estimator cannot use the channel or the prior, may not take a single step, or a single

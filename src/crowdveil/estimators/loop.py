@@ -10,7 +10,7 @@ from crowdveil.estimators.kernels import block_reports, use_compiled
 from crowdveil.estimators.room import Load
 from crowdveil.estimators.threads import Threads
 from crowdveil.estimators.work import Blocks, Crew, Engine, Step, Work
-from crowdveil.reports import Reports
+from crowdveil.reports import BLOCK_REPORTS, Reports
 
 WITH_INTERVAL = 3
 """Numbers that are inferred of a task whose truth is a number."""
@@ -72,9 +72,15 @@ def _work(
     load = Load(
         reports=max(count for _, _, count in blocks),
         tasks=max(stop - first for first, stop, _ in blocks),
+        counted=min(len(reports), BLOCK_REPORTS),
+        blocks=len(blocks),
         all_tasks=summary.tasks,
         columns=summary.labels if model.kind == "categorical" else WITH_INTERVAL,
         cells=model.cells(summary),
+        workers=summary.workers,
+        labels=summary.labels if model.kind == "categorical" else 0,
+        counts=sum(held.nbytes for held in (summary.per_task, summary.per_worker, summary.symbol_counts)),
+        compiled=compiled,
     )
     ranges = tuple((first, stop) for first, stop, _ in blocks)
     return Work(model, first, Blocks(summary, reports.rows, ranges, gold, compiled), load, memory)

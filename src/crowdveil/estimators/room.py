@@ -14,8 +14,17 @@ from crowdveil.errors import SettingsError
 
 NUMBER = 8
 """Bytes of a number."""
-PER_REPORT, PER_TASK, PER_POSTERIOR, PER_CELL = 16, 40, 48, 24
-"""Bytes that work on a block takes for each of its reports, tasks, numbers of its posteriors and of its sums."""
+PER_REPORT, PER_PLAIN_REPORT, PER_PLAIN_LOOK = 16, 40, 56
+"""Bytes that work on a block takes for each of its reports, by compiled code, and by numpy and scipy; and how much more
+it takes these to look back at it for the table of workers."""
+PER_TASK, PER_POSTERIOR, PER_CELL, PER_SHARE = 24, 32, 24, 24
+"""And for each of its tasks, numbers of its posteriors and of its sums, and each worker of the crowd."""
+KEPT_PER_CELL, KEPT_PER_WORKER = 48, 40
+"""Bytes of what steps know of the crowd, beside blocks at work: for each number of its sums, and each worker."""
+TOLD_PER_CELL, TOLD_PER_WORKER, TOLD_TABLES = 36, 128, 2
+"""The same while the table of workers is made, and how often their confusions are held."""
+PER_COUNTED = 24
+"""Bytes that counting takes for each report of a block."""
 
 
 class Load(NamedTuple):
@@ -23,27 +32,51 @@ class Load(NamedTuple):
 
     Attributes:
         reports, tasks: of its largest block.
-        all_tasks: of all blocks.
+        counted: most reports that are counted together, before there are blocks.
+        blocks, all_tasks: how many there are.
         columns: numbers that are inferred of one task.
         cells: numbers in the sums of a block.
+        workers, labels: how many there are, no label for numbers.
+        counts: bytes of the counts of reports, by task and by worker.
+        compiled: whether blocks are worked on by compiled code.
     """
 
     reports: int
     tasks: int
+    counted: int
+    blocks: int
     all_tasks: int
     columns: int
     cells: int
+    workers: int
+    labels: int
+    counts: int
+    compiled: bool
 
     @property
     def at_work(self) -> int:
         """Bytes that one thread needs to work on a block."""
+        per_report = PER_REPORT if self.compiled else PER_PLAIN_REPORT
         per_task = PER_TASK + PER_POSTERIOR * self.columns
-        return PER_REPORT * self.reports + per_task * self.tasks + PER_CELL * self.cells
+        of_crowd = PER_CELL * self.cells + PER_SHARE * self.workers
+        return per_report * self.reports + per_task * self.tasks + of_crowd
 
     @property
     def posteriors(self) -> int:
         """Bytes of all posteriors: by block, and put together in the end."""
         return 2 * NUMBER * self.columns * self.all_tasks
+
+    def taken(self, threads: int) -> int:
+        """Return the bytes that all takes which is neither posteriors nor kept from step to step.
+
+        It is the largest of three: counting reports, steps in so many threads, and the table of workers in the end.
+        """
+        waiting = NUMBER * self.cells * min(2 * threads, self.blocks)
+        steps = threads * self.at_work + waiting + KEPT_PER_CELL * self.cells + KEPT_PER_WORKER * self.workers
+        of_worker = TOLD_PER_WORKER + TOLD_TABLES * NUMBER * self.labels**2
+        look = 0 if self.compiled else PER_PLAIN_LOOK * self.reports
+        end = self.at_work + look + TOLD_PER_CELL * self.cells + of_worker * self.workers
+        return self.counts + max(PER_COUNTED * self.counted, steps, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +98,35 @@ class Room:
         """Share out so many bytes: to blocks at work first, then to posteriors, and what is left to coded blocks.
 
         Raises:
-            SettingsError: one block does not fit.
+            TooLittleMemory: one block, with what is known of the crowd, does not fit.
         """
         if memory is None:
             return cls(threads)
-        if memory < load.at_work:
-            raise SettingsError(
-                f"memory must be at least {load.at_work:,} bytes, which one block of these reports takes",
-                value=memory,
-                way_out="Raise the limit.",
-            )
-        threads = min(threads, memory // load.at_work)
-        left = memory - threads * load.at_work
+        while threads > 1 and load.taken(threads) > memory:
+            threads -= 1
+        left = memory - load.taken(threads)
+        if left < 0:
+            raise TooLittleMemory(load.taken(1), memory)
         scratch = load.posteriors > left
         return cls(threads, left - (0 if scratch else load.posteriors), scratch)
+
+
+class TooLittleMemory(SettingsError):
+    """A limit below what a fit takes when it holds no more than one block.
+
+    Args:
+        least: bytes that would be enough.
+        memory: the limit.
+    """
+
+    def __init__(self, least: int, memory: int) -> None:
+        self.least = least
+        super().__init__(
+            f"memory must be at least {least:,} bytes, which one block of these reports and what is known of the crowd "
+            "take",
+            value=memory,
+            way_out="Raise the limit.",
+        )
 
 
 class Found(NamedTuple):

@@ -212,6 +212,8 @@ def _bytes_held(block: GoldBlock) -> int:
 def _own_bytes(held: Any) -> int:
     """Return the bytes of all arrays that an object made for itself."""
     if isinstance(held, np.ndarray):
-        return held.nbytes if held.base is None else 0
+        # A view of an array counts too, one of a mapped file does not.
+        owner = held if held.base is None else held.base
+        return held.nbytes if isinstance(owner, np.ndarray) and owner.base is None else 0
     parts = held if isinstance(held, tuple) else getattr(held, "__dict__", {}).values()
     return sum(_own_bytes(part) for part in parts)

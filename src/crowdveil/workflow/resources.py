@@ -1,10 +1,14 @@
 """What a fit may use: how much memory, and whose processors."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.room import TooLittleMemory
 from crowdveil.estimators.threads import Threads
 from crowdveil.estimators.work import Engine
+from crowdveil.workflow.private_memory import beside_fit, hoard_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +16,8 @@ class Resources:
     """What a fit may use.
 
     Attributes:
-        memory: most bytes that blocks of reports and posteriors may take together; None for no limit.
+        memory: most bytes of private memory; None for no limit. In threads it is that of the whole process; on other
+            engines that of what fits hold, shared by the processes.
         engine: where blocks are worked on, by its name in `crowdveil.engines.ENGINES`.
         address: of a cluster that is there already, for engines that have one.
     """
@@ -20,6 +25,28 @@ class Resources:
     memory: int | None = None
     engine: str = "threads"
     address: str | None = None
+
+    @contextmanager
+    def for_fit(self, reports: int) -> Iterator[int | None]:
+        """Give what a fit of so many reports may take, from what the process holds now on.
+
+        Raises:
+            SettingsError: that is too little for it.
+        """
+        if self.memory is None or self.engine != Threads.name:
+            yield self.memory
+            return
+        hoard_nothing()
+        beside = beside_fit(reports)
+        try:
+            yield self.memory - beside
+        except TooLittleMemory as error:
+            raise SettingsError(
+                f"memory must be at least {error.least + beside:,} bytes: {beside:,} for the command and to write "
+                f"results, {error.least:,} for one block of these reports and what is known of the crowd",
+                value=self.memory,
+                way_out="Raise the limit.",
+            ) from error
 
     def where(self) -> Engine:
         """Return the engine.
