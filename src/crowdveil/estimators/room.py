@@ -137,7 +137,9 @@ class Found(NamedTuple):
 
 
 class Posteriors:
-    """The last posterior of each block, in memory or in temporary files that go when nobody reads them any more.
+    """The last posterior of each block, those of all tasks side by side: what comes is copied to its place there.
+
+    They lie in memory, or in temporary files that go when nobody reads them any more.
 
     Args:
         tasks: of all blocks; None where some blocks come only, which are not to be put together.
@@ -145,9 +147,9 @@ class Posteriors:
     """
 
     def __init__(self, tasks: int | None, *, scratch: bool) -> None:
-        self._tasks, self._scratch = tasks, scratch
+        self._tasks, self._make = tasks, scratch_array if scratch else np.empty
         self._held: dict[int, tuple[int, Found]] = {}
-        self._files: dict[int, list[NDArray[np.float64]]] = {}
+        self._places: dict[int, list[NDArray[np.float64]]] = {}
         self._lock = Lock()
 
     def get(self, first: int, step: int) -> Found | None:
@@ -165,29 +167,23 @@ class Posteriors:
 
     def put(self, first: int, step: int, found: Found) -> None:
         """Hold what a step made of the block that begins at a task, and nothing older of it."""
-        self._held[first] = step, self._filed(first, found) if self._scratch else found
+        self._held[first] = step, self._placed(first, found)
 
     def whole(self) -> Found:
         """Return what is held of all blocks as one; they must cover the tasks."""
-        if self._scratch:
-            files = self._files[0]
-            return Found(files[0], files[1] if len(files) > 1 else None)
-        parts = [self._held[first][1] for first in sorted(self._held)]
-        intervals = [part.interval for part in parts if part.interval is not None]
-        return Found(
-            np.concatenate([part.posterior for part in parts]), np.concatenate(intervals) if intervals else None
-        )
+        places = self._places[0]
+        return Found(places[0], places[1] if len(places) > 1 else None)
 
-    def _filed(self, first: int, found: Found) -> Found:
+    def _placed(self, first: int, found: Found) -> Found:
         columns = [column for column in found if column is not None]
         begin, rows = (0, len(found.posterior)) if self._tasks is None else (first, self._tasks)
         with self._lock:
-            file = first - begin
-            if file not in self._files:
-                self._files[file] = [scratch_array((rows, *column.shape[1:])) for column in columns]
-        places = [array[begin : begin + len(found.posterior)] for array in self._files[file]]
+            key = first - begin
+            if key not in self._places:
+                self._places[key] = [self._make((rows, *column.shape[1:])) for column in columns]
+        places = [array[begin : begin + len(found.posterior)] for array in self._places[key]]
         for place, column in zip(places, columns, strict=True):
-            if not np.may_share_memory(place, column):  # Else it was written there.
+            if not np.may_share_memory(place, column):
                 place[...] = column
         return Found(places[0], places[1] if len(places) > 1 else None)
 
