@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdveil.estimators.kernels.loops import layout, means, votes
 from crowdveil.estimators.kernels.loops import tables as table_loops
+from crowdveil.estimators.kernels.loops.prefetch import AHEAD
 from crowdveil.estimators.kernels.steps import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.reports import Block
 
@@ -68,8 +69,9 @@ class CompiledBlock:
 
     @cached_property
     def vote_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker << bits | symbol of each report, in the order of places."""
-        codes = _unsigned(len(self.block.worker), self.workers << self.bits)
+        """worker << bits | symbol of each report, in the order of places; AHEAD zeros follow."""
+        codes = _unsigned(len(self.block.worker) + AHEAD, self.workers << self.bits)
+        codes[-AHEAD:] = 0
         layout.vote_codes(*self._in_order, self.block.worker, self.block.value, self.bits, codes)
         return codes
 

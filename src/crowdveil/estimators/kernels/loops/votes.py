@@ -33,7 +33,8 @@ def coin_step(fixed: int) -> Any:
 
         Args:
             layout: task at each place, place of each task, reports at each place; shapes (tasks,).
-            codes, bits: worker << bits | label of each report, in the order of places.
+            codes, bits: worker << bits | label of each report, in the order of places, and AHEAD zeros, so that nobody
+                has to look for the end of what is asked for ahead.
             pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; flat
                 [worker, 2].
             first: scores before any vote, shape (labels,).
@@ -49,7 +50,7 @@ def coin_step(fixed: int) -> Any:
         likelihood, moved, at = 0.0, 0.0, INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
-            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
+            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels, posterior)
             if len(gold):
                 likelihood += known_scores(begin, held, places, gold, lanes)
             share_out(lanes, labels, top, total, inverse)
@@ -81,7 +82,7 @@ def election(fixed: int) -> Any:
         moved, at = 0.0, INDEX(0)
         for begin in range(0, len(places), BATCH):
             held = min(BATCH, len(places) - begin)
-            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels)
+            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels, posterior)
             _elect(lanes, labels, tie)
             if len(gold):
                 know(begin, held, places, gold, lanes, labels)
@@ -145,16 +146,21 @@ def _gather(
     first: Any,
     lanes: Any,
     labels: Any,
+    posterior: Any,
 ) -> Any:
-    """Add up the votes of a batch, whose first report is `at`; return where its reports end."""
-    shift, mask, last = INDEX(bits), INDEX((1 << bits) - 1), INDEX(len(codes) - 1)
+    """Add up the votes of a batch, whose first report is `at`; return where its reports end.
+
+    The posteriors that are written over later are asked for meanwhile.
+    """
+    shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
     for k in range(labels):
         for b in range(BATCH):
             lanes[k * LANES + b] = first[k]
     for b in range(INDEX(held)):
         end = at + INDEX(lengths[INDEX(begin) + b])
+        ask_for(posterior, (INDEX(begin) + b) * INDEX(labels))
         for report in range(at, end):
-            ask_for(pairs, (INDEX(codes[min(report + INDEX(AHEAD), last)]) >> shift) * INDEX(2))
+            ask_for(pairs, (INDEX(codes[report + INDEX(AHEAD)]) >> shift) * INDEX(2))
             code = INDEX(codes[report])
             lanes[(code & mask) * INDEX(LANES) + b] += pairs[(code >> shift) * INDEX(2)]
         at = end
