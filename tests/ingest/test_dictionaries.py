@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.compiling.choice import KERNELS
-from crowdveil.ingest.dictionaries import encode_batches, name_order, sorted_codes
+from crowdveil.ingest.dictionaries import code_batches, encode_batches, sorted_codes
+from crowdveil.ingest.name_order import name_order
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERED = st.integers(0, 10**6).map("task-{}".format)
@@ -51,8 +52,9 @@ def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:
     cells = [f"id-{k * k % 37}" for k in range(200)]
     batches = [pa.record_batch({"task": pa.array(cells[at : at + 30])}) for at in range(0, 200, 30)]
 
-    coded = sorted_codes(encode_batches(batches, ["task"], group_bytes)["task"])
+    coded = code_batches(batches, ["task"], group_bytes)["task"]
 
+    assert cells == encode_batches(batches, ["task"], group_bytes)["task"].to_pylist()
     assert cells == coded.names[coded.codes].tolist()
     assert sorted(set(cells)) == coded.names.tolist()
 

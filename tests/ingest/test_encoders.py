@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.compiling.choice import KERNELS
 from crowdveil.ingest import encoders
-from crowdveil.ingest.encoders import ColumnEncoder, compiled_from, encode_text
+from crowdveil.ingest.encoders import ColumnEncoder, compiled_from, encoder_of
 from crowdveil.ingest.text_table import MOST_WORDS, WORD
 
 GROUPS = {
@@ -39,7 +39,7 @@ def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa
     monkeypatch.setenv(KERNELS, kernels)
     columns: list[list[str | None]] = [["a", "b", "a"], ["a", None], []]
 
-    assert columns == [encode_text(pa.chunked_array([pa.array(cells, kind)])).to_pylist() for cells in columns]
+    assert columns == [encoder_of(pa.chunked_array([pa.array(cells, kind)])).finish().to_pylist() for cells in columns]
 
 
 def test_a_group_that_fits_costs_one_dictionary() -> None:
@@ -63,8 +63,8 @@ def test_a_small_file_loads_no_compiled_code() -> None:
     """A fresh interpreter that encodes little text has not imported numba."""
     program = (
         "import sys, pyarrow\n"
-        "from crowdveil.ingest.encoders import encode_text\n"
-        "encode_text(pyarrow.chunked_array([pyarrow.array(['a', 'b'])]))\n"
+        "from crowdveil.ingest.encoders import encoder_of\n"
+        "encoder_of(pyarrow.chunked_array([pyarrow.array(['a', 'b'])]))\n"
         "print('numba' in sys.modules)"
     )
 

@@ -8,16 +8,20 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.csv
 
 from crowdveil.errors import ReportsError
-from crowdveil.ingest.dictionaries import encode_batches
+from crowdveil.ingest.coding import Coded
+from crowdveil.ingest.dictionaries import code_batches, encode_batches
+
+Taken = TypeVar("Taken")
+Take = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Taken]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
@@ -52,10 +56,19 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
+    return _read(path, names, encode_batches)
+
+
+def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
+    """Return the named columns as codes into their sorted names; all cells are text. Errors as `read_csv`."""
+    return _read(path, names, code_batches)
+
+
+def _read(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
     with _opened(path) as raw:
         counted = _QuoteCounter(raw)
         try:
-            table = _encoded(counted, names)
+            columns = take(_batches(counted, names), names, GROUP_BYTES)
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             raise find_defect(path) or ReportsError(
                 "the file must be a readable table", source=str(path), examples=str(error)
@@ -63,7 +76,7 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
     # An opening quote that is never closed swallows the rest of the file without an error from the parser.
     if counted.quotes % 2 and (defect := find_defect(path)):
         raise defect
-    return table
+    return columns
 
 
 def find_defect(path: Path) -> ReportsError | None:
@@ -106,7 +119,9 @@ class _QuoteCounter(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         data = self.raw.read(size)
-        self.quotes += data.count(b'"')
+        # Most files have none, which is found out much faster than how many there are.
+        if b'"' in data:
+            self.quotes += data.count(b'"')
         return data
 
 
@@ -128,8 +143,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
-def _encoded(stream: Any, names: Sequence[str]) -> pa.Table:
-    batches = pa.csv.open_csv(
+def _batches(stream: Any, names: Sequence[str]) -> Iterable[pa.RecordBatch]:
+    return pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
         parse_options=pa.csv.ParseOptions(newlines_in_values=True),
@@ -137,7 +152,6 @@ def _encoded(stream: Any, names: Sequence[str]) -> pa.Table:
             column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
         ),
     )
-    return encode_batches(batches, names, GROUP_BYTES)
 
 
 def _is_utf8(cell: str) -> bool:

@@ -3,26 +3,30 @@
 A dictionary that comes with the data (Categorical, Enum, Arrow, Parquet) is taken as it is; rows are not hashed again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.compiling.choice import compiled_pays
-from crowdveil.ingest.arrow_text import cell_ends, text_bytes
 from crowdveil.ingest.coding import MISSING, Coded
-from crowdveil.ingest.encoders import COMPILED_FROM, ColumnEncoder, compiled_from, encode_text
+from crowdveil.ingest.encoders import COMPILED_FROM, ColumnEncoder, compiled_from, encoder_of
+from crowdveil.ingest.name_order import name_order
 
-KEY_BYTES = 8
-"""Bytes of a name that fit into one number to sort by."""
+Ended = TypeVar("Ended")
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> pa.Table:
-    """Return text columns dictionary-encoded, in the order of the rows.
+    """Return text columns dictionary-encoded, in the order of the rows; arguments as `code_batches`."""
+    columns = _each_column(batches, names, group_bytes, ColumnEncoder.finish)
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def code_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> dict[str, Coded]:
+    """Return text columns coded by their sorted names.
 
     Batches are gathered into groups, because many short dictionaries take long to join; compiled code has one
     dictionary for all groups, which may be small. One group is encoded while the next is read, so that memory holds the
@@ -33,14 +37,25 @@ def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], grou
         names: of the columns.
         group_bytes: of text in a group.
     """
+    return dict(zip(names, _each_column(batches, names, group_bytes, _coded), strict=True))
+
+
+def code_text(column: Any) -> Coded:
+    """Code an Arrow chunked array of text by its sorted, distinct names; null is missing."""
+    return _coded(encoder_of(column))
+
+
+def _each_column(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int, ending: Callable[[ColumnEncoder], Ended]
+) -> list[Ended]:
+    """Encode all columns and return what becomes of each in the end, which is done in threads, too."""
     enough = min(compiled_from(), group_bytes)
     waiting = iter(batches)
-    first = _gathered(waiting, enough if compiled_pays(enough, enough) else group_bytes)
-    compiled = compiled_pays(sum(batch.nbytes for batch in first), enough)
+    group = _gathered(waiting, enough if compiled_pays(enough, enough) else group_bytes)
+    compiled = compiled_pays(sum(batch.nbytes for batch in group), enough)
     encoders = [ColumnEncoder(compiled=compiled) for _ in names]
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
         under_way: list[Future[None]] = []
-        group = first
         while group:
             for column in under_way:
                 column.result()
@@ -50,8 +65,13 @@ def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], grou
             group = _gathered(waiting, min(COMPILED_FROM, group_bytes) if compiled else group_bytes)
         for column in under_way:
             column.result()
-        columns = list(threads.map(ColumnEncoder.finish, encoders))
-    return pa.table(dict(zip(names, columns, strict=True)))
+        return list(threads.map(ending, encoders))
+
+
+def _coded(encoder: ColumnEncoder) -> Coded:
+    """Return the codes of the encoder's table, or, where not all rows are in one, those of its dictionaries."""
+    coded = encoder.in_order()
+    return sorted_codes(encoder.finish()) if coded is None else coded
 
 
 def sorted_codes(column: Any) -> Coded:
@@ -70,21 +90,6 @@ def sorted_codes(column: Any) -> Coded:
     return Coded(names, np.concatenate([_of_chunk(rank, *chunk) for chunk in parts.chunks]))
 
 
-def name_order(names: Any) -> NDArray[np.int64]:
-    """Return the positions that sort an Arrow array of distinct names, nulls last; text by code points."""
-    if not len(names) or names.null_count or not pa.types.is_string(names.type):
-        return pc.array_sort_indices(names).to_numpy().astype(np.int64)
-    keys = _first_bytes(names)
-    order = np.argsort(keys)
-    same = keys[order[1:]] == keys[order[:-1]]
-    if same.any():
-        # Names that these bytes do not tell apart stand side by side: only they are sorted as text.
-        tied = np.append(same, False) | np.append(False, same)
-        places = order[tied]
-        order[tied] = places[pc.array_sort_indices(names.take(pa.array(places))).to_numpy()]
-    return order
-
-
 class _Joined(NamedTuple):
     """One dictionary for all chunks; each chunk's positions, and the place of its own entries in the dictionary."""
 
@@ -97,7 +102,7 @@ def _joined(column: Any) -> _Joined:
     first = chunks[0].dictionary
     if all(chunk.dictionary.equals(first) for chunk in chunks):
         return _Joined(first, [(_positions(chunk), None) for chunk in chunks])
-    entries = encode_text(pa.chunked_array([chunk.dictionary for chunk in chunks])).chunks[0]
+    entries = encoder_of(pa.chunked_array([chunk.dictionary for chunk in chunks])).finish().chunk(0)
     ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
     places = _positions(entries).astype(np.int32)
     return _Joined(
@@ -131,25 +136,6 @@ def _occurs(parts: _Joined) -> NDArray[np.bool_]:
             own[positions] = True
             occurs[places[own]] = True
     return occurs[:-1]
-
-
-def _first_bytes(names: Any) -> NDArray[np.uint64]:
-    """Return each name's next few bytes, after those that all names begin with, as a number; zeros behind its end."""
-    ends, text = cell_ends(names), text_bytes(names)
-    starts, lengths = ends[:-1], np.diff(ends)
-    keys = np.zeros(len(names), dtype=np.uint64)
-    longest, shortest = int(lengths.max()), int(lengths.min())
-    at = used = 0
-    while at < longest and used < KEY_BYTES:
-        whole = at < shortest
-        letters = (
-            text[starts + at] if whole else np.where(at < lengths, text[np.minimum(starts + at, text.size - 1)], 0)
-        )
-        if used or not whole or (letters != letters[0]).any():
-            keys |= letters.astype(np.uint64) << (8 * (KEY_BYTES - 1 - used))
-            used += 1
-        at += 1
-    return keys
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.compiling.choice import compiled_pays
+from crowdveil.ingest.coding import Coded
 from crowdveil.ingest.fixed_width import encode_fixed_width
 from crowdveil.ingest.numbered import encode_numbered
 
@@ -47,6 +48,12 @@ class ColumnEncoder:
             self._close_table()
         return pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT)
 
+    def in_order(self) -> Coded | None:
+        """Return all rows coded by their sorted names; None if not all of them are in the table."""
+        if self.table is None or self.done:
+            return None
+        return self.table.in_order(self.codes)
+
     def _look_up(self, column: Any) -> NDArray[np.int32] | None:
         if self.table is None:
             from crowdveil.ingest.text_table import TextTable
@@ -56,8 +63,8 @@ class ColumnEncoder:
 
     def _close_table(self) -> None:
         if self.table is not None and self.codes:
-            codes: Any = pa.array(np.concatenate(self.codes) if len(self.codes) > 1 else self.codes[0])
-            self.done.append(pa.DictionaryArray.from_arrays(codes, self.table.dictionary()))
+            codes: Any = pa.array(np.concatenate(self.codes))
+            self.done.append(pa.DictionaryArray.from_arrays(codes, self.table.dictionary(), safe=False))
         self.compiled, self.table, self.codes = False, None, []
 
 
@@ -66,12 +73,12 @@ def compiled_from() -> int:
     return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
 
 
-def encode_text(column: Any) -> Any:
-    """Return an Arrow chunked array of text as chunks of dictionaries and positions; null is a null position."""
+def encoder_of(column: Any) -> ColumnEncoder:
+    """Return an encoder to which the cells of an Arrow chunked array of text have been added."""
     encoder = ColumnEncoder(compiled=compiled_pays(column.nbytes, compiled_from()))
     if len(column):
         encoder.add(column)
-    return encoder.finish()
+    return encoder
 
 
 def _plainly(column: Any) -> Any:

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.ingest.coding import Coded, code_ids, code_numbers, refuse
-from crowdveil.ingest.csvfile import read_csv, read_header
-from crowdveil.ingest.dictionaries import sorted_codes
-from crowdveil.ingest.encoders import encode_text
+from crowdveil.ingest.csvfile import read_coded, read_header
+from crowdveil.ingest.dictionaries import code_text, sorted_codes
 from crowdveil.ingest.numbered import whole_numbers
 
 Accepted = Mapping[str, tuple[str, ...]]
@@ -61,7 +60,8 @@ def read_columns(path: str | PathLike[str]) -> Columns:
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    return _columns(*_read_csv_roles(Path(path), ANSWERS), str(path))
+    roles, coded = _read_csv_roles(Path(path), ANSWERS)
+    return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], str(path))
 
 
 def read_parquet_columns(path: str | PathLike[str]) -> Columns:
@@ -115,8 +115,8 @@ def load_gold(
             (under conflicts="first" the first one counts).
     """
     source = str(path)
-    roles, table = _read_csv_roles(Path(path), GOLD)
-    task, truth = (code_column(table[name], source) for name in roles.values())
+    roles, columns = _read_csv_roles(Path(path), GOLD)
+    task, truth = columns["task"], columns["truth"]
     names, codes = code_ids(task, None, "task", source)
     refuse(truth, truth.names == "", "every gold task needs a truth", source=source, way_out="Leave the row out.")
     truths: NDArray[Any] = truth.names[truth.codes]
@@ -144,8 +144,8 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             that sum to 1.
     """
     source = str(path)
-    roles, table = _read_csv_roles(Path(path), PRIOR)
-    label, probability = (code_column(table[name], source) for name in roles.values())
+    _, columns = _read_csv_roles(Path(path), PRIOR)
+    label, probability = columns["label"], columns["probability"]
     names, codes = code_ids(label, None, "label", source)
     numbers = code_numbers(probability, source)
     if len(names) != len(codes) or not len(names):
@@ -204,7 +204,7 @@ def code_column(column: Any, source: str) -> Coded:
     if pa.types.is_dictionary(column.type):
         return sorted_codes(column)
     if not pa.types.is_integer(kind):
-        return sorted_codes(encode_text(column))
+        return code_text(column)
     counted = whole_numbers(column)
     return Coded(*counted) if counted is not None else sorted_codes(column.dictionary_encode())
 
@@ -218,6 +218,8 @@ def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
     return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
 
 
-def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], pa.Table]:
+def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, Coded]]:
+    """Return the column name and the coded column of each role."""
     roles = pick(read_header(path), accepted, str(path))
-    return roles, read_csv(path, list(roles.values()))
+    coded = read_coded(path, list(roles.values()))
+    return roles, {role: coded[name] for role, name in roles.items()}

@@ -4,6 +4,7 @@ The names' bytes are held as 64-bit words, and every row is compared with the na
 where a longer name comes, all names get more words.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.ingest.arrow_text import cell_ends, text_array, text_bytes
-from crowdveil.ingest.loops.probing import lengths_of, lookup, move
+from crowdveil.ingest.coding import Coded
+from crowdveil.ingest.loops.probing import lengths_of, lookup, move, renumber
+from crowdveil.ingest.name_order import name_order
 
 WORD = 8
 """Bytes of a word."""
@@ -60,6 +63,19 @@ class TextTable:
         shortest, longest = int(lengths.min(initial=0)), int(lengths.max(initial=0))
         text = table[:, :longest] if shortest == longest else table[np.arange(table.shape[1]) < lengths[:, None]]
         return text_array(text, np.concatenate(([0], np.cumsum(lengths))))
+
+    def in_order(self, parts: Sequence[NDArray[np.int32]]) -> Coded:
+        """Return rows, whose codes these are part by part and which hold every name, coded by the sorted names."""
+        names = self.dictionary()
+        order = name_order(names)
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        codes = np.empty(sum(len(part) for part in parts), dtype=np.int32)
+        at = 0
+        for part in parts:
+            renumber(part, rank, codes[at : at + len(part)])
+            at += len(part)
+        return Coded(names.take(pa.array(order)).to_numpy(zero_copy_only=False), codes)
 
     def _fill(self, text: NDArray[np.uint8], ends: NDArray[np.integer], codes: NDArray[np.int32]) -> bool:
         done = 0

@@ -89,6 +89,13 @@ def lengths_of(slots: Any, lengths: Any) -> None:
             lengths[(slot & CODE) - ONE] = _length(slot)
 
 
+@njit(cache=True, nogil=True)
+def renumber(codes: Any, rank: Any, ranks: Any) -> None:
+    """Fill each row's rank from its code, shape (rows,)."""
+    for row in range(len(codes)):
+        ranks[row] = rank[np.uint64(codes[row])]
+
+
 @njit(nogil=True)
 def _read(
     text: Any, ends: Any, first: Any, held: Any, width: Any, words: Any, keys: Any, places: Any, slots: Any
