@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.compiling.choice import KERNELS
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest import csvfile
+from crowdveil.ingest import csvfile, tables
 from crowdveil.ingest.tables import code_column, load_gold, load_prior
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
@@ -264,6 +264,34 @@ def test_parquet_is_read(tmp_path) -> None:
     pq.write_table(table, tmp_path / "reports.parquet")
 
     assert [(1, "v", "x"), (2, "w", "y")] == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) -> None:
+    """Text, however it is kept, gives the same reports in many parts and row groups as from memory."""
+    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(tables, "GROUP_BYTES", 200)
+    rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
+    columns = zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True)
+    table = pa.table({name: pa.array(cells).cast(kind) for name, cells in columns})
+    pq.write_table(table, tmp_path / "reports.parquet", row_group_size=30)
+
+    assert sorted(rows) == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
+    """A row without a worker is refused by its number, also in a part that comes after others."""
+    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(tables, "GROUP_BYTES", 1)
+    table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})
+    pq.write_table(table, tmp_path / "reports.parquet")
+
+    with pytest.raises(ReportsError, match="row 5: every row needs a worker"):
+        Reports.from_parquet(tmp_path / "reports.parquet")
 
 
 def test_what_is_no_parquet_is_refused(write) -> None:

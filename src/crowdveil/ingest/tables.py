@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.ingest.coding import Coded, code_ids, code_numbers, refuse
-from crowdveil.ingest.csvfile import read_coded, read_header
-from crowdveil.ingest.dictionaries import code_text, sorted_codes
+from crowdveil.ingest.csvfile import GROUP_BYTES, read_coded, read_header
+from crowdveil.ingest.dictionaries import code_batches, code_text, sorted_codes
 from crowdveil.ingest.numbered import whole_numbers
 
 Accepted = Mapping[str, tuple[str, ...]]
@@ -31,6 +31,8 @@ ANSWERS: Accepted = {
 }
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a Parquet file that are read together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,18 +63,26 @@ def read_columns(path: str | PathLike[str]) -> Columns:
         ReportsError: no such file, damaged, or without the columns.
     """
     roles, coded = _read_csv_roles(Path(path), ANSWERS)
-    return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], str(path))
+    return _columns_of(coded, roles, str(path))
 
 
 def read_parquet_columns(path: str | PathLike[str]) -> Columns:
     """Read the answers or reports of a Parquet file; errors as `read_columns`."""
+    source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
-            roles = pick(file.schema_arrow.names, ANSWERS, str(path))
-        table = pq.read_table(Path(path), columns=list(roles.values()), partitioning=None)
+            schema = file.schema_arrow
+            roles = pick(schema.names, ANSWERS, source)
+            names = list(roles.values())
+            if all(pa.types.is_string(schema.field(name).type) for name in names):
+                # Text is not held as a whole: a group of rows is coded while the next is read.
+                batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
+                coded = code_batches(batches, names, GROUP_BYTES)
+                return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
+        table = pq.read_table(Path(path), columns=names, partitioning=None)
     except (OSError, pa.ArrowException) as error:
-        raise ReportsError("the file must be readable Parquet", source=str(path), examples=str(error)) from error
-    return _columns(roles, table, str(path))
+        raise ReportsError("the file must be readable Parquet", source=source, examples=str(error)) from error
+    return _columns(roles, table, source)
 
 
 def frame_columns(frame: object) -> Columns:
@@ -215,6 +225,10 @@ def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
         waiting = {role: threads.submit(code_column, table[name], source) for role, name in roles.items()}
         del table  # each column gives its memory back when it is coded
         coded = {role: column.result() for role, column in waiting.items()}
+    return _columns_of(coded, roles, source)
+
+
+def _columns_of(coded: Mapping[str, Coded], roles: Mapping[str, str], source: str) -> Columns:
     return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
 
 
