@@ -1,6 +1,8 @@
 """`crowdveil plan`: what to expect, as a table, as JSON and as files."""
 
 import json
+import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,47 @@ from typing import Any
 import pytest
 
 from crowdveil.cli.plan import PLAN_METHODS
-from crowdveil.planning import METHODS
+from crowdveil.cli.plan_commands import BLOCKS, next_commands
+from crowdveil.planning import METHODS, Row, plan
+from crowdveil.planning.candidates import OTHER
+from crowdveil.workflow import Expectation
 from tests.cli.conftest import Run
+from tests.planning.campaigns import of_labels
 
 RunJson = Callable[..., dict[str, Any]]
 SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 LABELS = (*SIZE, "--labels", "no,yes,maybe", "--target-error", 0.2)
+
+
+def list_names(source: str, parts: dict[str, range]) -> None:
+    """List the tasks of a crowd, and deal its workers and answers to parts named by their ending."""
+    header, *lines = Path(source).read_text("utf-8").splitlines()
+    Path("tasks.csv").write_text("task\n" + "".join(f"{task}\n" for task in range(1, 21)), "utf-8")
+    for ending, workers in parts.items():
+        names = {str(worker) for worker in workers}
+        mine = [line for line in lines if line.split(",")[1].strip('"') in names]
+        Path(f"answers{ending}.csv").write_text("\n".join([header, *mine]) + "\n", "utf-8")
+        Path(f"workers{ending}.csv").write_text("worker\n" + "".join(f"{name}\n" for name in workers), "utf-8")
+
+
+def carry_out(run: Run, commands: list[str]) -> None:
+    """Run printed commands; where cells were assigned, only their answers are left."""
+    for command in commands:
+        run(*shlex.split(command)[1:])
+        if " assign " in command:
+            asked = {tuple(line.split(",")) for line in Path("asked.csv").read_text("utf-8").splitlines()}
+            kept = [
+                line
+                for line in Path("answers.csv").read_text("utf-8").splitlines()
+                if tuple(line.split(",")[:2]) in asked
+            ]
+            Path("answers.csv").write_text("\n".join(kept) + "\n", "utf-8")
+
+
+def plan_row(line: str) -> Row:
+    """Return a row at epsilon 1 of three labels without order."""
+    made = plan(of_labels(), target=0.1, epsilons=(1.0,))
+    return next(row for row in made.rows if row.line == line)
 
 
 def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
@@ -24,7 +61,8 @@ def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
     assert [1, 2, 4] == sorted({row["epsilon"] for row in data["candidates"]})
     for row in data["candidates"]:
         shown = f"{row['line']} {row['error']:.3g} {row['low']:.3g} to {row['high']:.3g}"
-        assert (f"{row['line']} = {row['same_as']}" if row["same_as"] else shown) in table
+        same = f"{row['line']} sends the same as {row['same_as']} at epsilon"
+        assert (same if row["same_as"] else shown) in table
     assert f"constant {data['constant_error']:.3g}" in table
     assert f"unprotected {data['unprotected']['error']:.3g}" in table
     assert all(" ".join(sentence.split()) in table for sentence in data["verdict"])
@@ -70,7 +108,82 @@ def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -
     words = (*LABELS, "--prior", "prior.csv", "--epsilon", 4, "--participation", "public", "--ability", 0.8)
 
     assert run_json(*words)["constant_error"] == pytest.approx(0.4)
-    assert "infer REPORTS --method dawid-skene --prior FILE" in run(*words).stdout
+    assert "infer sent/reports.csv --method dawid-skene --prior prior.csv" in run(*words).stdout
+
+
+def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
+    """What is to be run next runs as it is printed, and ends with truths; without an assignment and with one."""
+    list_names("labels.csv", {"": range(1, 31)})
+    words = ("--labels", "no,yes,maybe", "--tasks", 20, "--workers", 30, "--participation-rate", 0.5)
+    for more in ((), ("--assigned-per-task", 24), ("--participation", "public", "--ability", 0.8)):
+        data = run_json("plan", *words, "--target-error", 0.3, "--epsilon", 4, *more)
+        carry_out(run, data["commands"])
+
+        assert 21 == len(Path("found/truths.csv").read_text("utf-8").splitlines())
+        assert f"{data['recommended']['epsilon']:g}" in data["commands"][-2]
+        for name in ("found", "sent"):
+            shutil.rmtree(name)
+
+
+def test_the_commands_of_rounds_can_be_run(run: Run, run_json: RunJson) -> None:
+    """A target that only rounds meet: every round's commands run one after the other, the last infers from all."""
+    list_names("numbers.csv", {str(turn): range(turn, 31, 4) for turn in (1, 2, 3, 4)})
+    words = ("--scale", "-2:7", "--tasks", 20, "--workers", 30, "--participation-rate", 0.8, "--sigmas", "0.5,1")
+    data = run_json("plan", *words, "--target-error", 0.37, "--epsilon", 2)
+
+    assert (4, "gaussian") == (data["recommended"]["rounds"], data["recommended"]["method"])
+    assert 2 + 3 * 4 == len(data["commands"])
+    assert "and so on, to round 4" in " ".join(
+        run("plan", *words, "--target-error", 0.37, "--epsilon", 2).stdout.split()
+    )
+    carry_out(run, data["commands"])
+    assert 21 == len(Path("found4/truths.csv").read_text("utf-8").splitlines())
+
+
+def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
+    """With --out the prior of the coarser scale is written, sums to 1, and the commands name it."""
+    rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
+    Path("fine.csv").write_text("label,probability\n" + rows, "utf-8")
+    sized = ("plan", "--tasks", 10, "--workers", 9, "--participation-rate", 0.5, "--target-error", 7)
+    data = run_json(*sized, "--scale", "0:40", "--prior", "fine.csv", "--epsilon", 8, "--out", "planned")
+    shares = [float(line.split(",")[1]) for line in Path("planned/prior.csv").read_text("utf-8").splitlines()[1:]]
+
+    assert data["recommended"] is not None
+    assert "planned/prior.csv" in data["files"]
+    assert (21, pytest.approx(1.0)) == (len(shares), sum(shares))
+    assert "--prior planned/prior.csv" in data["commands"][-1]
+    assert "--scale 0:40:2" in data["commands"][0]
+
+
+def test_blocks_without_order_are_chosen_again_or_named() -> None:
+    """Blocks of the best kind follow from the expectation; others are no option, and the commands say so."""
+    row = {kind: plan_row(kind) for kind in ("quantized-response", OTHER)}
+    expected = Expectation(participation_rate=0.5, ability=0.7)
+
+    assert (
+        "--participation-rate 0.5 --ability 0.7 --epsilon 1"
+        in next_commands(row["quantized-response"], expected, None)[0]
+    )
+    assert [BLOCKS] == next_commands(row[OTHER], expected, None)
+
+
+def test_narrow_terminals_break_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 60 columns names of mechanisms are whole, and what is left out is said."""
+    monkeypatch.setenv("COLUMNS", "60")
+    said = run(*LABELS, "--epsilon", 2).stdout
+
+    assert " randomized-response " in said
+    assert "On a wider terminal" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 60
+
+
+def test_ordered_labels_are_read_in_order_too(run_json: RunJson) -> None:
+    """Both methods stand beside each other for ordered labels, and one that is asked for stands alone."""
+    both = run_json(*LABELS, "--ordered", "--epsilon", 2)
+    one = run_json(*LABELS, "--ordered", "--epsilon", 2, "--method", "ordinal-dawid-skene")
+
+    assert {"dawid-skene", "ordinal-dawid-skene"} == {row["method"] for row in both["candidates"]}
+    assert {"ordinal-dawid-skene"} == {row["method"] for row in one["candidates"]}
 
 
 def test_assignment_shrinks_a_workers_share(run_json: RunJson) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from crowdveil.errors import SettingsError
-from crowdveil.planning import METHODS, MOST_WORKERS, Plan, plan, verdict
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.planning import METHODS, MOST_WORKERS, Plan, beta_abilities, plan, verdict
 from crowdveil.planning.picture import draw
 from crowdveil.planning.search import full_assignment, more_workers, public_participation, with_workers
 from tests.planning.campaigns import of_labels, of_numbers
@@ -72,6 +73,7 @@ def test_an_impossible_target_is_called_so(missed: Plan) -> None:
     assert missed.unprotected_workers is not None
     assert "Impossible as asked: with 8 workers no mechanism reaches 0.02" in said
     assert f"Without protection it takes about {missed.unprotected_workers.campaign.workers:,} workers" in said
+    assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
     assert f"at epsilon 4 about {missed.workers[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
 
 
@@ -106,6 +108,18 @@ def test_searches_name_round_numbers_of_workers() -> None:
     assert way.campaign.workers > 40
     assert way.campaign.workers % 10 ** (len(str(way.campaign.workers)) - 2) == 0
     assert way.prediction.error <= 2e-4
+
+
+def test_searches_go_on_until_a_simulation_meets_the_target() -> None:
+    """Where the closed form is far too hopeful, more workers are tried, and none is called impossible that is not."""
+    campaign = of_labels(tasks=300, workers=10, rate=0.1, abilities=beta_abilities(0.75))
+    mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=4.0)
+    way = more_workers(campaign, "randomized-response", mechanism, 0.02, share=0.7, check=True)
+
+    assert way is not None
+    assert way.prediction.simulated
+    assert way.prediction.error <= 0.02
+    assert 150 < way.campaign.workers < 500
 
 
 def test_changed_campaigns() -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.display import progress_bar, show
 from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
+from crowdveil.cli.plan_commands import next_commands
+from crowdveil.cli.plan_display import plan_lines, print_candidates
 
 if TYPE_CHECKING:
     from crowdveil.guarantee import Participation
@@ -24,6 +26,9 @@ USUAL_SIGMAS = (0.1, 0.5)
 PLAN_METHODS = ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian")
 """Those of `crowdveil.planning`, written out so that help needs no numerical library; a test compares."""
 
+PRIOR = "prior.csv"
+"""Where the prior of merged labels is written."""
+
 HELP = """Say which mechanism, which epsilon and how many workers a wanted error takes, before anyone is asked.
 
 Simulates campaigns of made-up workers (abilities in a Beta distribution around --ability; or, on a scale, normal errors
@@ -34,7 +39,10 @@ if the crowd is as expected, the best public constant, and the error without pro
 The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one cell:
 one worker's answer to one task; what it adds up to for a worker is printed beside it.
 
-With --out, writes plan.json, plan.svg and plan.png."""
+On a scale campaigns in rounds are compared too, and for ordered labels the method that reads their order. The commands
+that carry the plan out are printed.
+
+With --out, writes plan.json, plan.svg and plan.png, and prior.csv where a long scale was merged."""
 
 
 def _expectation(
@@ -93,7 +101,8 @@ expectation_options = as_one(
     "--method",
     type=click.Choice(PLAN_METHODS),
     metavar="NAME",
-    help=f"How truths will be inferred: {', '.join(PLAN_METHODS)}. [default: dawid-skene for labels, else gaussian]",
+    help=f"How truths will be inferred: {', '.join(PLAN_METHODS)}. [default: for labels dawid-skene, for ordered ones "
+    "also ordinal-dawid-skene; else gaussian]",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written.")
 @json_option
@@ -122,12 +131,15 @@ def plan(
     epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or EPSILONS
     with progress_bar("simulating") as bar:
         made = make_plan(campaign, target=target, epsilons=epsilons, progress=bar)
+    merged = campaign.crowd.alphabet != alphabet
+    prior = out / PRIOR if merged and out is not None and expected.prior is not None else expected.prior
     data = _data(made)
-    data["merged_labels"] = alphabet.size if campaign.crowd.alphabet != alphabet else None
-    data["files"] = [] if out is None else _write(out, made, data)
-    show(data, _lines(made, data), as_json=as_json)
+    data["merged_labels"] = alphabet.size if merged else None
+    data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
+    data["files"] = [] if out is None else _write(out, made, data, prior_too=merged and prior is not None)
+    show(data, plan_lines(made, data), as_json=as_json)
     if not as_json:
-        _print_candidates(made)
+        print_candidates(made)
 
 
 def _campaign(
@@ -182,8 +194,8 @@ def _on_a_scale(scale: Scale, expected: Expectation, participation: Participatio
     return question, NumberCrowd(alphabet=planned_on, prior=question.prior, sigmas=sigmas)
 
 
-def _write(out: Path, made: Plan, data: dict[str, Any]) -> list[str]:
-    """Write the plan and its picture; return the files."""
+def _write(out: Path, made: Plan, data: dict[str, Any], *, prior_too: bool) -> list[str]:
+    """Write the plan and its picture, and the prior where it was merged; return the files."""
     from crowdveil.cli.display import as_text
     from crowdveil.output import write_together
     from crowdveil.planning.picture import draw
@@ -193,6 +205,10 @@ def _write(out: Path, made: Plan, data: dict[str, Any]) -> list[str]:
         "plan.svg": draw(made, "svg"),
         "plan.png": draw(made, "png"),
     }
+    if prior_too:
+        crowd = made.campaign.crowd
+        rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
+        files[PRIOR] = "\n".join(["label,probability", *rows]) + "\n"
     write_together(out, files)
     return [str(out / name) for name in files]
 
@@ -220,6 +236,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "sure": None if made.sure is None else _row(made.sure),
         "constant_error": made.constant_error,
         "unprotected": _prediction(made.unprotected),
+        "unprotected_method": made.unprotected_method,
         "candidates": [_row(row) for row in made.rows],
         "workers_needed": [{"epsilon": epsilon, "way": _way(way)} for epsilon, way in made.workers.items()],
         "workers_needed_unprotected": _way(made.unprotected_workers),
@@ -235,6 +252,8 @@ def _row(row: Row) -> dict[str, Any]:
         "line": row.line,
         "mechanism": row.mechanism.name,
         "epsilon": row.epsilon,
+        "method": row.campaign.estimator.name,
+        "rounds": row.campaign.rounds,
         "parameters": parameters(row.mechanism),
         "reports": list(channel.outputs),
         "same_as": row.same_as,
@@ -258,67 +277,9 @@ def _way(way: Way | None) -> dict[str, Any] | None:
         "line": way.line,
         "epsilon": None if way.mechanism is None else way.mechanism.epsilon,
         "workers": way.campaign.workers,
+        "method": way.campaign.estimator.name,
+        "rounds": way.campaign.rounds,
         "participation": way.campaign.participation,
         "assigned_per_task": way.campaign.assigned_per_task,
         **_prediction(way.prediction),
     }
-
-
-def _lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
-    from crowdveil.planning.verdict import interval
-
-    rows = [("plan", sentence) for sentence in data["verdict"]]
-    if made.recommended is not None:
-        rows += _commands(data["recommended"], data)
-    if data["merged_labels"] is not None:
-        rows.append(("scale", _merged(data)))
-    rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
-    rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
-    rows.append(("unprotected", f"{interval(made.unprotected)}, {data['method']}"))
-    reported = f"{made.rows[0].cost.cells:,} cells, participation {data['participation']}"
-    rows.append(("per worker", f"{reported}; bytes = ceil(tasks x ceil(log2(symbols)) / 8)"))
-    return rows + [("written", path) for path in data["files"]]
-
-
-def _print_candidates(made: Plan) -> None:
-    """Print a table of all candidates; where two send the same reports, one stands with the other's name only."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
-    for name in ("epsilon", "mechanism"):
-        table.add_column(name, overflow="fold")
-    for name in ("error", "9 of 10 runs", "per worker", "bytes"):
-        table.add_column(name, justify="right")
-    shown = None
-    for row in made.rows:
-        first, shown = f"{row.epsilon:g}" if row.epsilon != shown else "", row.epsilon
-        if row.same_as is not None:
-            table.add_row(first, f"{row.line} = {row.same_as}")
-            continue
-        found, cost = row.prediction, number(float(f"{row.cost.worker_epsilon:.4g}"))
-        spread = f"{found.low:.3g} to {found.high:.3g}"
-        table.add_row(first, row.line, f"{found.error:.3g}", spread, cost, f"{row.cost.bytes:,}")
-    console = Console(highlight=False)
-    console.print()
-    console.print(table)
-
-
-def _merged(data: dict[str, Any]) -> str:
-    """Return what a long scale was planned on."""
-    labels = data["labels"]
-    shown = f"{labels[0]}, {labels[1]}..{labels[-1]}"
-    return (
-        f"{data['merged_labels']:,} labels were merged to {len(labels)} to plan: {shown};"
-        " answers and prior must be of that scale to have what is planned"
-    )
-
-
-def _commands(row: dict[str, Any], data: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the lines about the recommended mechanism: what is reported, and how to infer."""
-    prior = " --prior FILE" if data["prior_known_to_inference"] else ""
-    promise = f"epsilon {row['epsilon_per_cell']:.6g} per cell, participation {data['participation']}"
-    return [
-        ("reports", f"{', '.join(row['reports'])}; {promise}"),
-        ("infer with", f"crowdveil infer REPORTS --method {data['method']}{prior}"),
-    ]

@@ -14,11 +14,11 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.crowds import LabelCrowd, NumberCrowd
 
 OTHER = "quantized-response, other blocks"
-IN_ROUNDS = "quantized-response in rounds"
 READ_IN_ORDER = ", read in order"
 """What follows a line whose reports are read by the estimator for ordered labels."""
 ROUNDS = 4
 """Rounds of a campaign in rounds: what the guide to `gaussian` measured."""
+IN_ROUNDS = f"quantized-response in {ROUNDS} rounds"
 FEWEST_CUT, FEWEST_DEALT = 3, 10
 """Labels and workers from which on rounds are tried: fewer have one cut only, or no worker to learn from."""
 

@@ -186,20 +186,25 @@ def _rows(campaign: Campaign, epsilon: float, made: list[Candidate], needed: flo
 
 
 def _cheapest(meeting: list[Row]) -> Row | None:
-    """Return, of the rows with the smallest epsilon, the one with the fewest bytes, the simplest of equals."""
-    return min(meeting, key=lambda row: (row.epsilon, row.cost.bytes, LINES.index(row.line)), default=None)
+    """Return, of the rows with the smallest epsilon, the best of those with fewest rounds, then bytes."""
+    return min(
+        meeting,
+        key=lambda row: (row.epsilon, row.campaign.rounds, row.cost.bytes, row.prediction.error, LINES.index(row.line)),
+        default=None,
+    )
 
 
 def _confirmed(campaign: Campaign, rows: list[Row], target: float, tick: _Ticks) -> tuple[list[Row], Row | None]:
-    """Choose a row, simulate it closer if not all tasks were, and choose again until the choice stands."""
+    """Choose a row, simulate it closer if not all was simulated, and choose again until the choice stands."""
     closer: set[tuple[float, str]] = set()
     while True:
         chosen = _cheapest([row for row in rows if row.prediction.error <= target])
         if chosen is None or (chosen.epsilon, chosen.line) in closer:
             return rows, chosen
-        if chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells):
+        whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells)
+        if whole and chosen.prediction.simulated >= usual_seeds(campaign):
             return rows, chosen
-        found = predict(chosen.campaign, chosen.mechanism, effort=CLOSER, tick=tick)
+        found = predict(chosen.campaign, chosen.mechanism, seeds=usual_seeds(campaign), effort=CLOSER, tick=tick)
         sent = chosen.candidate.sends
         twins = [row for row in rows if row.epsilon == chosen.epsilon and row.candidate.sends == sent]
         closer |= {(row.epsilon, row.line) for row in twins}

@@ -19,8 +19,8 @@ from crowdveil.planning.trials import FEWEST, Prediction, Tick, closed_form, pre
 MOST_WORKERS = 1_000_000
 LARGEST_SHARE = 2.0
 """Estimators with little to go by may be far worse than nameless workers; with more workers they are not."""
-ROUNDS = 3
-"""Searches, each corrected by a simulation of what the last one found."""
+SEARCHES, LONGER = 6, 1.2
+"""Searches, each corrected by a simulation of what the last one found, and by how much the next one names more."""
 CHECKED_LABELS, CHECKED_NUMBERS = 1_000_000, 200_000
 """Most expected reports of a simulation that checks a search."""
 
@@ -69,7 +69,7 @@ def more_workers(
     """
     channel = None if mechanism is None else mechanism.channel()
     fewest, share = campaign.workers, min(max(share, 0.0), LARGEST_SHARE)
-    for _ in range(ROUNDS):
+    for _ in range(SEARCHES):
         workers = _fewest(campaign, channel, target, share, fewest)
         if workers is None:
             return None
@@ -80,7 +80,7 @@ def more_workers(
         found = predict(changed, mechanism, seeds=2, tick=tick)
         if found.error <= target:
             return Way(change="workers", campaign=changed, line=line, mechanism=mechanism, prediction=found)
-        fewest, share = workers, max(found.share, share * 1.25, 0.1)
+        fewest, share = int(LONGER * workers), max(found.share, share * 1.25, 0.1)
     return None
 
 

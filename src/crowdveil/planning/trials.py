@@ -36,7 +36,7 @@ MODEL = 0.05
 SEEDS_OF_LABELS, SEEDS_OF_NUMBERS = 3, 2
 """Campaigns simulated for each prediction, at most."""
 ENOUGH = 0.5
-"""One is enough where a gap as uncertain as it is large adds less than this share to the variance of all else."""
+"""One is enough where its doubt (`_doubt`) is less than this share of the variance of all else."""
 REPORTS_OF_LABELS, REPORTS_OF_NUMBERS = 150_000, 20_000
 """Largest expected number of reports of one simulation, as long as it has `FEWEST` tasks."""
 LONG_SCALE = 24
@@ -121,7 +121,7 @@ def predict(
             gaps.append(_gap(campaign, mechanism, tasks, seed, exact.known))
         if tick is not None:
             tick()
-    return _predicted(campaign, channel, exact, _gaps(gaps, tasks, cells))
+    return _predicted(campaign, channel, exact, _gaps(gaps, tasks, cells, exact))
 
 
 def usual_seeds(campaign: Campaign) -> int:
@@ -148,15 +148,20 @@ def simulated_tasks(campaign: Campaign, channel: Channel | None, effort: int = 1
     return int(min(whole, max(FEWEST, effort * most / max(per_task, 1.0))))
 
 
-def _gaps(gaps: list[float], tasks: int, cells: float) -> _Gaps:
-    """Return what simulations found; of a single one the gap is taken to be as uncertain as it is large."""
-    variance = float(np.var(gaps, ddof=1)) if len(gaps) > 1 else gaps[0] ** 2
+def _doubt(gap: float, exact: Bounds) -> float:
+    """Return the variance of a single gap: as uncertain as it is large, or as half of the room it usually lies in."""
+    return max(abs(gap), (exact.nameless - exact.known) / 2) ** 2
+
+
+def _gaps(gaps: list[float], tasks: int, cells: float, exact: Bounds) -> _Gaps:
+    """Return what simulations found."""
+    variance = float(np.var(gaps, ddof=1)) if len(gaps) > 1 else _doubt(gaps[0], exact)
     return _Gaps(float(np.mean(gaps)), variance, len(gaps), tasks, cells)
 
 
 def _enough(campaign: Campaign, exact: Bounds, gaps: list[float]) -> bool:
     """Say whether the one gap that was found matters so little that another adds nothing."""
-    return len(gaps) == 1 and gaps[0] ** 2 <= ENOUGH * _other_variance(campaign, exact, exact.known)
+    return len(gaps) == 1 and _doubt(gaps[0], exact) <= ENOUGH * _other_variance(campaign, exact, exact.known)
 
 
 def _gap(campaign: Campaign, mechanism: ChannelMechanism | None, tasks: int, seed: int, known: float) -> float:

@@ -2,7 +2,7 @@
 
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import Plan, Row
-from crowdveil.planning.search import MOST_WORKERS, Way
+from crowdveil.planning.search import MOST_WORKERS, Way, full_assignment, public_participation
 from crowdveil.planning.trials import LEVEL, Prediction
 
 
@@ -30,11 +30,23 @@ def _main(plan: Plan) -> list[str]:
             f"target {plan.target:g}{below}."
         ]
     best = plan.best
+    ways = "no mechanism, in rounds or not," if any(row.campaign.rounds > 1 for row in plan.rows) else "no mechanism"
     said = [
-        f"Impossible as asked: with {crowd} no mechanism reaches {plan.target:g} at any epsilon asked for. "
+        f"Impossible as asked: with {crowd} {ways} reaches {plan.target:g} at any epsilon asked for. "
         f"The best is {best.line} at epsilon {best.epsilon:g}, expected error {interval(best.prediction)}."
     ]
-    return [*said, _unprotected(plan)]
+    return [*said, _unprotected(plan), *_of_no_use(plan)]
+
+
+def _of_no_use(plan: Plan) -> list[str]:
+    """Say which changes of the campaign were tried in vain."""
+    tried = {
+        "public": (public_participation(plan.campaign), "public participation"),
+        "assignment": (full_assignment(plan.campaign), "assigning tasks"),
+    }
+    found = {way.change for way in plan.ways}
+    vain = [name for change, (campaign, name) in tried.items() if campaign is not None and change not in found]
+    return [f"Not enough by itself at these epsilons: {', '.join(vain)}."] if vain else []
 
 
 def _unprotected(plan: Plan) -> str:
