@@ -4,10 +4,13 @@ Abilities uniform on [0.5, 1] (ordered labels: normal errors of deviation 0.3 to
 of truths hold the likeliest labels up to probability 0.9, the last one by lot. Errors stand beside those of the best
 constant, of the majority vote and of the unprotected fit.
 
-Run `python experiments/utility/coverage_labels.py [--quick] [--methods M ...]`.
+After each figure of coverage stands its standard error, between crowds.
+
+Run `python experiments/utility/coverage_labels.py [--seeds N] [--first N] [--sizes N] [--methods M ...]`.
 """
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -108,37 +111,41 @@ def error(estimate: Estimate, truth: np.ndarray) -> float:
     return float(1 - (winners[np.arange(len(truth)), truth] / winners.sum(axis=1)).mean())
 
 
+def row(method: Any, size: tuple[int, int, int, float], crowds: list[Crowd], first: int) -> None:
+    """Print the means over crowds of one method and size, one line per epsilon and participation."""
+    plain = 0.0
+    for epsilon, participation in SETTINGS:
+        each = [measure(crowd, method, epsilon, participation, first + k) for k, crowd in enumerate(crowds)]
+        mean = Result(*np.mean(each, axis=0).tolist())
+        spread = np.std(each, axis=0, ddof=1) / math.sqrt(len(each)) if len(each) > 1 else np.full(len(mean), math.nan)
+        bar = Result(*spread.tolist())
+        plain = mean.error if epsilon is None else plain
+        labels, workers, tasks, sparsity = size
+        sent = "- | -" if epsilon is None else f"{epsilon:g} | {participation}"
+        print(f"| {method.name} | {labels} | {workers} x {tasks} | {1 - sparsity:.2f} | {sent} |", end=" ")
+        print(f"{mean.abilities:.3f} ± {bar.abilities:.3f} | {mean.width:.3f} |", end=" ")
+        print(f"{mean.truths:.3f} ± {bar.truths:.3f} | {mean.error:.3f} |", end=" ")
+        print(f"{mean.vote:.3f} | {mean.constant:.3f} | {plain:.3f} |", flush=True)
+
+
 def main() -> None:
     """Print one line per method, size, epsilon and participation."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one seed and two sizes")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--sizes", type=int, nargs="+", default=(0, 1, 2, 3), help="which of the four sizes")
     parser.add_argument("--methods", nargs="+", default=NAMES, choices=NAMES)
     given = parser.parse_args()
-    quick = given.quick
     one_coin: Callable[..., Crowd] = one_coin_crowd
     sizes = ((2, 100, 500, 0.8), (5, 100, 500, 0.8), (2, 64, 2134, 0.87), (5, 200, 1000, 0.95))
     levels = tuple((max(size[0], 4), *size[1:]) for size in sizes)
     methods = ((OneCoin, one_coin, sizes), (DawidSkene, one_coin, sizes), (OrdinalDawidSkene, ordered_crowd, levels))
-    print(
-        "| method | labels | workers x tasks | answered | epsilon | participation | abilities | width | truths |",
-        end="",
-    )
-    print(" error | vote | constant | unprotected |\n|" + "---|" * 13)
+    head = "method | labels | workers x tasks | answered | epsilon | participation | abilities | width | truths | error"
+    print(f"| {head} | vote | constant | unprotected |\n|" + "---|" * 13)
     for kind, make, crowd_sizes in (one for one in methods if one[0].name in given.methods):
-        for size in crowd_sizes[: 2 if quick else None]:
-            crowds = [make(*size, seed) for seed in range(1 if quick else 5)]
-            method, plain = kind(tolerance=1e-4), 0.0
-            for epsilon, participation in SETTINGS:
-                each = [measure(crowd, method, epsilon, participation, k) for k, crowd in enumerate(crowds)]
-                mean = Result(*np.mean(each, axis=0).tolist())
-                plain = mean.error if epsilon is None else plain
-                labels, workers, tasks, sparsity = size
-                sent = ("-", "-") if epsilon is None else (f"{epsilon:g}", participation)
-                head = (
-                    f"| {method.name} | {labels} | {workers} x {tasks} | {1 - sparsity:.2f} | {sent[0]} | {sent[1]} |"
-                )
-                shown = " | ".join("-" if np.isnan(x) else f"{x:.3f}" for x in (*mean, plain))
-                print(f"{head} {shown} |", flush=True)
+        for size in (crowd_sizes[k] for k in given.sizes):
+            crowds = [make(*size, given.first + seed) for seed in range(given.seeds)]
+            row(kind(tolerance=1e-4), size, crowds, given.first)
 
 
 if __name__ == "__main__":

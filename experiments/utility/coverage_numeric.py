@@ -6,6 +6,7 @@ covered if the interval reaches it. Run `python experiments/utility/coverage_num
 """
 
 import argparse
+import math
 
 import numpy as np
 
@@ -60,6 +61,7 @@ def main() -> None:
     """Read the arguments and print one line per crowd and channel."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--sigmas", nargs="+", default=list(SIGMAS), choices=list(SIGMAS))
     given = parser.parse_args()
     print("| sigmas | workers | tasks | sparsity | channel, epsilon |", end=" ")
@@ -67,17 +69,18 @@ def main() -> None:
     for sigmas in given.sigmas:
         for size in CROWDS:
             for name in MECHANISMS:
-                row(sigmas, size, name, given.seeds)
+                row(sigmas, size, name, range(given.first, given.first + given.seeds))
 
 
-def row(sigmas: str, size: tuple[int, int, float], name: str, seeds: int) -> None:
+def row(sigmas: str, size: tuple[int, int, float], name: str, seeds: range) -> None:
     """Print the means over seeds for both priors; `least` is the truths' coverage in the worst crowd."""
-    figures: list[float] = []
+    figures: list[str] = []
     for prior in PRIORS:
-        found = np.array([covered(size, name, prior, sigmas, seed) for seed in range(seeds)])
-        error, truths, qualities = found.mean(axis=0)
-        figures += [error, truths, float(found[:, 1].min()), qualities]
-    print(f"| {sigmas} | {size[0]} | {size[1]} | {size[2]:g} | {name} |", *(f"{x:.3f} |" for x in figures), flush=True)
+        found = np.array([covered(size, name, prior, sigmas, seed) for seed in seeds])
+        bars = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(3, math.nan)
+        shown = [f"{mean:.3f} ± {bar:.3f}" for mean, bar in zip(found.mean(axis=0), bars, strict=True)]
+        figures += [shown[0], shown[1], f"{found[:, 1].min():.3f}", shown[2]]
+    print(f"| {sigmas} | {size[0]} | {size[1]} | {size[2]:g} | {name} |", *(f"{shown} |" for shown in figures), flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import TableStep, in_pieces
 from crowdveil.estimators.mixture import TINY
+from crowdveil.estimators.participation_law import all_counts, participation_cells
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 M_STEPS = 5
@@ -104,8 +105,8 @@ class ConfusionEstimator(CrowdEstimator):
     Attributes:
         smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
         shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors
-            follow the crowd's base rate), and pseudo-answers by which participation is drawn to the pool's; both in
-            proportion to the pool's noise: none without a channel.
+            follow the crowd's base rate), and least pseudo-answers by which participation is drawn to the pool's (more
+            where workers answer alike); both in proportion to the pool's noise: none without a channel.
         anchor_ability: the anchor's probability of a correct answer before guessing.
         damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
 
@@ -200,11 +201,12 @@ class ConfusionEstimator(CrowdEstimator):
         """Return the anchor for every worker; the first posterior is the share of votes."""
         pool = pool_reports(summary)
         guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
+        least = self.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
             summary=summary,
             pool=pool,
             anchor=self.anchor(pool, self.anchor_ability),
-            pseudo_cells=self.shrinkage * pool.noise / pool.participation,
+pseudo_cells=participation_cells(all_counts(summary), pool, least),
             confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,

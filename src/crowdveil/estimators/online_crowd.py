@@ -19,6 +19,7 @@ from crowdveil.estimators.contract import GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import encode, softmax
 from crowdveil.estimators.mixture import TINY
+from crowdveil.estimators.participation_law import participation_cells
 from crowdveil.estimators.votes import pool_counts
 
 WARM_UP = 15
@@ -175,12 +176,14 @@ class OnlineCrowd:
             known_model=model,
         )
         prior = pool.label_shares if self._class_prior is None else self._class_prior
-        estimator = self.estimator
+        estimator, everyone = self.estimator, self.counts[: self.workers]
+        unlisted = np.full(model.silent, float(self.tasks)) - everyone @ model.replaces()
+        least = estimator.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
             summary=summary,
             pool=pool,
             anchor=estimator.anchor(pool, estimator.anchor_ability),
-            pseudo_cells=estimator.shrinkage * pool.noise / pool.participation,
+            pseudo_cells=participation_cells(np.concatenate((everyone, unlisted), axis=1), pool, least),
             confusion=self._confusion[touched],
             participation=self._participation[touched],
             class_prior=prior if summary.prior is None else summary.prior,

@@ -26,6 +26,7 @@ from crowdveil.estimators.fitting import Summary
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordered_kinds import ordered_kinds
+from crowdveil.estimators.participation_law import all_counts, participation_cells
 from crowdveil.estimators.votes import pool_reports
 
 HELD_STEPS = 10
@@ -41,7 +42,8 @@ class OrdinalDawidSkene(CrowdEstimator):
 
     Attributes:
         shrinkage: pseudo-workers of the expected kinds in the learned mixture.
-        pseudo_answers: answers by which a worker's participation is drawn to the pool's, in proportion to the noise.
+        pseudo_answers: least answers by which a worker's participation is drawn to the pool's (more where workers
+            answer alike), in proportion to the noise.
         damping: weight of the crowd's base rate in the class prior, in campaigns, in proportion to the noise.
         max_steps: largest number of steps.
         tolerance: stop when no posterior changes by more than this.
@@ -69,13 +71,14 @@ class OrdinalDawidSkene(CrowdEstimator):
     def start(self, summary: Summary) -> CrowdParameters:
         """Return the expected mixture of kinds for every worker; the first posterior is the share of votes."""
         pool = pool_reports(summary)
+        least = self.pseudo_answers * pool.noise / pool.participation
         tables, expected = ordered_kinds(pool.label_shares)
         mixture = Mixture(tables, expected, expected, np.tile(expected, (summary.workers, 1)))
         return CrowdParameters(
             summary=summary,
             pool=pool,
             anchor=np.zeros(tables.shape[1:]),
-            pseudo_cells=self.pseudo_answers * pool.noise / pool.participation,
+            pseudo_cells=participation_cells(all_counts(summary), pool, least),
             confusion=mixture.confusion(),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
