@@ -10,7 +10,15 @@ from scipy.special import betaincinv, betaln
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
 from crowdveil.channel import Channel
 from crowdveil.estimators import Estimator
-from crowdveil.estimators.ability_interval import CENTRES, STRENGTHS, Path, crowd_law, observed_information
+from crowdveil.estimators.ability_interval import (
+    CENTRES,
+    STRENGTHS,
+    Path,
+    averaged_answers,
+    crowd_law,
+    crowd_laws,
+    observed_information,
+)
 from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd, perturb
@@ -109,6 +117,31 @@ def test_the_crowds_law_is_the_likeliest_candidate() -> None:
     assert pytest.approx(best) == crowd_law(hits, misses, 8.0)
 
 
+def test_average_laws_are_those_of_a_fine_grid() -> None:
+    """Means and variances of abilities, all centres and strengths averaged by their evidence over a fine grid."""
+    rng = np.random.default_rng(3)
+    hits = rng.binomial(12, rng.beta(9, 4, 60)).astype(float)
+    misses = 12 - hits
+    centres, strengths = np.linspace(0.005, 0.995, 199), 32.0 * STRENGTHS
+    scores = np.empty((199, 9))
+    for row, centre in enumerate(centres):
+        a, b = centre * strengths, (1 - centre) * strengths
+        evidence = (betaln(hits[:, None] + a, misses[:, None] + b) - betaln(a, b)).sum(axis=0)
+        scores[row] = evidence - 0.5 * np.log(strengths / 8.0) ** 2
+    weight = np.exp(scores - scores.max())
+    weight /= weight.sum()
+    right = hits[:, None, None] + centres[:, None] * strengths
+    number = 12 + strengths
+    mean = right / number
+    first = (weight * mean).sum(axis=(1, 2))
+    second = (weight * (mean**2 + mean * (1 - mean) / (number + 1))).sum(axis=(1, 2))
+
+    a, b = averaged_answers(hits, misses, crowd_laws(hits, misses, 32.0))
+
+    np.testing.assert_allclose(a / (a + b), first, atol=0.003)
+    np.testing.assert_allclose(a * b / (a + b) ** 2 / (a + b + 1), second - first**2, rtol=0.05)
+
+
 @pytest.mark.parametrize("epsilon", [None, 3.0, 1.0])
 @pytest.mark.parametrize(
     ("method", "labels"), [(OneCoin(tolerance=1e-4), 2), (OneCoin(tolerance=1e-4), 5), (DawidSkene(tolerance=1e-3), 5)]
@@ -132,6 +165,25 @@ def test_intervals_and_posteriors_cover(method: Estimator[Any, Any], labels: int
         covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
 
     assert 0.85 <= np.mean(covered) <= 0.95
+
+
+@pytest.mark.parametrize("method", [OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-3)])
+def test_intervals_cover_where_participation_is_protected(method: Estimator[Any, Any]) -> None:
+    """Of 800 abilities of 8 crowds (5 labels, a fifth of 500 tasks answered, epsilon 3) 83 to 95 % are covered.
+
+    Seeds are fixed. The page says 85 and 86 %: were it 85 %, a count of 800 would fall below 83 % once in 18 draws.
+    With participations drawn to the crowd's by 5 answers only, it was 77 and 81 % here.
+    """
+    alphabet, covered = Categories(tuple("abcde")), []
+    for seed in range(8):
+        crowd = categorical_crowd(workers=100, tasks=500, labels=alphabet, sparsity=0.8, source=seeded(20 + seed))
+        mechanism = RandomizedResponse(alphabet=alphabet, epsilon=3.0)
+        found = method.fit(perturb(crowd.answers, mechanism, seeded(seed)), channel=mechanism.channel()).workers
+        assert found.ability_low is not None
+        assert found.ability_high is not None
+        covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
+
+    assert 0.83 <= np.mean(covered) <= 0.95
 
 
 def test_who_gives_intervals() -> None:

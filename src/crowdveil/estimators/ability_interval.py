@@ -7,6 +7,7 @@ information is a sum of squared slopes, and what channel and truths hide is miss
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,10 @@ STRENGTHS = np.geomspace(1 / 16, 1.0, 9)
 """Candidates for the crowd's Beta law of abilities: means, and strengths in units of the firmest."""
 USUAL_STRENGTH = 8.0
 """That of abilities uniform between one half and one; expected within a factor e."""
+WIDEST = 12.0
+"""Curvature of what is known of a law's centre beforehand: that of a number between 0 and 1."""
+LEAST_ANSWERS = 0.5
+"""What an average law is worth at least: fewer, and it would have two humps, at 0 and at 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +48,18 @@ class Spread:
         excess: answers, beyond those that the ability itself explains, by which reports pull it upwards; (workers,).
         firmest: the largest strength, in answers, that the crowd's law may have. Where information is scarce all look
             alike, because all are shrunk: that must not pass for knowledge.
+        averaged: whether laws are averaged by their evidence; else the likeliest is taken.
+        told: whether the mean of the law that intervals are of is told as the ability.
+        beside: information about the ability that is not in the reports, shape (workers,), or 0.
     """
 
     ability: NDArray[np.float64]
     strength: NDArray[np.float64]
     excess: NDArray[np.float64]
     firmest: float
+    averaged: bool = False
+    told: bool = False
+    beside: NDArray[np.float64] | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +71,13 @@ class Path:
         direction: change of that when the ability changes by one, indexed alike; wrong answers fall in proportion.
         tables: all of his table, indexed [worker, truth, label]; None where reports are answers: of these, one that is
             wrong is like any other.
+        participation: change of P(answered) when the ability changes by one, shape (workers,); None for none.
     """
 
     right: NDArray[np.float64]
     direction: NDArray[np.float64]
     tables: NDArray[np.float64] | None
+    participation: NDArray[np.float64] | None = None
 
 
 def with_intervals(
@@ -79,14 +92,19 @@ def with_intervals(
         information: about each worker's ability, shape (workers,).
         reports: of each worker, shape (workers,).
     """
-    worth = information * spread.strength
+    worth = (information + spread.beside) * spread.strength
     right = np.maximum(worth * spread.ability + spread.excess, 0.0)
     wrong = np.maximum(worth * (1 - spread.ability) - spread.excess, 0.0)
     known = np.flatnonzero(reports)
     some = known[:: max(1, len(known) // WORKERS_AT_MOST)]
-    usual = crowd_law(right[some], wrong[some], spread.firmest)
-    low, high = (betaincinv(right + usual[0], wrong + usual[1], level) for level in (LOW, HIGH))
-    return replace(table, ability_low=np.minimum(low, table.quality), ability_high=np.maximum(high, table.quality))
+    if spread.averaged:
+        hits, misses = averaged_answers(right, wrong, crowd_laws(right[some], wrong[some], spread.firmest))
+    else:
+        usual = crowd_law(right[some], wrong[some], spread.firmest)
+        hits, misses = right + usual[0], wrong + usual[1]
+    low, high = (betaincinv(hits, misses, level) for level in (LOW, HIGH))
+    ability = hits / (hits + misses) if spread.told else table.quality
+    return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
 
 def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float) -> tuple[float, float]:
@@ -97,8 +115,59 @@ def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: f
         firmest: largest strength, in answers.
     """
     strength = firmest * STRENGTHS
+    place, evidence = _best_centres(right, wrong, strength)
+    best = int(evidence.argmax())
+    return float(CENTRES[place[best]] * strength[best]), float((1 - CENTRES[place[best]]) * strength[best])
+
+
+class CrowdLaws(NamedTuple):
+    """Beta laws that a crowd may have, of one strength each; all of shape (laws,).
+
+    `centre` and its `variance`: which means that strength goes with; `strength`, in answers; `weight` sums to 1.
+    """
+
+    centre: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    strength: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def crowd_laws(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float) -> CrowdLaws:
+    """Return Beta laws of abilities, weighed by their evidence; arguments as in `crowd_law`.
+
+    At one strength the evidence is taken to be normal around the best centre (Laplace).
+    """
+    strength = firmest * STRENGTHS
+    place, evidence = _best_centres(right, wrong, strength)
+    inner = np.clip(place, 1, len(CENTRES) - 2)
+    below, at, above = (_evidence(right, wrong, CENTRES[inner + move], strength) for move in (-1, 0, 1))
+    bend = np.maximum(2 * at - below - above, 0.0) / (CENTRES[1] - CENTRES[0]) ** 2
+    variance = 1 / (bend + WIDEST)
+    scores = evidence + 0.5 * np.log(variance)
+    weight = np.exp(scores - scores.max())
+    return CrowdLaws(CENTRES[place], variance, strength, weight / weight.sum())
+
+
+def averaged_answers(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], laws: CrowdLaws
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the answers, right and wrong, of the Beta law with the mean and variance of each worker's average law."""
+    first, second = np.zeros(len(right)), np.zeros(len(right))
+    for centre, variance, strength, weight in zip(*laws, strict=True):
+        number = right + wrong + strength
+        mean = (right + centre * strength) / number
+        first += weight * mean
+        second += weight * (mean**2 + mean * (1 - mean) / (number + 1) + (strength / number) ** 2 * variance)
+    number = np.maximum(first * (1 - first) / np.maximum(second - first**2, TINY) - 1, LEAST_ANSWERS)
+    return first * number, (1 - first) * number
+
+
+def _best_centres(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], strength: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the place among `CENTRES` of each strength's likeliest, and the evidence of both; shapes (laws,)."""
     # At one strength the evidence is concave in the centre, for the slope of log-gamma's slope falls: so halve.
-    low, high = np.zeros(len(strength), dtype=int), np.full(len(strength), len(CENTRES) - 1)
+    low, high = np.zeros(len(strength), dtype=np.int64), np.full(len(strength), len(CENTRES) - 1)
     while (low < high).any():
         middle = (low + high) // 2
         after = np.minimum(middle + 1, high)
@@ -106,8 +175,7 @@ def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: f
         low, high = np.where(rises, after, low), np.where(rises, high, middle)
     whole = gammaln(strength) - gammaln((right + wrong)[:, None] + strength)
     evidence = _evidence(right, wrong, CENTRES[low], strength) + whole.sum(axis=0)
-    best = int((evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2).argmax())
-    return float(CENTRES[low[best]] * strength[best]), float((1 - CENTRES[low[best]]) * strength[best])
+    return low, evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2
 
 
 def _evidence(
@@ -127,7 +195,7 @@ def observed_information(
     model, workers = parameters.pool.model, parameters.summary.workers
     if path.tables is None:
         return information_of_answers(path, parameters.summary, blocks, posterior)
-    slopes = slope_tables(path.tables, path.direction, parameters)
+    slopes = slope_tables(path.tables, path.direction, parameters, path.participation)
     listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
@@ -170,7 +238,10 @@ def information_of_answers(
 
 
 def slope_tables(
-    tables: NDArray[np.float64], direction: NDArray[np.float64], parameters: CrowdParameters
+    tables: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    parameters: CrowdParameters,
+    participation: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Return the slope of R[z, y] along the path, relative to R[z, y] itself; indexed [worker, truth, report].
 
@@ -184,4 +255,7 @@ def slope_tables(
     model = parameters.pool.model
     at = replace(parameters, confusion=tables).inputs() @ model.everything
     moved = parameters.participation[:, None, None] * (change @ model.everything[: model.labels])
+    if participation is not None:
+        more = tables @ model.everything[: model.labels] - model.everything[model.labels]
+        moved = moved + participation[:, None, None] * more
     return np.asarray(moved / np.maximum(at, TINY))

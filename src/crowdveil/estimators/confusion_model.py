@@ -24,6 +24,7 @@ from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import TableStep, in_pieces
 from crowdveil.estimators.mixture import TINY
 from crowdveil.estimators.participation_law import all_counts, participation_cells
+from crowdveil.estimators.participation_path import let_participation_follow
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 M_STEPS = 5
@@ -185,7 +186,10 @@ class ConfusionEstimator(CrowdEstimator):
             self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters),
             None if parameters.pool.model.transparent else tables,
         )
-        return complete_spread(right, total, path, parameters.class_prior), path
+        spread = complete_spread(right, total, path, parameters.class_prior)
+        if not (parameters.pool.protected and parameters.pool.noise):
+            return spread, path
+        return let_participation_follow(spread, path, parameters, all_reports(statistics, parameters))
 
     @abstractmethod
     def chance(self, parameters: CrowdParameters) -> float:
@@ -206,7 +210,7 @@ class ConfusionEstimator(CrowdEstimator):
             summary=summary,
             pool=pool,
             anchor=self.anchor(pool, self.anchor_ability),
-pseudo_cells=participation_cells(all_counts(summary), pool, least),
+            pseudo_cells=participation_cells(all_counts(summary), pool, least),
             confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,

@@ -55,12 +55,12 @@ class DawidSkene(ConfusionEstimator):
         return log_dirichlet(parameters)
 
     def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
-        """Return that of tables shrunk in full; behind noise with more than two labels, of one ability for all rows.
+        """Return that of tables shrunk in full; behind noise, of one ability for all rows.
 
-        The rows of so large a table are then biased towards the anchor, and with them the diagonal. How often a worker
-        is right at all is not: it is one number, of which reports say far more.
+        The rows of a table are then biased towards the anchor, and with them the diagonal. How often a worker is right
+        at all is not: it is one number, of which reports say far more.
         """
-        if parameters.pool.noise and parameters.pool.labels > 2:
+        if parameters.pool.noise:
             coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
             return coin.shrunk_spread(statistics, parameters)
         return self.shrunk_spread(statistics, parameters)

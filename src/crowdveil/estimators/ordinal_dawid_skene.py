@@ -31,6 +31,8 @@ from crowdveil.estimators.votes import pool_reports
 
 HELD_STEPS = 10
 """Steps in which tables form before a class prior is learned that did not start from the votes."""
+FIRMEST = 16.0
+"""Strength of the crowd's law in intervals of abilities, at most."""
 
 
 @final
@@ -127,8 +129,11 @@ class OrdinalDawidSkene(CrowdEstimator):
         """Return that of one ability for all rows, as `one-coin` reads it from these posteriors.
 
         Kinds hold one answer in five for a guess, so that no mean of theirs comes near 1, however many answers say so.
+        Posteriors are averages over kinds, not over tables shrunk to one centre: workers who look alike may be alike,
+        and the crowd's law may be firm. Of answers, its mean is also the better ability; behind noise it is no better.
         """
-        return OneCoin().shrunk_spread(statistics, parameters)
+        spread, path = OneCoin().shrunk_spread(statistics, parameters)
+        return replace(spread, firmest=FIRMEST, averaged=True, told=not parameters.pool.noise), path
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""
