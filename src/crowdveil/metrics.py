@@ -11,19 +11,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate, winners
-from crowdveil.labels import Scale
+from crowdveil.aligned_gold import ErrorName as ErrorName
+from crowdveil.aligned_gold import (
+    align,
+    correlation_of,
+    error_of,
+    log_loss_of,
+    missing_of,
+    targets,
+    usual_error,
+)
+from crowdveil.errors import SettingsError
+from crowdveil.estimate import Estimate
 from crowdveil.reports import Reports
-from crowdveil.storage.names import places
 
-ErrorName = Literal["error_rate", "mae", "rmse"]
 Level = Literal["nominal", "interval"]
-
-SMALLEST_PROBABILITY = 1e-12
-"""Posteriors are raised to this before the logarithm, so that one certain mistake costs 27.6 nats and not infinity."""
-FLAT = 1e-12
-"""Numbers whose spread is below this share of their size are constant; what remains is rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +86,19 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
         SettingsError: an error that the estimate has no meaning for.
         ReportsError: no gold task is among the tasks, a gold label is not in the alphabet, or a gold number is not one.
     """
-    named = estimate.categorical and not isinstance(estimate.alphabet, Scale)
-    name: ErrorName = error or ("error_rate" if named else "mae")
-    aligned = _align(estimate, gold)
-    own = _error(aligned, name)
-    best = best_constant(_targets(aligned, name), name)
-    silent = np.isnan(estimate.posterior) if estimate.posterior.ndim == 1 else estimate.reports_per_task == 0
+    name = error or usual_error(estimate)
+    aligned = align(estimate, gold)
+    own = error_of(aligned, name)
+    best = best_constant(targets(aligned, name), name)
     return Score(
         error=own,
         error_name=name,
         baseline=best.error,
         constant=best.constant,
-        correlation=_correlation(aligned),
-        log_loss=_log_loss(aligned) if name == "error_rate" else None,
+        correlation=correlation_of(aligned),
+        log_loss=log_loss_of(aligned) if name == "error_rate" else None,
         scored=len(aligned.at),
-        missing=int(silent[aligned.at].sum()),
+        missing=missing_of(aligned),
         unknown=aligned.unknown,
     )
 
@@ -110,22 +110,22 @@ def accuracy(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
 
 def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return one minus `accuracy`; raises as `score` does."""
-    return _error(_align(estimate, gold), "error_rate")
+    return error_of(align(estimate, gold), "error_rate")
 
 
 def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the mean absolute error, tied labels averaged; raises as `score` does."""
-    return _error(_align(estimate, gold), "mae")
+    return error_of(align(estimate, gold), "mae")
 
 
 def rmse(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the root of the mean squared error, tied labels averaged; raises as `score` does."""
-    return _error(_align(estimate, gold), "rmse")
+    return error_of(align(estimate, gold), "rmse")
 
 
 def log_loss(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the mean negative logarithm of gold's posterior, in nats, each at least `SMALLEST_PROBABILITY`."""
-    return _log_loss(_align(estimate, gold))
+    return log_loss_of(align(estimate, gold))
 
 
 def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
@@ -134,7 +134,7 @@ def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     Labels count by their position in the alphabet (grid points by their value) and tied ones by the mean of theirs. For
     more than two unordered labels that order is arbitrary: only 0 and 1 can be read there.
     """
-    return _correlation(_align(estimate, gold))
+    return correlation_of(align(estimate, gold))
 
 
 def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> BestConstant:
@@ -205,121 +205,6 @@ def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
     below = np.searchsorted(others, values[known], side="left")
     up_to = np.searchsorted(others, values[known], side="right")
     return float((below + up_to).mean()) / 2 / len(others)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Aligned:
-    """Gold beside the estimate: task codes `at` and their truths, and the number of gold tasks without a place."""
-
-    estimate: Estimate
-    at: NDArray[np.int64]
-    truths: list[Any]
-    unknown: int
-
-
-def _align(estimate: Estimate, gold: Mapping[Any, Any]) -> _Aligned:
-    place = places(estimate.tasks, gold)
-    known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
-    if not known:
-        raise ReportsError(
-            f"none of the {len(gold)} gold tasks is among the {len(estimate.tasks)} tasks of the estimate",
-            source="gold",
-            way_out="Check that both use the same task names.",
-        )
-    return _Aligned(estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known))
-
-
-def _error(aligned: _Aligned, name: ErrorName) -> float:
-    if name == "error_rate":
-        _require_labels(aligned)
-        return 1 - float(_shares(aligned)[np.arange(len(aligned.at)), _gold_codes(aligned)].mean())
-    numbers, shares = _guesses(aligned)
-    away = np.abs(numbers - _targets(aligned, name)[:, None])
-    return float(
-        (shares * away).sum(axis=1).mean() if name == "mae" else np.sqrt((shares * away**2).sum(axis=1).mean())
-    )
-
-
-def _require_labels(aligned: _Aligned) -> None:
-    if not aligned.estimate.categorical:
-        raise SettingsError(
-            "an error rate or log loss needs an estimate of labels",
-            value=aligned.estimate.method,
-            way_out="Use mae or rmse for numbers.",
-        )
-
-
-def _targets(aligned: _Aligned, name: ErrorName) -> NDArray[Any]:
-    """Return gold in the form that an error compares: label names, or numbers."""
-    alphabet = aligned.estimate.alphabet
-    if name == "error_rate" and alphabet is not None:
-        return np.array(alphabet.names)[_gold_codes(aligned)]
-    if alphabet is not None and not alphabet.ordered:
-        raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, way_out="Use error_rate.")
-    return _gold_numbers(aligned)
-
-
-def _gold_codes(aligned: _Aligned) -> NDArray[np.int64]:
-    """Return the label code of every scored truth."""
-    alphabet = aligned.estimate.alphabet
-    assert alphabet is not None
-    if isinstance(alphabet, Scale):
-        numbers = _gold_numbers(aligned)
-        codes = alphabet.encode(numbers)
-        wrong = np.flatnonzero(np.abs(alphabet.values[codes] - numbers) > FLAT * alphabet.range)
-    else:
-        code_of = {name: code for code, name in enumerate(alphabet.names)}
-        codes = np.array([code_of.get(str(truth), -1) for truth in aligned.truths])
-        wrong = np.flatnonzero(codes < 0)
-    if len(wrong):
-        truth, task = aligned.truths[wrong[0]], aligned.estimate.tasks[aligned.at[wrong[0]]]
-        raise ReportsError(f"gold label {truth!r} of task {task!r} is not among {alphabet.names}", source="gold")
-    return codes
-
-
-def _gold_numbers(aligned: _Aligned) -> NDArray[np.float64]:
-    """Return every scored truth as a number: itself, or the label's position."""
-    alphabet = aligned.estimate.alphabet
-    if alphabet is None or isinstance(alphabet, Scale):
-        try:
-            numbers = np.array([float(truth) for truth in aligned.truths])
-        except (TypeError, ValueError) as error:
-            raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
-        if not np.isfinite(numbers).all():
-            raise ReportsError("gold truths must be finite numbers", source="gold", way_out="Leave unknown ones out.")
-        return numbers
-    return _gold_codes(aligned).astype(float)
-
-
-def _shares(aligned: _Aligned) -> NDArray[np.float64]:
-    """Return how a categorical estimate spreads its answer over tied labels, indexed [scored task, label]."""
-    best = winners(aligned.estimate.posterior[aligned.at])
-    return best / best.sum(axis=1, keepdims=True)
-
-
-def _guesses(aligned: _Aligned) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the numbers that the estimate answers and their shares, both broadcastable to [scored task, choice]."""
-    estimate = aligned.estimate
-    if estimate.categorical and estimate.alphabet is not None:
-        return estimate.alphabet.values[None, :], _shares(aligned)
-    truth = estimate.posterior[aligned.at]
-    filled = np.where(np.isnan(truth), float(estimate.baseline.constant), truth)
-    return filled[:, None], np.ones((1, 1))
-
-
-def _correlation(aligned: _Aligned) -> float:
-    numbers, shares = _guesses(aligned)
-    guessed, known = (numbers * shares).sum(axis=1), _gold_numbers(aligned)
-    if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
-        return 0.0
-    return float(np.corrcoef(guessed, known)[0, 1])
-
-
-def _log_loss(aligned: _Aligned) -> float:
-    _require_labels(aligned)
-    codes = _gold_codes(aligned)
-    given = aligned.estimate.posterior[aligned.at, codes]
-    return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())
 
 
 def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:

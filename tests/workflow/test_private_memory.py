@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,6 +13,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators.room import TooLittleMemory
 from crowdveil.labels import Categories
 from crowdveil.randomness import seeded
+from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd_folder
 from crowdveil.workflow import private_memory
 from crowdveil.workflow.private_memory import private_bytes
@@ -39,11 +40,12 @@ pool = pyarrow.system_memory_pool()
 private_memory.PLAIN_CODE = 0  # it has been loaded by then
 private_memory.private_bytes = lambda: tracemalloc.get_traced_memory()[0] + pool.bytes_allocated()
 
-def run(folder, method, memory):
+def run(folder, method, memory, *scored):
     gc.collect()
     tracemalloc.reset_peak()
     steps = [] if method == "majority-vote" else ["--max-steps", "2"]
     sys.argv[1:] = ["infer", folder, "--method", method, "--memory", str(memory), "--format", "parquet", *steps]
+    sys.argv += scored
     try:
         start()
     except SystemExit as ended:
@@ -57,10 +59,10 @@ def least(folder, method):
     return int(re.search(r"must be at least ([0-9,]+) bytes", told)[1].replace(",", ""))
 
 asked = json.loads(sys.argv[1])
-run(asked[-1][0], "dawid-skene", 10**9)  # loads what there is to load
-for folder, method, more in asked:
+run(asked[0][0], "dawid-skene", 10**9)  # loads what there is to load
+for folder, method, more, *scored in asked:
     limit = least(folder, method) + 500_000 + more
-    print(json.dumps([*run(folder, method, limit), limit]), file=sys.stderr)
+    print(json.dumps([*run(folder, method, limit, *scored), limit]), file=sys.stderr)
 """
 
 
@@ -79,16 +81,25 @@ def folder_of(tasks: int, made: Path) -> str:
     return str(made)
 
 
+def gold_of(folder: str) -> str:
+    """Return a file with a truth for each task of a folder."""
+    path = Path(folder, "gold.csv")
+    path.write_text("task,truth\n" + "".join(f"{task},no\n" for task in Reports.open(folder).tasks), encoding="utf-8")
+    return str(path)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
-    """Return every method under the smallest limit that is accepted and under a larger one, then one-coin with more
-    tasks; all in one process, in small blocks and plain code.
+    """Return every method under the smallest limit that is accepted and under a larger one, one-coin with more tasks,
+    and with a score of all tasks; all in one process, in small blocks and plain code.
 
     Python's, numpy's and pyarrow's allocations are counted where they are asked for, those of code included: what the
     process holds besides depends on its allocators.
     """
     small, large = (folder_of(tasks, tmp_path_factory.mktemp("crowd")) for tasks in (SMALL, LARGE))
-    asked = [(small, method, more) for method in METHODS for more in (0, MORE)] + [(large, "one-coin", 0)]
+    asked: list[tuple[Any, ...]] = [(small, method, more) for method in METHODS for more in (0, MORE)]
+    # Peaks of numpy and pyarrow, which are added up, come one after the other where truths are scored.
+    asked += [(large, "one-coin", 0), (small, "one-coin", MORE, "--score", gold_of(small))]
     settings = {**os.environ, "CROWDVEIL_KERNELS": "plain", "CROWDVEIL_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", PROGRAM, json.dumps(asked)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True, env=settings)
@@ -96,8 +107,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
 
 
 def test_the_command_keeps_to_its_limit(runs: list[Ran]) -> None:
-    """Of majority-vote, one-coin and dawid-skene, the most that is allocated, code included, stays below the limit."""
-    assert 2 * len(METHODS) + 1 == len(runs)
+    """Of majority-vote, one-coin and dawid-skene, the most that is allocated, code included, stays below the limit;
+    also where all tasks are scored."""
+    assert 2 * len(METHODS) + 2 == len(runs)
     assert [0] * len(runs) == [ran.code for ran in runs]
     assert all(ran.peak < ran.limit for ran in runs), runs
 
@@ -105,7 +117,7 @@ def test_the_command_keeps_to_its_limit(runs: list[Ran]) -> None:
 def test_private_memory_does_not_follow_the_tasks(runs: list[Ran]) -> None:
     """With twice the tasks, infer asks for less than six bytes more for each: no column of names, truths,
     posteriors, pointers or codes is ever held whole."""
-    small, large = runs[METHODS.index("one-coin") * 2].peak, runs[-1].peak
+    small, large = runs[METHODS.index("one-coin") * 2].peak, runs[2 * len(METHODS)].peak
 
     assert large - small < MOST_PER_TASK * (LARGE - SMALL), f"{small:,} {large:,}"
 

@@ -63,8 +63,8 @@ class Load(NamedTuple):
 
     @property
     def posteriors(self) -> int:
-        """Bytes of all posteriors: by block, and put together in the end."""
-        return 2 * NUMBER * self.columns * self.all_tasks
+        """Bytes of all posteriors."""
+        return NUMBER * self.columns * self.all_tasks
 
     def taken(self, threads: int) -> int:
         """Return the bytes that all takes which is neither posteriors nor kept from step to step.

@@ -56,15 +56,16 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
-    return _read(path, names, encode_batches)
+    return read_batches(path, names, encode_batches)
 
 
 def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
     """Return the named columns as codes into their sorted names; all cells are text. Errors as `read_csv`."""
-    return _read(path, names, code_batches)
+    return read_batches(path, names, code_batches)
 
 
-def _read(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
+def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
+    """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
     with _opened(path) as raw:
         counted = _QuoteCounter(raw)
         try:

@@ -22,6 +22,7 @@ from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.storage.names import places
 from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
+from crowdveil.workflow.gold_parts import large, score_in_parts
 from crowdveil.workflow.resources import Resources
 
 METHODS = (*ESTIMATORS, ProfileSum.name)
@@ -191,16 +192,19 @@ def infer_from_sums(path: Path, method: Method) -> Inference:
 
 
 def scored(inference: Inference, gold: str) -> Inference:
-    """Return the inference with its score against a file of known truths, or `dataset:NAME`.
+    """Return the inference with its score against a file of known truths, or `dataset:NAME`; large files are read in
+    parts.
 
     Raises:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
     """
-    estimate = inference.estimate
-    known = read_gold(gold, kind_of(estimate.alphabet))
-    result = score(estimate, known)
-    both = len(places(estimate.tasks, inference.guided.intersection(known)))
-    notes = inference.notes
+    estimate, notes = inference.estimate, inference.notes
+    if large(gold):
+        result, both = score_in_parts(estimate, Path(gold), inference.guided)
+    else:
+        known = read_gold(gold, kind_of(estimate.alphabet))
+        result = score(estimate, known)
+        both = len(places(estimate.tasks, inference.guided.intersection(known)))
     if both:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)
     if result.gain <= 0:
