@@ -6,7 +6,7 @@ constant, of the majority vote and of the unprotected fit.
 
 After each figure of coverage stands its standard error, between crowds.
 
-Run `python experiments/utility/coverage_labels.py [--seeds N] [--first N] [--sizes N] [--methods M ...]`.
+Run `python experiments/utility/coverage_labels.py [--seeds N] [--first N] [--sizes N] [--differ] [--methods M ...]`.
 """
 
 import argparse
@@ -55,6 +55,21 @@ def one_coin_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed:
     """Make a crowd of the one-coin model."""
     alphabet = Categories(tuple(f"label {k}" for k in range(labels)))
     crowd = categorical_crowd(workers=workers, tasks=tasks, labels=alphabet, sparsity=sparsity, source=seeded(seed))
+    code = {name: k for k, name in enumerate(alphabet.names)}
+    return Crowd(crowd.answers, np.array([code[name] for name in crowd.truth]), crowd.quality)
+
+
+def differing_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: int) -> Crowd:
+    """Make a crowd of the one-coin model whose workers answer more and less: log-normally, with deviation 0.7."""
+    usual = 0.8 * tasks * (1 - sparsity)
+
+    def numbers(rng: np.random.Generator, count: int) -> np.ndarray:
+        return np.clip(np.exp(rng.normal(np.log(usual), 0.7, count)), 5, 0.8 * tasks)
+
+    alphabet = Categories(tuple(f"label {k}" for k in range(labels)))
+    crowd = categorical_crowd(
+        workers=workers, tasks=tasks, labels=alphabet, answers_per_worker=numbers, source=seeded(seed)
+    )
     code = {name: k for k, name in enumerate(alphabet.names)}
     return Crowd(crowd.answers, np.array([code[name] for name in crowd.truth]), crowd.quality)
 
@@ -134,9 +149,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--sizes", type=int, nargs="+", default=(0, 1, 2, 3), help="which of the four sizes")
+    parser.add_argument("--differ", action="store_true", help="one-coin workers answer more and less")
     parser.add_argument("--methods", nargs="+", default=NAMES, choices=NAMES)
     given = parser.parse_args()
-    one_coin: Callable[..., Crowd] = one_coin_crowd
+    one_coin: Callable[..., Crowd] = differing_crowd if given.differ else one_coin_crowd
     sizes = ((2, 100, 500, 0.8), (5, 100, 500, 0.8), (2, 64, 2134, 0.87), (5, 200, 1000, 0.95))
     levels = tuple((max(size[0], 4), *size[1:]) for size in sizes)
     methods = ((OneCoin, one_coin, sizes), (DawidSkene, one_coin, sizes), (OrdinalDawidSkene, ordered_crowd, levels))
