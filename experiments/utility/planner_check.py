@@ -2,13 +2,13 @@
 
 Fourteen settings that were used to build nothing. The measured campaigns are made by `crowdveil.simulate` with what the
 planner only approximates: abilities from a continuous Beta distribution, truths from a normal distribution, all tasks,
-and estimators with their own settings. Then two real sets, planned from public facts only: labels, sizes, the share of
-cells that are answered, and the planner's usual ability. Run `python experiments/utility/planner_check.py [--quick]`.
+and estimators with their own settings. Then three real sets, planned from public facts only: labels, sizes, share of
+answered cells, and the planner's usual ability. Run `python experiments/utility/planner_check.py [--quick]`.
 """
 
 import argparse
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -39,6 +39,14 @@ from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb,
 RUNS = 5
 ESTIMATORS = {kind.name: kind for kind in (DawidSkene, OrdinalDawidSkene, Gaussian)}
 FIRST_SEED = 7_000
+REAL = (
+    ("duchenne", "dawid-skene", (3.0, 5.0, 8.0, math.inf)),
+    ("adult2", "dawid-skene", (3.0, 5.0, 8.0, math.inf)),
+    ("web_zhou", "dawid-skene", (3.0, 5.0, math.inf)),
+    ("web_zhou", "ordinal-dawid-skene", (3.0, 5.0, math.inf)),
+)
+ORDERED = ("adult2", "web_zhou")
+"""Their labels have an order, which the crowd's mistakes follow whatever the method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,39 +308,49 @@ def _more(setting: Setting) -> str:
 
 
 def real(quick: bool) -> None:
-    """Print what was predicted for two real sets from public facts, and what was measured."""
-    print("| set | epsilon | predicted | interval | measured | inside | constant | correlation | gold |")
+    """Print what was predicted for real sets from public facts, and what was measured."""
+    print("| set, method | epsilon | predicted | interval | measured | inside | constant | correlation | gold |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for name in ("duchenne", "adult2"):
+    for name, method, epsilons in REAL:
         if name not in available():
             print(f"{name}: not in the data directory")
             continue
         data = load(name)
-        answers, labels = data.answers, data.answers.alphabet
-        assert isinstance(labels, Categories)
-        rate = len(answers) / (len(answers.tasks) * len(answers.workers))
-        prior = np.full(labels.size, 1 / labels.size)
-        question = Question(
-            alphabet=labels, prior=prior, answers=one_coin_answers(labels.size, 0.75), participation_rate=rate
-        )
-        campaign = Campaign(
-            question=question,
-            crowd=LabelCrowd(alphabet=labels, prior=prior, abilities=beta_abilities(0.75)),
-            tasks=len(answers.tasks),
-            workers=len(answers.workers),
-        )
-        for epsilon in (5.0,) if quick else (3.0, 5.0, 8.0, math.inf):
+        ordered = method == OrdinalDawidSkene.name or name in ORDERED
+        labels = Categories(data.answers.alphabet.names, ordered)  # type: ignore[union-attr]
+        answers = replace(data.answers, alphabet=labels)
+        campaign = as_planned(answers, labels, method)
+        for epsilon in epsilons[1:2] if quick else epsilons:
             mechanism = None if math.isinf(epsilon) else RandomizedResponse(alphabet=labels, epsilon=epsilon)
             prediction = predict(campaign, mechanism)
             reports = answers if mechanism is None else perturb(answers, mechanism, seeded(FIRST_SEED))
             channel = None if mechanism is None else mechanism.channel()
-            result = score(DawidSkene().fit(reports, channel=channel), data.gold, error="error_rate")
+            result = score(ESTIMATORS[method]().fit(reports, channel=channel), data.gold, error="error_rate")
             print(
-                f"| {name} | {epsilon:g} | {prediction.error:.3f} | {prediction.low:.3f} to {prediction.high:.3f} | "
-                f"{result.error:.3f} | {'yes' if inside(prediction, result.error) else 'no'} | {result.baseline:.3f} | "
+                f"| {name}, {method} | {epsilon:g} | {prediction.error:.3f} | "
+                f"{prediction.low:.3f} to {prediction.high:.3f} | {result.error:.3f} | "
+                f"{'yes' if inside(prediction, result.error) else 'no'} | {result.baseline:.3f} | "
                 f"{result.correlation:.2f} | {result.scored} |",
                 flush=True,
             )
+
+
+def as_planned(answers: Reports, labels: Categories, method: str) -> Campaign:
+    """Return a real set as the planner is told of it: sizes, labels all alike, the share of answers, usual workers."""
+    prior = np.full(labels.size, 1 / labels.size)
+    question = Question(
+        alphabet=labels,
+        prior=prior,
+        answers=one_coin_answers(labels.size, 0.75),
+        participation_rate=len(answers) / (len(answers.tasks) * len(answers.workers)),
+    )
+    return Campaign(
+        question=question,
+        crowd=LabelCrowd(alphabet=labels, prior=prior, abilities=beta_abilities(0.75)),
+        tasks=len(answers.tasks),
+        workers=len(answers.workers),
+        method=method,
+    )
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from crowdveil.drawing import STYLE, file_bytes
 from crowdveil.planning.candidates import LINES, READ_IN_ORDER
 from crowdveil.planning.plan import Plan
 
+HEADROOM = 1.15
 _USUAL = ("#1d4ed8", "#0f766e", "#d97706", "#c084fc")
 COLORS = dict(zip(LINES, (*_USUAL, *_USUAL, "#be185d"), strict=True))
 WIDTHS = dict(zip(LINES, (1.4, 1.8, 1.4, 5.0, 1.4, 1.8, 1.4, 5.0, 2.2), strict=True))
@@ -30,8 +31,11 @@ def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
         axes.set_ylabel("mean absolute error" if number else "share of wrong truths")
         axes.set_xlabel(f"epsilon per cell, participation {plan.campaign.participation}")
         axes.set_title(f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks", fontsize=10)
-        axes.set_xticks(sorted({row.epsilon for row in plan.rows}))
-        axes.set_ylim(bottom=0)
+        epsilons = sorted({row.epsilon for row in plan.rows})
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        # Bands of what was simulated once may be wide; lines and levels say how high the picture is.
+        highest = max(plan.constant_error, plan.target, *(row.prediction.error for row in plan.rows))
+        axes.set_ylim(0, HEADROOM * highest)
         axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return file_bytes(figure, kind)
 
@@ -44,7 +48,7 @@ def _line(axes: Axes, plan: Plan, line: str) -> None:
     (drawn,) = axes.plot(epsilons, [one.error for one in found], marker="o", ms=4, color=COLORS[line], label=line)
     drawn.set(linewidth=WIDTHS[line], linestyle=STYLES[line])
     axes.fill_between(
-        epsilons, [one.low for one in found], [one.high for one in found], color=COLORS[line], alpha=0.13, lw=0
+        epsilons, [one.low for one in found], [one.high for one in found], color=COLORS[line], alpha=0.09, lw=0
     )
 
 
