@@ -10,6 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+MANY = 4
+"""Rows of a task from which on to look for where tasks change takes less than to count their codes as wide numbers."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
@@ -98,6 +101,10 @@ class Held:
     @cached_property
     def pointers(self) -> NDArray[np.int64]:
         """Where each task's rows begin, and the number of rows."""
+        if len(self.task) >= MANY * self.tasks > 0:
+            changes = np.flatnonzero(self.task[1:] != self.task[:-1]) + 1
+            if len(changes) == self.tasks - 1:
+                return np.concatenate(([0], changes, [len(self.task)]))
         return np.concatenate(([0], np.cumsum(np.bincount(self.task, minlength=self.tasks))))
 
     def block(self, first: int, stop: int) -> Block:

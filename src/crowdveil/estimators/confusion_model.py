@@ -61,7 +61,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         of_task = model.task_group[block.block.first : block.block.stop]
         if parameters.at_start:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
-            by_truth = np.array([posterior[of_task == group].sum(axis=0) for group in range(model.task_groups)])
+            by_truth = totals_by_group(posterior, of_task, model.task_groups)
             step = TableStep(posterior, block.coded.table_sums(posterior), by_truth, np.nan)
         else:
             tables = parameters.tables or parameters.score_tables()
@@ -243,6 +243,13 @@ def split_reports(
     if pool.protected:
         participation = share_answered(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
     return answers, participation
+
+
+def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+    """Return the sums of posteriors, [task, truth], by group of tasks; indexed [group, truth]."""
+    if groups == 1:
+        return posterior.sum(axis=0)[None]
+    return np.array([posterior[group == one].sum(axis=0) for one in range(groups)])
 
 
 def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:

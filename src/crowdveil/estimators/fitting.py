@@ -16,6 +16,7 @@ from crowdveil.estimators.contract import GoldBlock as GoldBlock
 from crowdveil.estimators.contract import Model, P, Progress, S
 from crowdveil.estimators.contract import Summary as Summary
 from crowdveil.estimators.gold import Gold, align_gold
+from crowdveil.estimators.kernels import count_symbols, use_compiled
 from crowdveil.estimators.loop import run as run
 from crowdveil.estimators.premises import check_null_reports, prior_vector
 from crowdveil.estimators.report_model import report_model
@@ -135,14 +136,16 @@ def summarize(
     coded, model = reports, None
     if estimator.reads_channel and alphabet is not None:
         coded, model = report_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
+    counts = _symbol_counts(coded)
     return coded, Summary(
         alphabet=alphabet,
         symbols=coded.labels,
         tasks=len(reports.tasks),
         workers=len(reports.workers),
         per_task=reports.per_task,
-        per_worker=reports.per_worker,
-        symbol_counts=_symbol_counts(coded),
+        # Symbols may be of NULL reports that are listed; and free numbers have none.
+        per_worker=counts.sum(axis=1).astype(np.int64) if coded is reports and coded.labels else reports.per_worker,
+        symbol_counts=counts,
         channel=channel,
         known_model=model,
         prior=None if prior is None else prior_vector(alphabet, prior),
@@ -151,11 +154,11 @@ def summarize(
 
 def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
-    counts = np.zeros(len(reports.workers) * reports.labels)
+    counts = np.zeros((len(reports.workers), reports.labels))
+    compiled = use_compiled(len(reports))
     for block in reports.blocks() if reports.labels else ():
-        cells = block.worker.astype(np.int64) * reports.labels + block.value
-        counts += np.bincount(cells, minlength=len(counts))
-    return counts.reshape(-1, reports.labels) if reports.labels else np.zeros((len(reports.workers), 0))
+        count_symbols(block, counts, compiled=compiled)
+    return counts
 
 
 def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:

@@ -185,18 +185,26 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
+    shares = block.coded.vote_sums(np.ones(summary.workers))
+    if not pool.model.transparent:
+        shares = _deconvolved(shares, block, summary, pool)
+    total = shares.sum(axis=1, keepdims=True)
+    if (total > 0).all():
+        return shares / total
+    nothing = summary.prior if summary.prior is not None else np.full(pool.labels, 1 / pool.labels)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
+
+
+def _deconvolved(votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.float64]:
+    """Return how many answers of each label the votes, by symbol, and silence stand for; indexed [task, label]."""
     model = pool.model
-    votes = block.coded.vote_sums(np.ones(summary.workers))
     of_task = model.task_group[block.block.first : block.block.stop]
     counts = np.concatenate((votes, model.unlisted(votes, of_task)), axis=1)
     weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
     base = pool.shares
     if summary.prior is not None:
         base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
-    shares = votes if model.transparent else _distinct(counts, model, base, weight)[:, : pool.labels]
-    total = shares.sum(axis=1, keepdims=True)
-    nothing = summary.prior if summary.prior is not None else np.full(pool.labels, 1 / pool.labels)
-    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
+    return _distinct(counts, model, base, weight)[:, : pool.labels]
 
 
 def _distinct(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdveil.estimators.kernels import CodedBlock, ScoreTables, encode, rows, shares_of_rows, softmax
+from crowdveil.estimators.kernels import CodedBlock, ScoreTables, count_symbols, encode, rows, shares_of_rows, softmax
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -128,3 +128,16 @@ def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("CROWDVEIL_THREADS", "3")
 
     np.testing.assert_array_equal(alone, shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
+    """Each report adds one to its cell, beside what was counted before."""
+    counts = np.ones((6, 3))
+    expected = counts.copy()
+    for _, worker, value in ROWS:
+        expected[worker, value] += 1
+
+    count_symbols(BLOCK, counts, compiled=compiled)
+
+    np.testing.assert_array_equal(counts, expected)

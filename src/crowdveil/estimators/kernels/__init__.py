@@ -1,6 +1,7 @@
 """The heavy loops of inference; nothing outside this folder knows which of them are compiled."""
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
+from crowdveil.estimators.kernels.counts import count_symbols
 from crowdveil.estimators.kernels.plain import softmax
 from crowdveil.estimators.kernels.rows import in_pieces, logs_of_rows, shares_of_rows
 from crowdveil.estimators.kernels.slopes import Slopes, squared_slopes
@@ -14,6 +15,7 @@ __all__ = [
     "TableStep",
     "VoteStep",
     "block_reports",
+    "count_symbols",
     "encode",
     "in_pieces",
     "logs_of_rows",

@@ -110,14 +110,16 @@ class CompiledBlock:
             (posterior.reshape(-1), by_truth),
         )
         likelihood += from_votes
-        likelihood += float(np.bincount(group, minlength=groups) @ tables.first[:, 0])
+        sizes = np.bincount(group, minlength=groups) if groups > 1 else np.array([self.block.tasks])
+        likelihood += float(sizes @ tables.first[:, 0])
         sums = self._with_first(pairs, labels)
         return TableStep(posterior, sums, by_truth, likelihood, moved if posterior is before else None)
 
     def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a posterior by the rows of each task's reports."""
         labels = posterior.shape[1]
-        pairs = np.zeros(len(self.table_counts) * 2 * (labels - 1))
+        pairs = _room(2 * len(self.table_counts) * (labels - 1))
+        pairs.fill(0.0)
         table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, pairs)
         return self._with_first(pairs, labels)
 

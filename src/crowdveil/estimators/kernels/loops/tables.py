@@ -88,6 +88,7 @@ def table_sums(fixed: int) -> Any:
         at = INDEX(0)
         for begin in range(0, len(order), BATCH):
             held = min(BATCH, len(order) - begin)
+            _ask_for_batch(begin, held, lengths, codes, at, pairs, others)
             for b in range(held):
                 for k in range(others):
                     batch[b * others + k] = posterior[begin + order[begin + b], k + 1]
@@ -135,6 +136,16 @@ def _gather(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, pairs: Any
                 batch[b * width + k] += pairs[row + k]
         at = end
     return at
+
+
+@njit(nogil=True, forceinline=True)
+def _ask_for_batch(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, pairs: Any, others: Any) -> None:
+    """Ask for the rows of all reports of a batch, whose first report is `at`."""
+    end = at
+    for b in range(INDEX(held)):
+        end += INDEX(lengths[INDEX(begin) + b])
+    for report in range(at, end):
+        ask_for(pairs, INDEX(codes[report]) * INDEX(2) * INDEX(others))
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
