@@ -16,7 +16,7 @@ from scipy.special import betaincinv, gammaln
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import GoldBlock, Summary
-from crowdveil.estimators.kernels import Slopes, squared_slopes, use_compiled
+from crowdveil.estimators.kernels import Slopes, on_rows, squared_slopes, use_compiled
 from crowdveil.estimators.mixture import TINY
 
 TASKS_AT_ONCE = 1 << 20
@@ -24,6 +24,8 @@ TASKS_AT_ONCE = 1 << 20
 REPORTS_AT_ONCE = 1 << 18
 WORKERS_AT_MOST = 2000
 """Workers that the crowd's prior is learned from, evenly taken from all of them."""
+WORKERS_FOR_A_THREAD = 1 << 12
+"""Workers whose quantiles are worth a thread."""
 LOW, HIGH = 0.05, 0.95
 FIRMEST = 3.0
 """Strength of the crowd's law in intervals, at most; more of it covered too little in simulations."""
@@ -102,7 +104,13 @@ def with_intervals(
     else:
         usual = crowd_law(right[some], wrong[some], spread.firmest)
         hits, misses = right + usual[0], wrong + usual[1]
-    low, high = (betaincinv(hits, misses, level) for level in (LOW, HIGH))
+    low, high = np.empty((2, len(hits)))
+
+    def quantiles(some: slice) -> None:
+        for level, ends in ((LOW, low), (HIGH, high)):
+            betaincinv(hits[some], misses[some], level, out=ends[some])
+
+    on_rows(quantiles, len(hits), WORKERS_FOR_A_THREAD)
     ability = hits / (hits + misses) if spread.told else table.quality
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 

@@ -22,7 +22,8 @@ class Threads:
     @contextmanager
     def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
         """Give a crew of threads."""
-        room = Room.under(work.memory, thread_count() if work.blocks.compiled else 1, work.load)
+        threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
+        room = Room.under(work.memory, threads, work.load)
         with side_by_side(room.threads) as each:
             yield _Crew(Bench(work, room), each)
 

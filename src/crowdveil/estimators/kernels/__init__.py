@@ -3,7 +3,7 @@
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.counts import count_symbols
 from crowdveil.estimators.kernels.plain import softmax
-from crowdveil.estimators.kernels.rows import in_pieces, logs_of_rows, shares_of_rows
+from crowdveil.estimators.kernels.rows import in_pieces, logs_of_rows, on_rows, shares_of_rows
 from crowdveil.estimators.kernels.slopes import Slopes, squared_slopes
 from crowdveil.estimators.kernels.steps import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 
@@ -19,6 +19,7 @@ __all__ = [
     "encode",
     "in_pieces",
     "logs_of_rows",
+    "on_rows",
     "shares_of_rows",
     "side_by_side",
     "softmax",

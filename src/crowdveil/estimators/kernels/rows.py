@@ -45,7 +45,7 @@ def shares_of_rows(
     shares, size = np.empty_like(inside_out), inside_out.shape[1:]
     more = np.ascontiguousarray(pseudo.T).ravel()
     share = share_rows(size[0] if size[0] == size[1] <= UNROLLED_LABELS else 0)
-    _side_by_side(lambda rows: share(inside_out[rows].ravel(), more, size, shares[rows].ravel()), counts)
+    on_rows(lambda rows: share(inside_out[rows].ravel(), more, size, shares[rows].ravel()), len(counts), _least(counts))
     return shares.transpose(0, 2, 1)
 
 
@@ -56,17 +56,22 @@ def logs_of_rows(rows: NDArray[np.float64], least: float, *, compiled: bool = Fa
         return in_pieces(lambda some: np.log(np.maximum(some, least)), rows, logs)
     from crowdveil.estimators.kernels.loops.rows import logarithms
 
-    _side_by_side(lambda some: logarithms(rows[some].ravel("K"), least, logs[some].ravel("K")), rows)
+    on_rows(lambda some: logarithms(rows[some].ravel("K"), least, logs[some].ravel("K")), len(rows), _least(rows))
     return logs
 
 
-def _side_by_side(work: Callable[[slice], None], rows: NDArray[np.float64]) -> None:
-    """Do the work on ranges of rows, each by itself, in threads if there are many numbers."""
-    threads = max(1, min(thread_count(), rows.size // FOR_A_THREAD))
-    ends = np.linspace(0, len(rows), threads + 1, dtype=int).tolist()
+def on_rows(work: Callable[[slice], None], rows: int, least: int) -> None:
+    """Do the work on ranges of rows, each by itself, in threads where each of these has so many rows at least."""
+    threads = max(1, min(thread_count(), rows // least))
+    ends = np.linspace(0, rows, threads + 1, dtype=int).tolist()
     with side_by_side(threads) as each:
         for _ in each(work, [slice(*ends_of) for ends_of in pairwise(ends)]):
             pass
+
+
+def _least(rows: NDArray[np.float64]) -> int:
+    """Return for how many of these rows a thread is worth its while."""
+    return max(1, FOR_A_THREAD // max(rows[:1].size, 1))
 
 
 def _shares(pseudo: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
