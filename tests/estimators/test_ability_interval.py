@@ -115,6 +115,7 @@ def test_the_crowds_law_is_the_likeliest_candidate() -> None:
             best, most = ((a, b), evidence) if evidence > most else (best, most)
 
     assert pytest.approx(best) == crowd_law(hits, misses, 8.0)
+    assert pytest.approx(best) == crowd_law(hits, misses, 8.0, compiled=True)
 
 
 def test_average_laws_are_those_of_a_fine_grid() -> None:

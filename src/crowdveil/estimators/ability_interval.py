@@ -7,6 +7,7 @@ information is a sum of squared slopes, and what channel and truths hide is miss
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.special import betaincinv, gammaln
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.confusion_parameters import CrowdParameters
 from crowdveil.estimators.fitting import GoldBlock, Summary
-from crowdveil.estimators.kernels import Slopes, on_rows, squared_slopes, use_compiled
+from crowdveil.estimators.kernels import Slopes, log_gamma_sums, on_rows, squared_slopes, use_compiled
 from crowdveil.estimators.mixture import TINY
 
 TASKS_AT_ONCE = 1 << 20
@@ -99,10 +100,12 @@ def with_intervals(
     wrong = np.maximum(worth * (1 - spread.ability) - spread.excess, 0.0)
     known = np.flatnonzero(reports)
     some = known[:: max(1, len(known) // WORKERS_AT_MOST)]
+    compiled = use_compiled(int(reports.sum()))
     if spread.averaged:
-        hits, misses = averaged_answers(right, wrong, crowd_laws(right[some], wrong[some], spread.firmest))
+        laws = crowd_laws(right[some], wrong[some], spread.firmest, compiled=compiled)
+        hits, misses = averaged_answers(right, wrong, laws)
     else:
-        usual = crowd_law(right[some], wrong[some], spread.firmest)
+        usual = crowd_law(right[some], wrong[some], spread.firmest, compiled=compiled)
         hits, misses = right + usual[0], wrong + usual[1]
     low, high = np.empty((2, len(hits)))
 
@@ -115,15 +118,18 @@ def with_intervals(
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
 
-def crowd_law(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float) -> tuple[float, float]:
+def crowd_law(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
+) -> tuple[float, float]:
     """Return the Beta law, as pseudo-answers right and wrong, that makes the workers' answers likeliest.
 
     Args:
         right, wrong: answers of each worker, shape (workers,); need not be whole.
         firmest: largest strength, in answers.
+        compiled: from `use_compiled`.
     """
     strength = firmest * STRENGTHS
-    place, evidence = _best_centres(right, wrong, strength)
+    place, evidence = _best_centres(right, wrong, strength, compiled=compiled)
     best = int(evidence.argmax())
     return float(CENTRES[place[best]] * strength[best]), float((1 - CENTRES[place[best]]) * strength[best])
 
@@ -140,15 +146,18 @@ class CrowdLaws(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def crowd_laws(right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float) -> CrowdLaws:
+def crowd_laws(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
+) -> CrowdLaws:
     """Return Beta laws of abilities, weighed by their evidence; arguments as in `crowd_law`.
 
     At one strength the evidence is taken to be normal around the best centre (Laplace).
     """
     strength = firmest * STRENGTHS
-    place, evidence = _best_centres(right, wrong, strength)
+    place, evidence = _best_centres(right, wrong, strength, compiled=compiled)
+    evidence_at = partial(_evidence, right, wrong, compiled=compiled)
     inner = np.clip(place, 1, len(CENTRES) - 2)
-    below, at, above = (_evidence(right, wrong, CENTRES[inner + move], strength) for move in (-1, 0, 1))
+    below, at, above = (evidence_at(CENTRES[inner + move], strength) for move in (-1, 0, 1))
     bend = np.maximum(2 * at - below - above, 0.0) / (CENTRES[1] - CENTRES[0]) ** 2
     variance = 1 / (bend + WIDEST)
     scores = evidence + 0.5 * np.log(variance)
@@ -171,28 +180,34 @@ def averaged_answers(
 
 
 def _best_centres(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], strength: NDArray[np.float64]
+    right: NDArray[np.float64], wrong: NDArray[np.float64], strength: NDArray[np.float64], *, compiled: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the place among `CENTRES` of each strength's likeliest, and the evidence of both; shapes (laws,)."""
+    evidence_at = partial(_evidence, right, wrong, compiled=compiled)
     # At one strength the evidence is concave in the centre, for the slope of log-gamma's slope falls: so halve.
     low, high = np.zeros(len(strength), dtype=np.int64), np.full(len(strength), len(CENTRES) - 1)
     while (low < high).any():
         middle = (low + high) // 2
         after = np.minimum(middle + 1, high)
-        rises = _evidence(right, wrong, CENTRES[after], strength) > _evidence(right, wrong, CENTRES[middle], strength)
+        rises = evidence_at(CENTRES[after], strength) > evidence_at(CENTRES[middle], strength)
         low, high = np.where(rises, after, low), np.where(rises, high, middle)
-    whole = gammaln(strength) - gammaln((right + wrong)[:, None] + strength)
-    evidence = _evidence(right, wrong, CENTRES[low], strength) + whole.sum(axis=0)
+    whole = len(right) * gammaln(strength) - log_gamma_sums(right + wrong, strength, compiled=compiled)
+    evidence = evidence_at(CENTRES[low], strength) + whole
     return low, evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2
 
 
 def _evidence(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], centre: NDArray[np.float64], strength: NDArray[np.float64]
+    right: NDArray[np.float64],
+    wrong: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    strength: NDArray[np.float64],
+    *,
+    compiled: bool,
 ) -> NDArray[np.float64]:
     """Return the log-evidence of Beta laws, less what depends on their strength alone; shape (laws,)."""
     total = np.zeros(len(centre))
     for answers, pseudo in ((right, centre * strength), (wrong, (1 - centre) * strength)):
-        total += (gammaln(answers[:, None] + pseudo) - gammaln(pseudo)).sum(axis=0)
+        total += log_gamma_sums(answers, pseudo, compiled=compiled) - len(answers) * gammaln(pseudo)
     return total
 
 

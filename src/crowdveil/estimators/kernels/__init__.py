@@ -2,6 +2,7 @@
 
 from crowdveil.estimators.kernels.choice import block_reports, encode, side_by_side, thread_count, use_compiled
 from crowdveil.estimators.kernels.counts import count_symbols
+from crowdveil.estimators.kernels.gammas import log_gamma_sums
 from crowdveil.estimators.kernels.plain import softmax
 from crowdveil.estimators.kernels.rows import in_pieces, logs_of_rows, on_rows, shares_of_rows
 from crowdveil.estimators.kernels.slopes import Slopes, squared_slopes
@@ -18,6 +19,7 @@ __all__ = [
     "count_symbols",
     "encode",
     "in_pieces",
+    "log_gamma_sums",
     "logs_of_rows",
     "on_rows",
     "shares_of_rows",
