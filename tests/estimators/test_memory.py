@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import (
-    Categories,
-    DawidSkene,
-    Gaussian,
-    MajorityVote,
-    OneCoin,
-    Reports,
-    WeightedMean,
-    WeightedVote,
-)
+from crowdveil import Categories, DawidSkene, Gaussian, OneCoin, Reports, WeightedMean
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, loop, room
 from crowdveil.estimators.contract import GoldBlock
@@ -123,8 +114,11 @@ def test_what_is_taken_is_the_largest_phase() -> None:
 @pytest.fixture(scope="module", params=[(50, 60_000), (20_000, 8_000)], ids=["tasks", "workers"])
 def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the answers of few workers on many tasks, or of many on few."""
-    workers, tasks = request.param
-    folder = tmp_path_factory.mktemp("crowd")
+    return drawn(tmp_path_factory.mktemp("crowd"), *request.param)
+
+
+def drawn(folder: Path, workers: int, tasks: int) -> Path:
+    """Draw about five answers a task into a folder."""
     labels = Categories(("1", "2", "3"), ordered=True)
     categorical_crowd_folder(
         folder, workers=workers, tasks=tasks, labels=labels, sparsity=1 - 5 / workers, source=seeded(1)
@@ -132,7 +126,7 @@ def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     return folder
 
 
-@pytest.mark.parametrize("cls", [MajorityVote, OneCoin, DawidSkene, WeightedVote, WeightedMean])
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS.values() if cls is not Gaussian], ids=lambda cls: cls.name)
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_a_fit_takes_no_more_than_its_limit(
     cls: Any, kernels: str, crowd_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -140,9 +134,20 @@ def test_a_fit_takes_no_more_than_its_limit(
     """The most that numpy has allocated at once, in one thread or two, is within the limit: the smallest that is
     accepted, and one that leaves room to keep things. Names are on disk."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
+    assert_within_limits(cls(max_steps=3), crowd_folder, monkeypatch)
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_messages_take_no_more_than_their_limit(kernels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of gaussian, the slowest, the same for a few answers."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
+    assert_within_limits(Gaussian(max_steps=2), drawn(tmp_path, 4000, 600), monkeypatch)
+
+
+def assert_within_limits(estimator: Estimator[Any, Any], crowd_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assert that fits allocate less than the smallest limit, and than larger ones."""
     monkeypatch.setattr(loop, "block_reports", lambda reports, cells, compiled: 1 << 14)
     monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
-    estimator = cls(max_steps=3)
     with in_blocks(1 << 14):
         with pytest.raises(SettingsError) as refused:
             estimator.fit(Reports.open(crowd_folder), memory=0)

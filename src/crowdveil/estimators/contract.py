@@ -17,6 +17,7 @@ from crowdveil.channel_table import ChannelTable
 from crowdveil.estimate import WorkerTable
 from crowdveil.estimators.kernels import CodedBlock
 from crowdveil.estimators.report_model import ReportModel
+from crowdveil.estimators.room import NOTHING_BESIDE, Beside
 from crowdveil.labels import Alphabet
 from crowdveil.reports import Block
 
@@ -142,6 +143,10 @@ class Model(ABC, Generic[P, S]):
     def cells(self, summary: Summary) -> int:
         """Return how many numbers the statistics of one block hold; blocks should have as many reports at least."""
         return summary.workers
+
+    def beside(self, parameters: P) -> Beside:
+        """Return what fits from these first parameters take beyond what follows from counts and `cells`."""
+        return NOTHING_BESIDE
 
     @abstractmethod
     def maximize(self, statistics: S, parameters: P) -> P:

@@ -22,6 +22,7 @@ from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import align_gold
 from crowdveil.estimators.kernels import softmax, use_compiled
 from crowdveil.estimators.nameless import NamelessCrowds, nameless_crowds
+from crowdveil.estimators.room import Beside
 from crowdveil.estimators.votes import pool_reports
 from crowdveil.estimators.worker_classes import (
     NEVER_ALL,
@@ -38,6 +39,8 @@ from crowdveil.labels import Alphabet
 from crowdveil.reports import Block, Reports
 
 TASKS_AT_ONCE = 4096
+PER_CLASS, PER_POINT = 240, 96
+"""Bytes that fits take for each class of a worker, and work on a block for each point of the grid of a task."""
 M_STEPS = 400
 """Steps of the mixtures for every step of the messages, which cost far more."""
 STILL = 1e-6
@@ -179,6 +182,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             known=self._public(summary),
         )
         return parameters.unread()
+
+    def beside(self, parameters: GaussianParameters) -> Beside:
+        """Return what classes take of each worker, and beliefs on the grid of truths of the tasks told together."""
+        return Beside(PER_CLASS * parameters.q.size, PER_POINT * TASKS_AT_ONCE * len(parameters.points))
 
     def expect(self, block: GoldBlock, parameters: GaussianParameters) -> Expected[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""

@@ -81,6 +81,7 @@ def _work(
         labels=summary.labels if model.kind == "categorical" else 0,
         counts=sum(held.nbytes for held in (summary.per_task, summary.per_worker, summary.symbol_counts)),
         compiled=compiled,
+        beside=model.beside(first),
     )
     ranges = tuple((first, stop) for first, stop, _ in blocks)
     return Work(model, first, Blocks(summary, reports.rows, ranges, gold, compiled), load, memory)

@@ -27,8 +27,11 @@ from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordered_kinds import ordered_kinds
 from crowdveil.estimators.participation_law import all_counts, participation_cells
+from crowdveil.estimators.room import NUMBER, Beside
 from crowdveil.estimators.votes import pool_reports
 
+PER_KIND = 48
+"""Bytes that fits take for each kind that a worker may be of."""
 HELD_STEPS = 10
 """Steps in which tables form before a class prior is learned that did not start from the votes."""
 FIRMEST = 16.0
@@ -87,6 +90,12 @@ class OrdinalDawidSkene(CrowdEstimator):
             at_start=True,
             mixture=mixture,
         )
+
+    def beside(self, parameters: CrowdParameters) -> Beside:
+        """Return what kinds take, scores and responsibilities of each worker, and the posteriors of the first start."""
+        summary, mixture = parameters.summary, parameters.mixture
+        assert mixture is not None
+        return Beside(PER_KIND * mixture.responsibility.size + NUMBER * summary.tasks * summary.labels, 0)
 
     def starts(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
         """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.

@@ -27,6 +27,16 @@ PER_COUNTED = 24
 """Bytes that counting takes for each report of a block."""
 
 
+class Beside(NamedTuple):
+    """Bytes that a method takes beyond what follows from counts and sums: of the crowd, and of a thread at work."""
+
+    crowd: int
+    thread: int
+
+
+NOTHING_BESIDE = Beside(0, 0)
+
+
 class Load(NamedTuple):
     """What a fit has to hold.
 
@@ -39,6 +49,7 @@ class Load(NamedTuple):
         workers, labels: how many there are, no label for numbers.
         counts: bytes of the counts of reports, by task and by worker.
         compiled: whether blocks are worked on by compiled code.
+        beside: what the method takes beyond what follows from all these.
     """
 
     reports: int
@@ -52,6 +63,7 @@ class Load(NamedTuple):
     labels: int
     counts: int
     compiled: bool
+    beside: Beside = NOTHING_BESIDE
 
     @property
     def at_work(self) -> int:
@@ -59,7 +71,7 @@ class Load(NamedTuple):
         per_report = PER_REPORT if self.compiled else PER_PLAIN_REPORT
         per_task = PER_TASK + PER_POSTERIOR * self.columns
         of_crowd = PER_CELL * self.cells + PER_SHARE * self.workers
-        return per_report * self.reports + per_task * self.tasks + of_crowd
+        return per_report * self.reports + per_task * self.tasks + of_crowd + self.beside.thread
 
     @property
     def posteriors(self) -> int:
@@ -76,7 +88,7 @@ class Load(NamedTuple):
         of_worker = TOLD_PER_WORKER + TOLD_TABLES * NUMBER * self.labels**2
         look = 0 if self.compiled else PER_PLAIN_LOOK * self.reports
         end = self.at_work + look + TOLD_PER_CELL * self.cells + of_worker * self.workers
-        return self.counts + max(PER_COUNTED * self.counted, steps, end)
+        return self.counts + max(PER_COUNTED * self.counted, self.beside.crowd + max(steps, end))
 
 
 @dataclass(frozen=True, slots=True)
