@@ -23,7 +23,7 @@ from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.kernels import TableStep, in_pieces
 from crowdveil.estimators.mixture import TINY
-from crowdveil.estimators.participation_law import all_counts, participation_cells
+from crowdveil.estimators.participation_law import crowd_cells
 from crowdveil.estimators.participation_path import let_participation_follow
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
@@ -210,7 +210,7 @@ class ConfusionEstimator(CrowdEstimator):
             summary=summary,
             pool=pool,
             anchor=self.anchor(pool, self.anchor_ability),
-            pseudo_cells=participation_cells(all_counts(summary), pool, least),
+            pseudo_cells=crowd_cells(summary, pool, least),
             confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,

@@ -26,7 +26,7 @@ from crowdveil.estimators.fitting import Summary
 from crowdveil.estimators.mixture import TINY, Mixture
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordered_kinds import ordered_kinds
-from crowdveil.estimators.participation_law import all_counts, participation_cells
+from crowdveil.estimators.participation_law import crowd_cells
 from crowdveil.estimators.room import NUMBER, Beside
 from crowdveil.estimators.votes import pool_reports
 
@@ -83,7 +83,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             summary=summary,
             pool=pool,
             anchor=np.zeros(tables.shape[1:]),
-            pseudo_cells=participation_cells(all_counts(summary), pool, least),
+            pseudo_cells=crowd_cells(summary, pool, least),
             confusion=mixture.confusion(),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,

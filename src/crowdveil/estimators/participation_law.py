@@ -39,6 +39,11 @@ def participation_cells(reports: NDArray[np.float64], pool: Pool, least: float) 
     return max(least, pool.noise * float(STRENGTHS[evidence.argmax()]))
 
 
+def crowd_cells(summary: Summary, pool: Pool, least: float) -> float:
+    """Return the pseudo-cells of a campaign's counts; nothing is counted where nothing is learned."""
+    return participation_cells(all_counts(summary), pool, least) if pool.protected and least else least
+
+
 def all_counts(summary: Summary) -> NDArray[np.float64]:
     """Return each worker's reports in the order of `everything`, those counted only included; [worker, report]."""
     model, listed = summary.model, summary.symbol_counts
