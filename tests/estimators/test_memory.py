@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, Gaussian, OneCoin, Reports, WeightedMean
+from crowdveil import (
+    Categories,
+    DawidSkene,
+    Gaussian,
+    OneCoin,
+    OrdinalDawidSkene,
+    RandomizedResponse,
+    Reports,
+    WeightedMean,
+)
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, loop, room
 from crowdveil.estimators.contract import GoldBlock
@@ -111,7 +120,7 @@ def test_what_is_taken_is_the_largest_phase() -> None:
     assert LOAD.at_work == LOAD.taken(3) - LOAD.taken(2)
 
 
-@pytest.fixture(scope="module", params=[(50, 60_000), (20_000, 8_000)], ids=["tasks", "workers"])
+@pytest.fixture(scope="module", params=[(50, 60_000), (10_000, 4_000)], ids=["tasks", "workers"])
 def crowd_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the answers of few workers on many tasks, or of many on few."""
     return drawn(tmp_path_factory.mktemp("crowd"), *request.param)
@@ -144,20 +153,32 @@ def test_messages_take_no_more_than_their_limit(kernels: str, tmp_path: Path, mo
     assert_within_limits(Gaussian(max_steps=2), drawn(tmp_path, 4000, 600), monkeypatch)
 
 
-def assert_within_limits(estimator: Estimator[Any, Any], crowd_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cls", [DawidSkene, OneCoin, OrdinalDawidSkene])
+def test_channels_take_no_more_than_the_limit(cls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NULL is protected and reports are split between answers, the same."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "plain")
+    folder = drawn(tmp_path, 5000, 2000)
+    labels = Categories(("1", "2", "3"), ordered=True)
+    channel = RandomizedResponse(alphabet=labels, epsilon=6.0, participation="protected").channel()
+    assert_within_limits(cls(max_steps=2), folder, monkeypatch, channel=channel)
+
+
+def assert_within_limits(
+    estimator: Estimator[Any, Any], crowd_folder: Path, monkeypatch: pytest.MonkeyPatch, channel: Any = None
+) -> None:
     """Assert that fits allocate less than the smallest limit, and than larger ones."""
     monkeypatch.setattr(loop, "block_reports", lambda reports, cells, compiled: 1 << 14)
     monkeypatch.setattr(loop, "BLOCK_REPORTS", 1 << 14)
     with in_blocks(1 << 14):
         with pytest.raises(SettingsError) as refused:
-            estimator.fit(Reports.open(crowd_folder), memory=0)
+            estimator.fit(Reports.open(crowd_folder), channel=channel, memory=0)
         least = int("".join(filter(str.isdigit, refused.value.rule)))
-        estimator.fit(Reports.open(crowd_folder))  # loads what there is to load
+        estimator.fit(Reports.open(crowd_folder), channel=channel)  # loads what there is to load
         for threads, limit in ((1, least), (2, least), (2, 2 * least), (2, 3 * least)):
             monkeypatch.setenv("CROWDVEIL_THREADS", str(threads))
             reports = Reports.open(crowd_folder)
             tracemalloc.start()
-            estimator.fit(reports, memory=limit)
+            estimator.fit(reports, channel=channel, memory=limit)
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert peak < limit, f"{peak:,} of {limit:,} in {threads} threads"

@@ -25,8 +25,11 @@ from crowdveil.estimators.kernels import TableStep, in_pieces
 from crowdveil.estimators.mixture import TINY
 from crowdveil.estimators.participation_law import crowd_cells
 from crowdveil.estimators.participation_path import let_participation_follow
+from crowdveil.estimators.room import Beside
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
+PER_SPLIT = 48
+"""Bytes that it takes to split the reports of a worker, for each answer and report that may stand for it."""
 M_STEPS = 5
 """Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
 
@@ -50,6 +53,12 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     def cells(self, summary: Summary) -> int:
         """Return the number of posterior sums: every worker has a table."""
         return summary.workers * summary.symbols * summary.labels
+
+    def beside(self, parameters: CrowdParameters) -> Beside:
+        """Return what it takes to split reports between answers, where a channel is between them."""
+        model = parameters.pool.model
+        table = 0 if model.transparent else model.everything.size
+        return Beside(PER_SPLIT * parameters.summary.workers * table, 0)
 
     def prepare(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with their score tables."""

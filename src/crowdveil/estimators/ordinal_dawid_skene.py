@@ -95,7 +95,8 @@ class OrdinalDawidSkene(CrowdEstimator):
         """Return what kinds take, scores and responsibilities of each worker, and the posteriors of the first start."""
         summary, mixture = parameters.summary, parameters.mixture
         assert mixture is not None
-        return Beside(PER_KIND * mixture.responsibility.size + NUMBER * summary.tasks * summary.labels, 0)
+        own = PER_KIND * mixture.responsibility.size + NUMBER * summary.tasks * summary.labels
+        return Beside(CrowdEstimator.beside(self, parameters).crowd + own, 0)
 
     def starts(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
         """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.
