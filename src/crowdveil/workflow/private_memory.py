@@ -24,7 +24,7 @@ def private_bytes() -> int:
     if not STATUS.is_file():
         return AT_START
     fields = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
-    return int(fields["RssAnon"].split()[0]) * 1024
+    return int(fields["RssAnon"].split()[0]) * 1024 if "RssAnon" in fields else AT_START
 
 
 def hoard_nothing() -> None:
