@@ -12,6 +12,7 @@ from crowdveil.ingest.loops.probing import ODD
 from crowdveil.ingest.text_table import MOST_WORDS, WORD, TextTable
 
 LONGEST = MOST_WORDS * WORD
+SALT = 0x1F2E3D4C5B6A7988
 TEXT = st.one_of(st.text("ab\0é", max_size=18), st.text(max_size=LONGEST // 4))
 
 
@@ -67,15 +68,25 @@ def test_names_whose_hashes_are_alike_are_told_apart() -> None:
     """Names made so that all share their first slot and the part of the hash that slots hold are as good as others."""
     inverse = pow(int(ODD), -1, 2**64)
     mixed = [0x155 << 39 | number << 20 | 5 for number in range(300)]
-    words = [_unmixed(_unmixed(number, inverse), inverse) ^ WORD for number in mixed]
+    words = [_unmixed(_unmixed(number, inverse), inverse) ^ WORD ^ SALT for number in mixed]
     text = np.array(words * 2, dtype="<u8").view(np.uint8)
-    table = TextTable()
+    table = TextTable(salt=SALT)
     codes = table.codes(pa.chunked_array([text_array(text, WORD * np.arange(601))]))
     taken = table.slots[5:305]
 
     assert [*range(300)] * 2 == ([] if codes is None else codes.tolist())
     assert words == np.frombuffer(table.dictionary().buffers()[2], dtype="<u8").tolist()
     assert {0x155} == {int(slot) >> 39 for slot in taken}
+
+
+def test_the_slots_of_names_cannot_be_known_beforehand() -> None:
+    """Two tables of the same names have other slots, and the same codes."""
+    cells = pa.chunked_array([pa.array([f"id-{n}" for n in range(50)])])
+    tables = TextTable(), TextTable()
+    codes = [table.codes(cells) for table in tables]
+
+    assert np.flatnonzero(tables[0].slots).tolist() != np.flatnonzero(tables[1].slots).tolist()
+    assert [*range(50)] == [int(code) for code in codes[0]] == [int(code) for code in codes[1]]
 
 
 def _unmixed(number: int, inverse: int) -> int:

@@ -4,6 +4,7 @@ The names' bytes are held as 64-bit words, and every row is compared with the na
 where a longer name comes, all names get more words.
 """
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,11 +27,17 @@ MOST_SLOTS = 1 << 32
 
 
 class TextTable:
-    """Distinct names in the order in which they came, and the slots in which they are found."""
+    """Distinct names in the order in which they came, and the slots in which they are found.
 
-    def __init__(self) -> None:
+    Args:
+        salt: 64 bits that hashes begin with, drawn if None, so that nobody can choose names which all share a slot. No
+            code depends on them.
+    """
+
+    def __init__(self, salt: int | None = None) -> None:
         self.words, self.names = 1, 0
         self.slots, self.records = _empty(FIRST_SLOTS, self.words)
+        self.records[0] = secrets.randbits(64) if salt is None else salt
 
     def codes(self, column: Any) -> NDArray[np.int32] | None:
         """Return each row's code, shape (rows,); None if cells are missing, or a name or all of them are too long.

@@ -1,10 +1,10 @@
 """Names looked up in a hash table and added to it, compiled.
 
-A name is some 64-bit words, zeros behind its end, and its length. The records hold the words of each name, flat
-[name + 1, word]; the first record stands for no name. A slot holds, from the highest bit, a part of the name's hash,
-its length, and its code + 1; zeros if it is free. A name stands in the first slot that was free from the one that its
-hash says. Rows are taken in batches: of a whole batch first the slots are asked for, then the records, then both are
-compared, so that what misses the caches is waited for together.
+A name is some 64-bit words, zeros behind its end, and its length. The records hold the words of each name, flat [name +
+1, word]; the first record stands for no name, and its first word is the salt of all hashes. A slot holds, from the
+highest bit, a part of the name's hash, its length, and its code + 1; zeros if it is free. A name stands in the first
+slot that was free from the one that its hash says. Rows are taken in batches: of a whole batch first the slots are
+asked for, then the records, then both are compared, so that what misses the caches is waited for together.
 """
 
 from functools import cache
@@ -54,7 +54,7 @@ def lookup(words: int) -> Any:
         done, names, rows, room = np.uint64(done), np.uint64(names), np.uint64(len(codes)), np.uint64(len(slots) // 2)
         while done < rows and names + batch <= room:
             held = min(batch, rows - done)
-            _read(text, ends, done, held, width, row_words, keys, places, slots)
+            _read(text, ends, done, held, width, row_words, keys, places, slots, records[0])
             _guess(held, width, keys, places, slots, records, found)
             for row in range(held):
                 code = found[row]
@@ -74,7 +74,7 @@ def move(old_slots: Any, slots: Any, records: Any, words: Any) -> None:
     width, mask = np.uint64(words), np.uint64(len(slots) - 1)
     for old in old_slots:
         if old != NONE:
-            mixed = _mixed(records, (old & CODE) * width, width, _length(old))
+            mixed = _mixed(records, (old & CODE) * width, width, _length(old), records[0])
             place = mixed & mask
             while slots[place] != NONE:
                 place = (place + ONE) & mask
@@ -98,7 +98,7 @@ def renumber(codes: Any, rank: Any, ranks: Any) -> None:
 
 @njit(nogil=True)
 def _read(
-    text: Any, ends: Any, first: Any, held: Any, width: Any, words: Any, keys: Any, places: Any, slots: Any
+    text: Any, ends: Any, first: Any, held: Any, width: Any, words: Any, keys: Any, places: Any, slots: Any, salt: Any
 ) -> None:
     """Fill words, keys and first places of the rows of a batch, and ask for their slots."""
     size, mask = np.uint64(len(text)), np.uint64(len(slots) - 1)
@@ -111,7 +111,7 @@ def _read(
             words[row * width + word] = _word(text, size, at, taken)
             at += taken
             left -= taken
-        mixed = _mixed(words, row * width, width, end - begin)
+        mixed = _mixed(words, row * width, width, end - begin, salt)
         keys[row], places[row] = _key(mixed, end - begin), mixed & mask
         ask_for(slots, places[row])
         begin = end
@@ -160,9 +160,9 @@ def _word(text: Any, size: Any, at: Any, taken: Any) -> Any:
 
 
 @njit(nogil=True)
-def _mixed(words: Any, at: Any, width: Any, length: Any) -> Any:
+def _mixed(words: Any, at: Any, width: Any, length: Any, salt: Any) -> Any:
     """Return a hash whose low bits, which find the slot, depend on the last letters too: products hold them high."""
-    mixed = np.uint64(length)
+    mixed = salt ^ np.uint64(length)
     for word in range(width):
         mixed = (mixed ^ words[at + word]) * ODD
         mixed ^= mixed >> HALF
