@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,6 +65,16 @@ def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
         actual = estimator.fit(REPORTS, gold=GOLD, engine=Dask(address=cluster.scheduler_address), progress=kill)
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
     assert not doomed
+
+
+def test_a_worker_that_is_gone_again_is_waited_for_once_more() -> None:
+    """Where the worker that was waited for dies before it is given anything, blocks wait for the next one."""
+    answers: list[dict[str, int]] = [{}, {}, {"tcp://next": 2}]
+    client: Any = SimpleNamespace(nthreads=lambda: answers.pop(0), wait_for_workers=lambda number, timeout: None)
+    dispatch: Any = SimpleNamespace(indices=range(3))
+
+    assert {"tcp://next": 2} == dask.DaskCrew(client, dispatch)._house()
+    assert not answers
 
 
 def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:

@@ -210,8 +210,7 @@ class DaskCrew:
 
     def _house(self) -> dict[str, int]:
         """Give blocks whose worker is gone to others, evenly; return the threads of each worker."""
-        self._await_workers()
-        threads: dict[str, int] = self._client.nthreads()
+        threads = self._present()
         load = dict.fromkeys(threads, 0)
         self._homes = {index: home for index, home in self._homes.items() if home in load}
         for home in self._homes.values():
@@ -251,9 +250,15 @@ class DaskCrew:
             try:
                 return future.result(timeout=LOOK_AGAIN)
             except TimeoutError:
-                self._await_workers()
+                self._present()
 
-    def _await_workers(self) -> None:
-        """Wait for a worker if there is none; nannies and schedulers of clusters start new ones."""
-        if not self._client.nthreads():
+    def _present(self) -> dict[str, int]:
+        """Return the threads of each worker, of one at least: nannies and schedulers of clusters start new ones.
+
+        Who was waited for may be gone again when asked, so it is the answer that counts.
+        """
+        threads: dict[str, int] = self._client.nthreads()
+        while not threads:
             self._client.wait_for_workers(1, timeout=LONGEST_WAIT)
+            threads = self._client.nthreads()
+        return threads
