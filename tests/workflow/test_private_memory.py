@@ -146,3 +146,5 @@ def test_private_bytes_are_those_of_no_file(monkeypatch: pytest.MonkeyPatch, tmp
     assert private_memory.AT_START == private_bytes()
     status.write_text("Name:\tx\nVmRSS:\t 90 kB\nRssAnon:\t      70 kB\n")
     assert 70 * 1024 == private_bytes()
+    status.write_text("Name:\tx\nVmRSS:\t 90 kB\n")
+    assert private_memory.AT_START == private_bytes()
