@@ -4,7 +4,17 @@ from typing import Any
 
 
 class CrowdveilError(Exception):
-    """Base of everything crowdveil refuses; the command line prints it and exits with 1."""
+    """Base of everything crowdveil refuses; the command line prints it and exits with 1.
+
+    Attributes:
+        rule: what must hold, or what happened; empty where the message alone says it.
+        value: what was found; None where there is no single value.
+        way_out: what to do instead; may be empty.
+    """
+
+    rule: str = ""
+    value: object = None
+    way_out: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be the same error, message and numbers, in the process that it is sent to."""
@@ -35,6 +45,7 @@ class CertificateError(CrowdveilError, ValueError):
     """A channel or its certificate does not check; `defect` is the short name of the rule that failed."""
 
     def __init__(self, defect: str, detail: str) -> None:
+        self.rule = detail
         self.defect, self.detail = defect, detail
         super().__init__(f"Certificate refused ({defect}): {detail}")
 
@@ -53,7 +64,8 @@ class ReportsError(CrowdveilError, ValueError):
     def __init__(
         self, rule: str, *, source: str = "data", rows: tuple[int, ...] = (), examples: str = "", way_out: str = ""
     ) -> None:
-        self.rule, self.source, self.rows, self.way_out = rule, source, rows, way_out
+        self.rule, self.value, self.way_out = rule, examples or None, way_out
+        self.source, self.rows = source, rows
         where = source + (f", row {', '.join(map(str, rows))}" if rows else "")
         found = f" Found: {examples}." if examples else ""
         super().__init__(f"{where}: {rule}.{found}" + (f" {way_out}" if way_out else ""))
@@ -66,10 +78,12 @@ class NoMinimiserError(CrowdveilError):
     """
 
     def __init__(self, *, answers: int, dimensions: int) -> None:
+        self.rule, self.value = "the loss of a worker with fewer answers than dimensions has no minimiser", answers
+        self.way_out = "Use mechanism matrix-factorization (corrected), or a smaller d."
         self.answers, self.dimensions = answers, dimensions
         super().__init__(
             f"The perturbed loss of a worker with rank {answers} < d={dimensions} is unbounded below: no minimiser "
-            "exists and gradient descent never ends. Use mechanism matrix-factorization (corrected), or a smaller d."
+            f"exists and gradient descent never ends. {self.way_out}"
         )
 
 
@@ -83,6 +97,7 @@ class EngineError(CrowdveilError):
     """
 
     def __init__(self, what: str, *, attempts: int = 1, way_out: str) -> None:
-        self.what, self.attempts, self.way_out = what, attempts, way_out
+        self.rule, self.way_out = what, way_out
+        self.what, self.attempts = what, attempts
         often = "" if attempts == 1 else f" ({attempts} attempts)"
         super().__init__(f"{what}{often}. {way_out}")

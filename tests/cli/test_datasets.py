@@ -32,4 +32,5 @@ def test_without_a_directory_the_way_out_is_shown(
     monkeypatch.setenv("CROWDVEIL_DATA", "nowhere")
 
     assert "CROWDVEIL_DATA" in run("datasets", "list").stdout
-    assert {"directory": "nowhere", "datasets": []} == run_json("datasets", "list")
+    data = run_json("datasets", "list")
+    assert ("nowhere", []) == (data["directory"], data["datasets"])

@@ -138,7 +138,7 @@ def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: Run
     assert f"expected error {data['baseline']['expected_error']:.3f}" in table
     for name in ("lowest", "median", "highest"):
         assert f"{name} {number(data['quality'][name])}" in table
-    for truth in data["truths"]:
+    for truth in data["truths"]["items"]:
         expected = (
             f"{truth['task']}: {truth['truth']} ({truth['reports']} reports, confidence {truth['confidence']:.4f})"
         )

@@ -120,5 +120,6 @@ def test_json_has_the_numbers_of_the_table(run: Run, run_json: RunJson) -> None:
     said = run_json(*SOUND)
     file = json.loads(Path("made/guarantee.json").read_text("utf-8"))
 
+    assert "crowdveil-json/1" == said["format"] != file.pop("format")
     assert file.items() <= said.items()
     assert len(said["files"]) == 2

@@ -4,6 +4,8 @@ Heavy modules are imported inside commands, so that `--help` answers at once. A 
 `COMMANDS`.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -16,6 +18,7 @@ from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
 from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
+from crowdveil.cli.json_output import as_text, failure, json_wanted
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.rounds import join, next_cuts
@@ -37,23 +40,45 @@ COMMANDS: tuple[click.Command, ...] = (
     bench,
 )
 """In the order in which help lists them."""
+WORDS = "crowdveil.words"
+"""Key of the words of the command line in a context."""
 
 
 class Verbs(click.Group):
-    """A group whose commands fail in one line when the request cannot be met."""
+    """A group whose commands fail in one line, and with --json in one object, when the request cannot be met."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which they are used, not by letter."""
         return list(self.commands)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep all words of the command line for errors, which name the command."""
+        ctx.meta[WORDS] = tuple(args)
+        with self._failures(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
-        try:
+        with self._failures(ctx):
             return super().invoke(ctx)
+
+    @contextmanager
+    def _failures(self, ctx: click.Context) -> Iterator[None]:
+        """Print a failure as JSON where that was asked for, and leave its line on stderr to click."""
+        try:
+            yield
         except BrokenPipeError:
             raise  # the reader of a pipe has left: click ends quietly
+        except click.ClickException as error:
+            self._show_json(error, ctx.meta[WORDS])
+            raise
         except (CrowdveilError, OSError) as error:
+            self._show_json(error, ctx.meta[WORDS])
             raise click.ClickException(printable(" ".join(str(error).split()))) from error
+
+    def _show_json(self, error: Exception, words: Sequence[str]) -> None:
+        if json_wanted(words):
+            click.echo(as_text(failure(error, self, words)))
 
 
 @click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,5 +103,5 @@ def main() -> None:
     protected, "no answer" is hidden like an answer; where it is public, everyone sees who answered what.
 
     Exit codes: 0 done; 1 the request cannot be met (the message names the rule, the value and the way out); 2 wrong
-    usage.
+    usage. With --json every command prints one JSON object on stdout, errors too.
     """

@@ -42,7 +42,7 @@ def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) 
         "cells": len(drawn),
         "fewest": fewest,
         "most": most,
-        "file": str(out),
+        "files": [str(out)],
     }
     each = f"{fewest} to {most}" if fewest < most else str(most)
     rows = [

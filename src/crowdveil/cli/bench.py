@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import as_text, progress_bar, show, warn
+from crowdveil.cli.display import progress_bar, show, warn
+from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import json_option, numbers
 
 if TYPE_CHECKING:
     from crowdveil.bench import Bench, Line, Peer
 
+FILES = ("bench.json", "bench.md", "growth.svg")
 HELP = """Measure how fast crowdveil infers on this machine, beside crowd-kit and beside plain numpy.
 
 Makes crowds up (five labels, ten answers a task, a hundred a worker, whole numbers for names) and fits them with each
@@ -87,8 +89,10 @@ def bench(
     with progress_bar("fitting") as bar:
         found = race(setup, bar)
     data = found.to_json()
-    data["notes"] = _notes(found)
-    data["files"] = [] if out is None else _write(out, found, data)
+    data["warnings"] = _warnings(found)
+    data["files"] = [] if out is None else [str(out / name) for name in FILES]
+    if out is not None:
+        _write(out, found, data)
     if not as_json:
         _print_table(found)
     show(data, _rows(found, data), as_json=as_json)
@@ -112,28 +116,23 @@ def _peer(python: Path | None, install: bool) -> Peer | None:
     return install_peer(home)
 
 
-def _notes(found: Bench) -> list[str]:
-    notes = []
+def _warnings(found: Bench) -> list[str]:
+    warnings = []
     if found.versions["crowd-kit"] is None:
-        notes.append("No peer: give --peer-python PYTHON, or --install-peer, to run crowd-kit in turn.")
+        warnings.append("No peer: give --peer-python PYTHON, or --install-peer, to run crowd-kit in turn.")
     if found.versions["numba"] is None:
-        notes.append("numba is not installed: crowdveil runs on plain numpy. Install crowdveil[fast].")
-    return notes + [
+        warnings.append("numba is not installed: crowdveil runs on plain numpy. Install crowdveil[fast].")
+    return warnings + [
         f"{one.program} was left out at {one.answers:,} answers, {one.method}: {one.because}." for one in found.left_out
     ]
 
 
-def _write(out: Path, found: Bench, data: dict[str, Any]) -> list[str]:
+def _write(out: Path, found: Bench, data: dict[str, Any]) -> None:
     from crowdveil.bench import growth, markdown
     from crowdveil.output import write_together
 
-    files: dict[str, bytes | str] = {
-        "bench.json": as_text(data) + "\n",
-        "bench.md": markdown(found.lines),
-        "growth.svg": growth(found),
-    }
-    write_together(out, files)
-    return [str(out / name) for name in files]
+    contents = (as_text(result(data)) + "\n", markdown(found.lines), growth(found))
+    write_together(out, dict(zip(FILES, contents, strict=True)))
 
 
 def _rows(found: Bench, data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -142,7 +141,7 @@ def _rows(found: Bench, data: dict[str, Any]) -> list[tuple[str, str]]:
     named = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)
     return [
         ("times", "processor seconds over crowdveil's of the same round, median"),
-        *[("note", note) for note in data["notes"]],
+        *[("warning", text) for text in data["warnings"]],
         ("machine", f"{machine['processor']}, {machine['cores']} cores; {loads}"),
         ("versions", named),
         ("roof", f"{found.roof:.3g} GB/s, read by one thread"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.options import json_option
 
 WIDE = 70
 """From this many columns on, headings are spelled out."""
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     help="Folder for demo.html and demo.json.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@json_option
 def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     """Show the whole story: perturb, infer, compare, one page.
 
@@ -36,14 +37,16 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     cells only, or public, as each row says); infers with every method
     that fits; prints one table and writes one HTML page. Devices are simulated: nobody is protected by the result.
     """
-    from crowdveil.demo import run_demo
+    from crowdveil.demo import PAGE_FILE, ROWS_FILE, run_demo
 
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
     if not as_json:
         _print_table(done)
     note = f"a simulation from seed {seed}: nobody is protected by these reports"
-    show(done.to_json(seed), [("page", str(done.page)), ("note", note)], as_json=as_json)
+    written = [str(out / name) for name in (PAGE_FILE, ROWS_FILE)]
+    told = done.to_json(seed) | {"warnings": [note], "files": written}
+    show(told, [("warning", note), *[("written", path) for path in written]], as_json=as_json)
 
 
 def _print_table(done: Demo) -> None:

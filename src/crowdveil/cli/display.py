@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.cli.json_output import as_text, result
+
 if TYPE_CHECKING:
     from crowdveil.accounting import Account
 
@@ -20,16 +21,11 @@ Bar = Callable[[float, float | None], None]
 
 
 def show(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
-    """Print a result: `data` as one JSON object (infinity is a text, what is unknown is null), or `rows`, stacked."""
+    """Print a result: `data` as one JSON document of the running command, or `rows`, stacked."""
     if as_json:
-        click.echo(as_text(data))
+        click.echo(as_text(result(data)))
     else:
         click.echo(_stacked(rows))
-
-
-def as_text(data: Mapping[str, Any]) -> str:
-    """Return a result as the text of one JSON object; infinity is a text, what is unknown is null."""
-    return json.dumps(_plain(data), indent=1, allow_nan=False)
 
 
 def _stacked(rows: Sequence[tuple[str, str]]) -> str:
@@ -95,14 +91,3 @@ def progress_bar(text: str) -> Iterator[Bar | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
-
-
-def _plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return None if math.isnan(value) else "infinity" if math.isinf(value) else value
-    return value

@@ -37,9 +37,10 @@ def encode(
     from crowdveil import workflow
 
     encoded = workflow.encode(reports, out, alphabet=alphabet, kind=kind, duplicates=duplicates)
-    size = sum(path.stat().st_size for path in out.iterdir() if path.is_file())
+    files = workflow.encoded_files(out)
+    size = sum(path.stat().st_size for path in files)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    data = {**counts, "labels": labels, "bytes": size, "folder": str(out)}
+    data = {**counts, "labels": labels, "bytes": size, "files": [str(path) for path in files]}
     crowd = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
     show(data, [("reports", crowd), ("size", f"{size:,} bytes"), ("written", str(out))], as_json=as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.json_output import shortened
 from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option, numbers
 from crowdveil.cli.resources import resource_options
 
@@ -211,7 +212,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "gold_unknown": estimate.gold_unknown,
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": _first_truths(estimate),
+        "truths": shortened(_first_truths(estimate), len(estimate.tasks)),
         "quality": _quality(estimate),
         "warnings": list(inference.notes),
     }
@@ -266,8 +267,8 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
-        ("truths", f"first {len(data['truths']):,} of {data['tasks']:,}"),
-        *[("", _truth_line(truth)) for truth in data["truths"]],
+        ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
+        *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
         ("workers", _quality_line(data["quality"])),
     ]
     return rows + [("written", path) for path in data["files"]]

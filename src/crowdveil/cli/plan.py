@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.display import progress_bar, show
+from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
 from crowdveil.cli.plan_commands import next_commands
 from crowdveil.cli.plan_display import plan_lines, print_candidates
@@ -26,6 +27,7 @@ USUAL_SIGMAS = (0.1, 0.5)
 PLAN_METHODS = ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian")
 """Those of `crowdveil.planning`, written out so that help needs no numerical library; a test compares."""
 
+FILES = ("plan.json", "plan.svg", "plan.png")
 PRIOR = "prior.csv"
 """Where the prior of merged labels is written."""
 
@@ -136,7 +138,10 @@ def plan(
     data = _data(made)
     data["merged_labels"] = alphabet.size if merged else None
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
-    data["files"] = [] if out is None else _write(out, made, data, prior_too=merged and prior is not None)
+    names = [*FILES, *([PRIOR] if merged and prior is not None else [])]
+    data["files"] = [] if out is None else [str(out / name) for name in names]
+    if out is not None:
+        _write(out, made, data, names)
     show(data, plan_lines(made, data), as_json=as_json)
     if not as_json:
         print_candidates(made)
@@ -194,23 +199,20 @@ def _on_a_scale(scale: Scale, expected: Expectation, participation: Participatio
     return question, NumberCrowd(alphabet=planned_on, prior=question.prior, sigmas=sigmas)
 
 
-def _write(out: Path, made: Plan, data: dict[str, Any], *, prior_too: bool) -> list[str]:
-    """Write the plan and its picture, and the prior where it was merged; return the files."""
-    from crowdveil.cli.display import as_text
+def _write(out: Path, made: Plan, data: dict[str, Any], names: list[str]) -> None:
+    """Write the plan and its picture, and the prior where it was merged."""
     from crowdveil.output import write_together
     from crowdveil.planning.picture import draw
 
-    files: dict[str, bytes | str] = {
-        "plan.json": as_text(data) + "\n",
+    crowd = made.campaign.crowd
+    rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
+    contents: dict[str, bytes | str] = {
+        "plan.json": as_text(result(data)) + "\n",
         "plan.svg": draw(made, "svg"),
         "plan.png": draw(made, "png"),
+        PRIOR: "\n".join(["label,probability", *rows]) + "\n",
     }
-    if prior_too:
-        crowd = made.campaign.crowd
-        rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
-        files[PRIOR] = "\n".join(["label,probability", *rows]) + "\n"
-    write_together(out, files)
-    return [str(out / name) for name in files]
+    write_together(out, {name: contents[name] for name in names})
 
 
 def _data(made: Plan) -> dict[str, Any]:

@@ -76,6 +76,6 @@ def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bo
     cuts = workflow.cuts_from(truths, workflow.read_channel(certificate, None).alphabet, most=most)
     write_atomically(out, workflow.cuts_text(cuts))
     different = list(dict.fromkeys(cuts.values()))
-    data = {"tasks": len(cuts), "cuts": different, "file": str(out)}
+    data = {"tasks": len(cuts), "cuts": different, "files": [str(out)]}
     rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), ("written", str(out))]
     show(data, rows, as_json=as_json)

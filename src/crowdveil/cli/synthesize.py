@@ -212,7 +212,8 @@ def synthesize(
         drawn = draw_pictures(read.claims, made.release, pictures, logarithmic=logarithmic)
     names = work.write_synthesis(out, made, drawn)
     warnings = [*read.notes, *([CURATOR_ONLY] if drawn else [])]
-    data = made.to_json() | {"files": [str(out / name) for name in names], "warnings": warnings}
+    told = {name: value for name, value in made.to_json().items() if name != "format"}
+    data = told | {"files": [str(out / name) for name in names], "warnings": warnings}
     show(data, _rows(data, made), as_json=as_json)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         rows_expected,
         write_collection,
     )
-    from crowdveil.workflow.encoding import encode
+    from crowdveil.workflow.encoding import encode, encoded_files
     from crowdveil.workflow.evidence import Evidence, read_channel, read_evidence
     from crowdveil.workflow.expectation import Expectation
     from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
@@ -46,6 +46,7 @@ __all__ = [
     "cuts_text",
     "describe",
     "encode",
+    "encoded_files",
     "home",
     "infer",
     "infer_from_sums",
@@ -84,6 +85,7 @@ _HOMES = {
     "cuts_text": "workflow.rounds",
     "describe": "workflow.choice",
     "encode": "workflow.encoding",
+    "encoded_files": "workflow.encoding",
     "home": "output",
     "infer": "workflow.inference",
     "infer_from_sums": "workflow.inference",

@@ -47,3 +47,8 @@ def encode(
         for name in {MANIFEST_FILE, *BESIDE}:
             (out / name).unlink(missing_ok=True)
     return Reports.open(out)
+
+
+def encoded_files(folder: Path) -> list[Path]:
+    """Return the files that `encode` wrote into a folder."""
+    return [folder / name for name in (*BESIDE, *FILES) if (folder / name).is_file()]

@@ -1,0 +1,320 @@
+"""JSON of every command, done and failed: one documented schema, and nothing else on stdout."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+import crowdveil.demo
+from crowdveil.bench import Bench, Line
+from crowdveil.bench.results import LeftOut, Took
+from crowdveil.cli import main
+from crowdveil.cli.json_output import as_text, json_wanted
+from crowdveil.demo import Demo
+from crowdveil.demo.trials import Result, Row
+from crowdveil.errors import (
+    CertificateError,
+    CrowdveilError,
+    EngineError,
+    NoMinimiserError,
+    ReportsError,
+    SettingsError,
+)
+from tests.cli.conftest import LABELS, Run
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+SCHEMA = json.loads((DOCS / "schemas" / "crowdveil-json-1.json").read_text("utf-8"))
+PAGE = (DOCS / "guides" / "json-output.md").read_text("utf-8")
+
+Words = tuple[object, ...]
+RESPONSE: Words = ("--mechanism", "randomized-response", "--epsilon", 3)
+LISTS: Words = ("--tasks", "tasks.csv", "--workers", "workers.csv")
+PERTURB: Words = ("perturb", "labels.csv", *RESPONSE, *LISTS, "--labels", ",".join(LABELS), "--seed", 1)
+CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--seed", 1, *LISTS),
+    *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
+SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
+
+DONE: dict[str, tuple[list[Words], Words]] = {
+    "demo": ([], ("--out", "shown")),
+    "plan": ([], (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", "1,4", "--out", "planned")),
+    "assign": ([], (*LISTS, "--per-task", 5, "--out", "asked.csv")),
+    "perturb": ([], (*PERTURB[1:], "--out", "sent")),
+    "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
+    "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
+    "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
+    "next-cuts": (
+        [(*CUTS, "--out", "round1"), ("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")],
+        ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv"),
+    ),
+    "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9)),
+    "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
+    "datasets list": ([], ()),
+    "bench": ([], ("--sizes", "1e3", "--out", "measured")),
+}
+"""For every command: the commands that make its input, and the options of a run that is done."""
+
+REFUSED: dict[str, Words] = {
+    "demo": ("--out", "labels.csv/below"),
+    "plan": (*SIZE, "--labels", "no,yes", "--target-error", -1),
+    "assign": ("--tasks", "none.csv", "--workers", "workers.csv", "--per-task", 5, "--out", "asked.csv"),
+    "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
+    "encode": ("none.csv", "--out", "blocks"),
+    "infer": ("none.csv",),
+    "join": ("none.csv", "--out", "joined"),
+    "next-cuts": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),
+    "account": ("--mechanism", "randomized-response", "--epsilon", 99, "--labels", "no,yes", "--tasks", 9),
+    "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
+    "datasets list": (),
+    "bench": ("--methods", "glad"),
+}
+"""For every command: options of a run that must end with exit code 1."""
+
+
+def leaves(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, by its name without the program's."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(leaves())
+
+
+def check(document: dict[str, Any], part: str) -> None:
+    """Hold a document to one part of the schema, and to the whole."""
+    validator = Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": SCHEMA["$defs"]})
+
+    assert [] == [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+    assert Draft202012Validator(SCHEMA).is_valid(document)
+
+
+@pytest.fixture
+def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """List tasks and workers, have one data set, and make up what demo and bench measure."""
+    for name, most in (("task", 20), ("worker", 30)):
+        rows = "".join(f"{number}\n" for number in range(1, most + 1))
+        Path(f"{name}s.csv").write_text(f"{name}\n{rows}")
+    Path("data/tiny").mkdir(parents=True)
+    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,y\nb,v,x\n")
+    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    monkeypatch.setattr(crowdveil.demo, "scenes", lambda data: ())
+    monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
+    monkeypatch.setattr(crowdveil.demo, "beside_unprotected", tuple)
+    monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
+    monkeypatch.setattr("crowdveil.bench.race", lambda *_: bench_result())
+
+
+def demo_result() -> Result:
+    """One line of the demo: a broken claim, and workers of whom nothing is known."""
+    row = Row(
+        scene="smiles", mechanism="one-layer", asked=1.0, claimed=1.0, exact=float("inf"), exact_worker=float("inf"),
+        unit="cell", participation="public", reason="a reason", method="majority-vote", through_channel=False,
+        error=0.25, error_name="error_rate", unprotected=0.125, constant="no", constant_error=0.5, correlation=0.5,
+        workers=float("nan"), scored=4, reports=9, steps=1, converged=True,
+    )  # fmt: skip
+    return Result(trial=None, rows=(row,), qualities={})  # type: ignore[arg-type]
+
+
+def bench_result() -> Bench:
+    """One line of a benchmark, and a program that was left out."""
+    took = Took(wall=0.5, processor=0.25, first=1.0, memory=10.0, peak=200.0)
+    line = Line(
+        method="dawid-skene", program="crowdveil", answers=1000, steps=20, rounds=(took,), wall_ratio=1.0,
+        processor_ratio=1.0, equal_labels=1.0, share_of_roof=0.5,
+    )  # fmt: skip
+    return Bench(
+        lines=(line,),
+        left_out=(LeftOut(method="dawid-skene", program="numpy", answers=9000, because="about 99 s"),),
+        roof=12.5,
+        machine={"processor": "abacus", "cores": 2, "load_before": 0.5, "load_after": None},
+        versions={"crowdveil": "0", "crowd-kit": None, "numba": None},
+    )
+
+
+def test_every_command_has_its_cases() -> None:
+    """A new command needs a run that is done, one that is refused, a part of the schema and a row of the page."""
+    names = sorted(COMMANDS)
+
+    assert names == sorted(DONE) == sorted(REFUSED)
+    assert names == sorted(part["properties"]["command"]["const"] for part in parts().values())
+    assert [] == [name for name in names if f"### `{name}`" not in PAGE]
+
+
+def parts() -> dict[str, dict[str, Any]]:
+    """Return the parts of the schema that describe a command."""
+    return {
+        name: part for name, part in SCHEMA["$defs"].items() if "const" in part.get("properties", {}).get("command", {})
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"extra": 1}, {"tasks": "20"}, {"files": "cuts.csv"}, {"status": "error"}, {"format": "crowdveil-json/2"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
+    """A member that is not described, another type, and another format do not pass."""
+    Draft202012Validator.check_schema(SCHEMA)
+    document = {"format": "crowdveil-json/1", "command": "next-cuts", "status": "done", "warnings": [], "files": []}
+    document |= {"tasks": 20, "cuts": ["2"]}
+
+    check(document, "next-cuts")
+    assert not Draft202012Validator(SCHEMA).is_valid(document | change)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_done_is_one_document(name: str, run: Run, made_up: None) -> None:
+    """A command that is done prints one object of its part of the schema; the files that it lists exist."""
+    before, words = DONE[name]
+    for line in before:
+        run(*line)
+    document = json.loads(run(*name.split(), *words, "--json").stdout)
+
+    check(document, name.replace(" ", "-"))
+    assert name == document["command"]
+    assert [] == [path for path in document["files"] if not Path(path).is_file()]
+    assert bool(document["files"]) == ("--out" in words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that cannot be met prints an error with rule and message, beside the line on stderr."""
+    if name == "datasets list":
+        Path("data/tiny/meta.json").write_text("{")
+    if name == "bench":
+        monkeypatch.undo()
+    result = run(*name.split(), *REFUSED[name], "--json", code=1)
+    document = json.loads(result.stdout)
+
+    check(document, "error")
+    assert name == document["command"]
+    assert document["error"]["rule"]
+    assert f"Error: {document['error']['message']}\n" == result.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_wrong_usage_is_one_document(name: str, run: Run) -> None:
+    """An option that does not exist ends with exit code 2 and an object that names the rule and the help."""
+    document = json.loads(run(*name.split(), "--json", "--nonsense", code=2).stdout)
+
+    check(document, "error")
+    assert (name, "UsageError") == (document["command"], document["error"]["type"])
+    assert f"{name} --help" in document["error"]["hint"]
+
+
+@pytest.mark.parametrize(
+    "words", [("nonsense", "--json"), ("datasets", "nonsense", "--json"), ("--nonsense", "--json")]
+)
+def test_unknown_commands_are_documents_too(words: tuple[str, ...], run: Run) -> None:
+    """What names no command gives an object whose command is null, or the group's name."""
+    document = json.loads(run(*words, "--json", code=2).stdout)
+
+    check(document, "error")
+    assert ("datasets" if "datasets" in words else None) == document["command"]
+
+
+def test_the_flag_after_two_dashes_is_a_name() -> None:
+    """`--json` asks for JSON as an option only."""
+    assert json_wanted(["infer", "a.csv", "--json"])
+    assert not json_wanted(["infer", "--", "--json"])
+
+
+@pytest.mark.parametrize(
+    ("error", "rule", "value", "hint", "details"),
+    [
+        (SettingsError("a rule", value=3, way_out="Do."), "a rule", 3, "Do.", {}),
+        (ReportsError("a rule", source="a.csv", rows=(1, 2), examples="x"), "a rule", "x", None,
+         {"source": "a.csv", "rows": [1, 2]}),
+        (ReportsError("a rule", way_out="Do."), "a rule", None, "Do.", {"source": "data", "rows": []}),
+        (CertificateError("shape", "no rows."), "no rows.", None, None, {"defect": "shape", "detail": "no rows."}),
+        (EngineError("It died", attempts=2, way_out="Do."), "It died", None, "Do.", {"what": "It died", "attempts": 2}),
+        (NoMinimiserError(answers=2, dimensions=3),
+         "the loss of a worker with fewer answers than dimensions has no minimiser", 2,
+         "Use mechanism matrix-factorization (corrected), or a smaller d.", {"answers": 2, "dimensions": 3}),
+        (FileNotFoundError(2, "No such file", "a.csv"), "No such file", "a.csv", None, {"errno": 2}),
+        (SettingsError("a rule", value=(float("-inf"), Path("b"))), "a rule", ["-infinity", "b"], None, {}),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)  # fmt: skip
+def test_errors_keep_their_parts(
+    error: Exception, rule: str, value: object, hint: str | None, details: object, run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Rule, value, way out and further attributes of every kind of error have members of their own."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("crowdveil.accounting.account", broken)
+    document = json.loads(run("account", *DONE["account"][1], "--json", code=1).stdout)
+    found = document["error"]
+
+    check(document, "error")
+    assert ("OSError" if isinstance(error, OSError) else type(error).__name__) == found["type"]
+    assert (rule, value, hint, details) == tuple(found[name] for name in ("rule", "value", "hint", "details"))
+    assert str(error) == found["message"]
+
+
+def test_every_error_class_is_on_the_page() -> None:
+    """The page names each class of refusals."""
+    assert [] == [kind.__name__ for kind in CrowdveilError.__subclasses__() if f"`{kind.__name__}`" not in PAGE]
+
+
+def test_infinity_and_nan_have_one_spelling() -> None:
+    """Infinity is a text with its sign, nan is null, at any depth."""
+    values = {"a": [float("inf"), -float("inf"), float("nan"), 1.5, 2, True, None, "x"]}
+
+    assert {"a": ["infinity", "-infinity", None, 1.5, 2, True, None, "x"]} == json.loads(as_text(values))
+
+
+def test_lists_that_are_cut_say_so(run: Run, made_up: None) -> None:
+    """`infer` gives five of twenty truths, and says both numbers; the file has all."""
+    truths = json.loads(run("infer", "labels.csv", "--out", "found", "--json").stdout)["truths"]
+
+    assert (5, 20, 5) == (truths["shown"], truths["of"], len(truths["items"]))
+    assert 1 + 20 == len(Path("found/truths.csv").read_text().splitlines())
+
+
+@pytest.mark.parametrize("name", ["plan", "bench"])
+def test_the_file_holds_what_is_printed(name: str, run: Run, made_up: None) -> None:
+    """plan.json and bench.json are the documents that --json prints."""
+    printed = run(name, *DONE[name][1], "--json").stdout
+
+    assert printed == Path(DONE[name][1][-1], f"{name}.json").read_text("utf-8")
+
+
+def test_the_page_describes_every_member() -> None:
+    """Each member of each command stands on the page with the words of the schema."""
+    for part in parts().values():
+        own = {name: member for name, member in part["properties"].items() if "description" in member}
+        section = re.split(rf"^### `{part['properties']['command']['const']}`$", PAGE, flags=re.MULTILINE)[1]
+        section = re.split(r"^##", section, flags=re.MULTILINE)[0]
+        common = {"warnings", "files", "replaced"}
+        missing = [n for n, m in own.items() if n not in common and f"| `{n}` | {m['description']} |" not in section]
+        assert [] == missing
+        assert set(part["properties"]) == {*own, "format", "command", "status"}
+
+
+def test_every_command_takes_the_flag() -> None:
+    """Each command has --json, with the same words of help."""
+    texts = {name: next((p.help for p in command.params if p.name == "as_json"), None)  # type: ignore[attr-defined]
+        for name, command in COMMANDS.items()}  # fmt: skip
+
+    assert 1 == len(set(texts.values()))
+    assert None not in texts.values()
+
+
+def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
+    """The members of a demo's line in the schema are those of its record."""
+    line = SCHEMA["$defs"]["demo"]["properties"]["rows"]["items"]
+
+    assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
+    assert Demo.__dataclass_fields__.keys() == {"scenes", "results", "page"}
