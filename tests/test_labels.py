@@ -20,6 +20,7 @@ from crowdveil.labels import MAX_LABELS, Categories, Scale, alphabet_from_json, 
         (("a", "a"), "distinct"),
         (("a", "NULL"), "cannot be labels"),
         (("a", ""), "cannot be labels"),
+        (("a", "\ud800"), "written in UTF-8"),
     ],
 )
 def test_categories_refuse_bad_names(names, rule):

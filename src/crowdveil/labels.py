@@ -35,6 +35,8 @@ class Categories:
             raise SettingsError(
                 f"{NULL!r} and the empty string cannot be labels", value=self.names, way_out="Rename the label."
             )
+        if not all(map(encodable, self.names)):
+            raise SettingsError("labels must be text that can be written in UTF-8", value=self.names)
 
     @property
     def size(self) -> int:
@@ -104,6 +106,15 @@ class Scale:
 
 
 Alphabet = Categories | Scale
+
+
+def encodable(text: str) -> bool:
+    """Return whether a text can be written in UTF-8: half a surrogate pair, which JSON can hold, cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _exact(number: float) -> Fraction:

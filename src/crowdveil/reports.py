@@ -152,18 +152,13 @@ class Reports:
     def open(cls, folder: str | PathLike[str], *, verify: bool = False) -> Self:
         """Open encoded blocks without reading them: reports are read, and checked, when they are first used.
 
-        Opening checks the manifest's seal, the size of every file, the names and the index of tasks; `verify` checks
-        every report as well.
+        Opening checks the manifest, the size of every file, the names and the index of tasks; `verify` checks every
+        report as well, and that unsorted names differ however many there are. The folder must not change while open.
 
         Raises:
             ReportsError: no such folder, another format, or damage; also later, where a damaged piece is first used.
         """
-        opened = open_encoded(Path(folder))
-        reports = cls.of_rows(*opened)
-        if verify:
-            for _ in reports.blocks():
-                pass
-        return reports
+        return cls.of_rows(*open_encoded(Path(folder), verify=verify))
 
     @classmethod
     def from_arrays(

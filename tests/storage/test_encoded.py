@@ -18,7 +18,8 @@ from crowdveil.randomness import seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd
 from crowdveil.storage import encoded
-from crowdveil.storage.encoded import FILES, MANIFEST_FILE, Part, write_encoded
+from crowdveil.storage.encoded import FILES, Part, write_encoded
+from crowdveil.storage.manifest import MANIFEST_FILE
 from tests.strategies import small_numeric_reports, small_reports
 from tests.test_output import assert_same
 from tests.test_reports import cells

@@ -11,7 +11,7 @@ from crowdveil.estimators import MajorityVote
 from crowdveil.labels import Categories
 from crowdveil.reports import Reports
 from crowdveil.storage import names as names_module
-from crowdveil.storage.encoded import MANIFEST_FILE
+from crowdveil.storage.manifest import MANIFEST_FILE
 from crowdveil.storage.name_files import read_names, write_names
 from crowdveil.storage.names import ArrowNames, LazyNames, NumberedNames, places
 from tests.test_output import assert_same
@@ -145,5 +145,5 @@ def test_other_files_hold_no_names(tmp_path, table) -> None:
         with pa.ipc.new_file(str(path), table.schema) as writer:
             writer.write_table(table)
 
-    with pytest.raises(ReportsError, match=r"names\.arrow: a file of names must hold names"):
+    with pytest.raises(ReportsError, match=r"names\.arrow: a file of names must hold distinct names"):
         read_names(path)

@@ -19,6 +19,7 @@ import pyarrow.csv
 from crowdveil.errors import ReportsError
 from crowdveil.ingest.coding import Coded
 from crowdveil.ingest.dictionaries import code_batches, encode_batches
+from crowdveil.labels import encodable
 
 Taken = TypeVar("Taken")
 Take = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Taken]
@@ -45,7 +46,7 @@ def read_header(path: Path) -> list[str]:
     names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
     if names is None:
         raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
-    if any("\0" in name or (not name.isascii() and not _encodable(name)) for name in names):
+    if any("\0" in name or (not name.isascii() and not encodable(name)) for name in names):
         raise _not_utf8(path, 0)
     return names
 
@@ -170,14 +171,6 @@ def _not_utf8(path: Path, row: int) -> ReportsError:
         rows=(row,) if row else (),
         way_out="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
     )
-
-
-def _encodable(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError | None:

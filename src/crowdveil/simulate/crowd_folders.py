@@ -18,7 +18,8 @@ from crowdveil.randomness import Seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate.coins import HITS_AT_ONCE, all_hits, coordinates
 from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, half_to_sure
-from crowdveil.storage.encoded import FILES, MANIFEST_FILE, Part, write_encoded
+from crowdveil.storage.encoded import FILES, Part, write_encoded
+from crowdveil.storage.manifest import MANIFEST_FILE
 from crowdveil.storage.names import NumberedNames
 from crowdveil.storage.placing import placed
 

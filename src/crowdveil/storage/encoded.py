@@ -1,11 +1,10 @@
 """Encoded blocks: a folder with reports as columns of codes, memory-mapped when it is opened.
 
-`blocks.json` states format, sizes, alphabet and a CRC-32 for every few megabytes of every file. On opening, its seal,
-the size of each file, the names and the index of tasks are checked; codes are checked piece by piece when first used.
-The checksums find damage, not forgery: whoever can write the folder can write new ones.
+On opening, the manifest, the size of each file, the names and the index of tasks are checked; codes are checked piece
+by piece when first used. The checksums find damage, not forgery: whoever can write the folder can write new ones. A
+forged folder is read or refused; no number in it is used before its range is checked.
 """
 
-import json
 import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -19,26 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.blocks import Block
-from crowdveil.certificate import digest
-from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.errors import SettingsError
+from crowdveil.labels import Alphabet
+from crowdveil.storage.manifest import (
+    INDEX_FILE,
+    MANIFEST_FILE,
+    NAMES_FILES,
+    VALUE_FILE,
+    WORKER_FILE,
+    FileEntry,
+    Manifest,
+    damaged,
+    read_manifest,
+    write_manifest,
+)
 from crowdveil.storage.name_files import read_names, write_names
 from crowdveil.storage.names import LazyNames, NameList, NumberedNames
 from crowdveil.storage.placing import placed
 
-FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
-"""In the second, names may be numbered by a rule, which older versions cannot read."""
-MANIFEST_FILE = "blocks.json"
-INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
-NAMES_FILES = ("tasks.arrow", "workers.arrow")
 FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
 """Bytes under one checksum."""
 TASKS_AT_ONCE = 1 << 18
 """Entries of the index of tasks written or checked together."""
-FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "files", "sha256"}
-WAY_OUT = "Encode the reports again (crowdveil encode)."
 
 
 class Part(NamedTuple):
@@ -82,13 +85,13 @@ def write_encoded(
             worker_sink.write(np.ascontiguousarray(part.worker, dtype="<i4"))
             value_sink.write(np.ascontiguousarray(part.value, dtype=_value_type(alphabet)))
         index.end(len(tasks))
-    files = {WORKER_FILE: worker_sink.entry, VALUE_FILE: value_sink.entry, INDEX_FILE: index_sink.entry}
+    files = {WORKER_FILE: worker_sink.entry(), VALUE_FILE: value_sink.entry(), INDEX_FILE: index_sink.entry()}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
         write_names(folder / name, names)
-        files[name] = {"bytes": (folder / name).stat().st_size, "crc32": _checksums(folder / name, PIECE_BYTES)}
-    sizes = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
+        files[name] = FileEntry((folder / name).stat().st_size, _checksums(folder / name, PIECE_BYTES))
+    counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
     numbered = any(isinstance(names, NumberedNames) for names in (tasks, workers))
-    _write_manifest(folder / MANIFEST_FILE, NUMBERED_FORMAT if numbered else FORMAT, sizes, alphabet, files)
+    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, piece_bytes=PIECE_BYTES, numbered=numbered)
 
 
 def save_encoded(
@@ -104,29 +107,33 @@ def save_encoded(
         Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
 
 
-def open_encoded(folder: Path) -> Opened:
-    """Open a folder of encoded blocks; what is checked now and what later, the module says.
+def open_encoded(folder: Path, *, verify: bool = False) -> Opened:
+    """Open a folder of encoded blocks.
+
+    Checked now: the manifest, the size of every file, the names, and the index of tasks. Checked piece by piece when
+    first used, or now under `verify`: workers and values. Many unsorted names are compared under `verify` only.
 
     Raises:
         ReportsError: no such folder, another format, or a file that is absent, cut, too long or damaged.
     """
-    manifest = _read_manifest(folder / MANIFEST_FILE)
-    alphabet = None if manifest["alphabet"] is None else alphabet_from_json(manifest["alphabet"])
-    reports, tasks = manifest["reports"], manifest["tasks"]
+    manifest = read_manifest(folder / MANIFEST_FILE)
+    alphabet, reports = manifest.alphabet, manifest.reports
     columns = {
-        INDEX_FILE: _Column.map(folder, manifest, INDEX_FILE, np.dtype("<i8"), tasks + 1, reports + 1),
-        WORKER_FILE: _Column.map(folder, manifest, WORKER_FILE, np.dtype("<i4"), reports, manifest["workers"]),
+        INDEX_FILE: _Column.map(folder, manifest, INDEX_FILE, np.dtype("<i8"), manifest.tasks + 1, reports + 1),
+        WORKER_FILE: _Column.map(folder, manifest, WORKER_FILE, np.dtype("<i4"), reports, manifest.workers),
         VALUE_FILE: _Column.map(
             folder, manifest, VALUE_FILE, _value_type(alphabet), reports, None if alphabet is None else alphabet.size
         ),
     }
     rows = Stored(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE])
     if not _ascends(rows.pointers, reports):
-        raise _damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
+        raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
-        _read_names(folder, manifest, name, manifest[what])
-        for name, what in zip(NAMES_FILES, ("tasks", "workers"), strict=True)
+        _read_names(folder, manifest, name, count, verify)
+        for name, count in zip(NAMES_FILES, (manifest.tasks, manifest.workers), strict=True)
     ]
+    if verify:
+        rows.verify()
     return Opened(rows, names[0], names[1], alphabet)
 
 
@@ -136,7 +143,7 @@ def seal_of(folder: Path) -> str:
     Raises:
         ReportsError: the folder holds none.
     """
-    return str(_read_manifest(folder / MANIFEST_FILE)["sha256"])
+    return read_manifest(folder / MANIFEST_FILE).seal
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,17 +168,18 @@ class _Column:
 
     @classmethod
     def map(
-        cls, folder: Path, manifest: dict[str, Any], name: str, dtype: np.dtype[Any], rows: int, size: int | None
+        cls, folder: Path, manifest: Manifest, name: str, dtype: np.dtype[Any], rows: int, size: int | None
     ) -> "_Column":
         """Map a file that must have exactly `rows` numbers."""
-        entry, piece_bytes = manifest["files"][name], manifest["piece_bytes"]
-        _check_size(folder / name, entry["bytes"])
-        if entry["bytes"] != rows * dtype.itemsize or len(entry["crc32"]) != -(-entry["bytes"] // piece_bytes):
-            raise _damaged(folder / name, f"{entry['bytes']} bytes for {rows} rows")
+        entry = manifest.files[name]
+        _check_size(folder / name, entry.size)
+        if entry.size != rows * dtype.itemsize:
+            raise damaged(folder / name, f"{entry.size} bytes for {rows} rows")
         array: NDArray[Any] = np.empty(0, dtype=dtype)
         if rows:
             array = np.memmap(folder / name, dtype=dtype, mode="r").view(np.ndarray)
-        return cls(folder / name, array, size, entry["crc32"], piece_bytes, np.zeros(len(entry["crc32"]), dtype=bool))
+        checked = np.zeros(len(entry.checksums), dtype=bool)
+        return cls(folder / name, array, size, entry.checksums, manifest.piece_bytes, checked)
 
     def part(self, first: int, stop: int) -> NDArray[Any]:
         """Return some rows, once every piece that they lie in was checked.
@@ -187,10 +195,10 @@ class _Column:
 
     def _check(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
-            raise _damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
+            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
         good = np.isfinite(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
-            raise _damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds what is no code or number")
+            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds what is no code or number")
         self.checked[piece] = True
 
 
@@ -231,30 +239,43 @@ class Stored:
         rows = (int(ends[0]), int(ends[-1]))
         return Block(first, stop, ends - ends[0], self.workers.part(*rows), self.values.part(*rows))
 
+    def verify(self) -> None:
+        """Check the whole of the columns, piece by piece.
+
+        Raises:
+            ReportsError: a piece is damaged.
+        """
+        for column in (self.workers, self.values):
+            column.part(0, len(self))
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.workers.array)
 
 
 class _Sealing:
-    """A file under checksums: `entry` is what the manifest says of it."""
+    """A file under checksums."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.entry: dict[str, Any] = {"bytes": 0, "crc32": []}
+        self.file, self.size = file, 0
+        self.checksums: list[int] = []
+
+    def entry(self) -> FileEntry:
+        """Return the entry of the file in the manifest."""
+        return FileEntry(self.size, self.checksums)
 
     def write(self, data: Any) -> None:
         """Write and count; pieces go on where the last write ended."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
         self.file.write(view)
         while len(view):
-            inside = self.entry["bytes"] % PIECE_BYTES
+            inside = self.size % PIECE_BYTES
             held, view = view[: PIECE_BYTES - inside], view[PIECE_BYTES - inside :]
             if inside:
-                self.entry["crc32"][-1] = zlib.crc32(held, self.entry["crc32"][-1])
+                self.checksums[-1] = zlib.crc32(held, self.checksums[-1])
             else:
-                self.entry["crc32"].append(zlib.crc32(held))
-            self.entry["bytes"] += len(held)
+                self.checksums.append(zlib.crc32(held))
+            self.size += len(held)
 
 
 class _Index:
@@ -306,59 +327,23 @@ def _checksums(path: Path, piece_bytes: int) -> list[int]:
         return [zlib.crc32(piece) for piece in iter(lambda: stream.read(piece_bytes), b"")]
 
 
-def _write_manifest(
-    path: Path, form: str, sizes: dict[str, int], alphabet: Alphabet | None, files: dict[str, Any]
-) -> None:
-    described = None if alphabet is None else alphabet_to_json(alphabet)
-    manifest: dict[str, object] = {"format": form, **sizes, "alphabet": described}
-    manifest |= {"piece_bytes": PIECE_BYTES, "files": files}
-    text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
 def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
-def _read_names(folder: Path, manifest: dict[str, Any], name: str, count: int) -> LazyNames:
+def _read_names(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyNames:
     """Check a file of names, piece by piece, and map it."""
-    entry, path = manifest["files"][name], folder / name
-    _check_size(path, entry["bytes"])
-    if _checksums(path, manifest["piece_bytes"]) != entry["crc32"]:
-        raise _damaged(path, "another checksum")
-    names = read_names(path)
+    entry, path = manifest.files[name], folder / name
+    _check_size(path, entry.size)
+    if _checksums(path, manifest.piece_bytes) != entry.checksums:
+        raise damaged(path, "another checksum")
+    names = read_names(path, verify=verify)
     if len(names) != count:
-        raise _damaged(path, f"{len(names)} names, {count} expected")
+        raise damaged(path, f"{len(names)} names, {count} expected")
     return names
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ReportsError(
-            f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
-            source=str(path.parent),
-            examples=str(error)[:200],
-            way_out=WAY_OUT,
-        ) from error
-    if not isinstance(manifest, dict) or manifest.get("format") not in (FORMAT, NUMBERED_FORMAT):
-        raise ReportsError(
-            f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
-            source=str(path),
-            examples=repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200],
-            way_out=f"{WAY_OUT[:-1]}, with this version.",
-        )
-    if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
-        raise _damaged(path, "the seal does not match: it was changed or cut")
-    return manifest
 
 
 def _check_size(path: Path, size: int) -> None:
     found = path.stat().st_size if path.is_file() else None
     if found != size:
-        raise _damaged(path, "no such file" if found is None else f"{found} bytes, {size} expected")
-
-
-def _damaged(path: Path, found: str) -> ReportsError:
-    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, way_out=WAY_OUT)
+        raise damaged(path, "no such file" if found is None else f"{found} bytes, {size} expected")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.ingest.numbered import Pattern, numbered_text
+from crowdveil.labels import encodable
 
 NAMES_AT_ONCE = 1 << 18
 """Names made, read or written together."""
@@ -160,7 +161,7 @@ class NumberedNames(LazyNames):
             raise SettingsError(
                 f"the numbers of names must fit into {self.digits} digits", value=self.first + self.count
             )
-        if any("\ud800" <= sign <= "\udfff" for sign in self.beginning):
+        if not encodable(self.beginning):
             raise SettingsError("names must be text that can be written in UTF-8", value=self.beginning)
 
     @classmethod

@@ -7,7 +7,8 @@ from crowdveil.ingest.coding import Duplicates
 from crowdveil.labels import Alphabet
 from crowdveil.output import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, crowd_of_blocks, home
 from crowdveil.reports import Kind, Reports
-from crowdveil.storage.encoded import FILES, MANIFEST_FILE, write_encoded
+from crowdveil.storage.encoded import FILES, write_encoded
+from crowdveil.storage.manifest import MANIFEST_FILE
 from crowdveil.storage.placing import placed
 from crowdveil.workflow.evidence import read_evidence
 
