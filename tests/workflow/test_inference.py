@@ -9,7 +9,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.labels import Categories
 from crowdveil.workflow import Evidence, Method
-from crowdveil.workflow.inference import build_estimator
+from crowdveil.workflow.methods import build_estimator
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.display import number, progress_bar, show, warn
 from crowdveil.cli.json_output import shortened
 from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option, numbers
 from crowdveil.cli.resources import resource_options
@@ -28,7 +28,8 @@ HELP = """Infer the truth of every task and the quality of every worker.
 REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
 folder of encoded blocks, or the sums.json of matrix-factorization. Beside it (or in the folder), certificate.json (the
 channel that reports went through, with its epsilon per cell and its participation) and crowd.json (all tasks and
-workers) are found and checked. Without them, reports are read as if they were answers.
+workers) are found and checked. With a certificate the default method reads the channel; a method that cannot is
+announced before it starts. Without a certificate, reports are read as if they were answers.
 
 Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
 weight, with the ends of a 90 % interval where there is one, reports)."""
@@ -46,9 +47,9 @@ def _method(
     from crowdveil.workflow import Method
 
     normal = (prior_mean, prior_deviation)
-    if normal != (None, None) and (None in normal or method != FOR_NORMAL):
+    if normal != (None, None) and (None in normal or method not in (None, FOR_NORMAL)):
         raise click.UsageError(f"--prior-mean and --prior-deviation go together, and with --method {FOR_NORMAL} only.")
-    if sigmas is not None and method != FOR_NORMAL:
+    if sigmas is not None and method not in (None, FOR_NORMAL):
         raise click.UsageError(f"--sigmas goes with --method {FOR_NORMAL} only.")
     return Method(
         name=method,
@@ -68,7 +69,9 @@ method_options = as_one(
         type=click.Choice(METHOD_NAMES),
         metavar="NAME",
         help=f"How to infer: {', '.join(METHOD_NAMES)}. "
-        "[default: dawid-skene for labels, weighted-mean for numbers, profile-sum for sums]",
+        "[default: with a certificate gaussian for a scale, ordinal-dawid-skene for three ordered labels or more, "
+        "dawid-skene for other labels; without one dawid-skene for labels, weighted-mean for numbers; profile-sum for "
+        "sums]",
     ),
     click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
@@ -165,6 +168,9 @@ def infer(
             duplicates=duplicates,
             verify=verify,
         )
+        unread = workflow.unread_channel(evidence, type(workflow.build_estimator(method, evidence)))
+        if unread is not None:
+            warn(unread)
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
             inference = workflow.infer(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from crowdveil.workflow.evidence import Evidence, read_channel, read_evidence
     from crowdveil.workflow.expectation import Expectation
     from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
-    from crowdveil.workflow.inference import METHODS, Inference, KeptFits, Method, infer, infer_from_sums, scored
+    from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
+    from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
     from crowdveil.workflow.resources import Resources
     from crowdveil.workflow.rounds import Joined, cuts_from, cuts_text, join_collections
     from crowdveil.workflow.setup import Setup, set_up
@@ -39,6 +40,7 @@ __all__ = [
     "Method",
     "Resources",
     "Setup",
+    "build_estimator",
     "build_mechanism",
     "collect",
     "collection_files",
@@ -61,13 +63,14 @@ __all__ = [
     "rows_expected",
     "scored",
     "set_up",
+    "unread_channel",
     "write_collection",
     "write_estimate",
 ]
 
 _HOMES = {
     "ESTIMATE_FILES": "output",
-    "METHODS": "workflow.inference",
+    "METHODS": "workflow.methods",
     "Collection": "workflow.collection",
     "Evidence": "workflow.evidence",
     "Expectation": "workflow.expectation",
@@ -75,9 +78,10 @@ _HOMES = {
     "Joined": "workflow.rounds",
     "KeptFits": "workflow.inference",
     "MechanismWanted": "workflow.choice",
-    "Method": "workflow.inference",
+    "Method": "workflow.methods",
     "Resources": "workflow.resources",
     "Setup": "workflow.setup",
+    "build_estimator": "workflow.methods",
     "build_mechanism": "workflow.choice",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
@@ -100,6 +104,7 @@ _HOMES = {
     "rows_expected": "workflow.collection",
     "scored": "workflow.inference",
     "set_up": "workflow.setup",
+    "unread_channel": "workflow.methods",
     "write_collection": "workflow.collection",
     "write_estimate": "output",
 }

@@ -25,6 +25,9 @@ from crowdveil.output import (
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.encoded import seal_of
 
+AS_ASKED = "as asked"
+"""Reason for reading reports as answers where the certificate is left out on purpose."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
@@ -242,7 +245,7 @@ def _known_alphabet(
 
 def _why_answers(crowd: Crowd | None, use_certificate: bool) -> str:
     if not use_certificate:
-        return "as asked"
+        return AS_ASKED
     if crowd is None:
         return "no certificate was found"
     return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"

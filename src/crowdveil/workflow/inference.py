@@ -1,58 +1,30 @@
 """The curator's half of a campaign: from evidence to truths and worker qualities, and to their score."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
-from crowdveil.estimators import ESTIMATORS, Estimator
-from crowdveil.estimators.gaussian import Gaussian
+from crowdveil.estimators import Estimator
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.incremental.continuing import Fit, fit_on
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.ingest.tables import load_prior
-from crowdveil.labels import Alphabet, Categories
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.storage.names import places
 from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.gold_parts import large, score_in_parts
+from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, reading, unread_channel
 from crowdveil.workflow.resources import Resources
 
-METHODS = (*ESTIMATORS, ProfileSum.name)
-FOR_LABELS, FOR_NUMBERS = "dawid-skene", "weighted-mean"
 WHATEVER_THERE_IS = Resources()
 SIMULATION = "The reports are a simulation: they carry no privacy."
-
-
-NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
-"""What is public about numbers and their workers, for gaussian only."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Method:
-    """Which estimator to use; None stands for its own default.
-
-    Attributes:
-        name: one of `METHODS`; by default dawid-skene for labels, weighted-mean for numbers.
-        max_steps: largest number of steps.
-        tolerance: stop when no posterior (or truth) changes by more than this.
-        prior_mean, prior_deviation: of a public normal prior, for gaussian only.
-        sigmas: public classes of the workers' deviations, for gaussian only.
-    """
-
-    name: str | None = None
-    max_steps: int | None = None
-    tolerance: float | None = None
-    prior_mean: float | None = None
-    prior_deviation: float | None = None
-    sigmas: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +95,14 @@ def infer(
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator = build_estimator(method, evidence)
-    known = None if gold is None else read_gold(gold, kind_of(_inferred(evidence, type(estimator))))
+    known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
     public = None if prior is None else load_prior(prior)
     fit = _fit(estimator, evidence, (known, public), kept, resources, progress)
     return Inference(
         estimate=fit.estimate,
-        reading=_reading(evidence, estimator),
+        reading=reading(evidence, estimator),
         crowd=evidence.crowd,
-        notes=tuple(_notes(evidence, fit.estimate)),
+        notes=tuple(_notes(evidence, estimator, fit.estimate)),
         guided=frozenset(known or ()),
         fit=None if kept == NOT_KEPT else fit,
     )
@@ -212,79 +184,18 @@ def scored(inference: Inference, gold: str) -> Inference:
     return replace(inference, score=result, notes=notes)
 
 
-def build_estimator(method: Method, evidence: Evidence) -> Estimator[Any, Any]:
-    """Return the estimator; by default one that suits the reports.
-
-    Raises:
-        SettingsError: an unknown method, one for sums or for ordered answers only, or steps or a tolerance out of
-            range.
-    """
-    alphabet = evidence.reports.alphabet
-    name = method.name or (FOR_LABELS if isinstance(alphabet, Categories) else FOR_NUMBERS)
-    if name not in ESTIMATORS:
-        raise SettingsError(
-            f"single reports are read by one of {', '.join(ESTIMATORS)}",
-            value=name,
-            way_out=f"{ProfileSum.name} reads the sums.json of matrix-factorization.",
-        )
-    alphabet = _inferred(evidence, ESTIMATORS[name])
-    if ESTIMATORS[name].kind == "numeric" and alphabet is not None and not alphabet.ordered:
-        raise SettingsError(
-            f"{name} needs numbers or ordered labels",
-            value=alphabet.names,
-            way_out="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
-        )
-    settings: dict[str, Any] = {}
-    if method.max_steps is not None:
-        if method.max_steps < 1:
-            raise SettingsError("max_steps must be at least 1", value=method.max_steps)
-        settings["max_steps"] = method.max_steps
-    if method.tolerance is not None:
-        if not 0 <= method.tolerance < math.inf:
-            raise SettingsError("tolerance must be finite and not negative", value=method.tolerance)
-        settings["tolerance"] = method.tolerance
-    normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
-    if normal and name != Gaussian.name:
-        raise SettingsError(
-            f"a normal prior, and classes of deviations, are for {Gaussian.name}",
-            value=name,
-            way_out="Give a prior by label.",
-        )
-    settings |= normal
-    return cast(Callable[..., Estimator[Any, Any]], ESTIMATORS[name])(**settings)
-
-
-def _inferred(evidence: Evidence, estimator: type[Estimator[Any, Any]]) -> Alphabet | None:
-    """Return what truths are inferred in: the alphabet of the answers, which blocks do not show, or of the reports."""
-    if evidence.channel is not None and estimator.reads_channel:
-        return evidence.channel.alphabet
-    return evidence.reports.alphabet
-
-
-def _reading(evidence: Evidence, estimator: Estimator[Any, Any]) -> str:
-    channel = evidence.channel
-    if channel is None:
-        return f"as if reports were answers: {evidence.answers_because}"
-    through = f"{channel.mechanism} ({channel.guarantee})"
-    if estimator.reads_channel:
-        asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
-        return f"through the channel of {through}{asked}"
-    readers = ", ".join(name for name, kind in ESTIMATORS.items() if kind.reads_channel)
-    return (
-        f"as if reports were answers: {estimator.name} cannot read a channel; they went through {through}. "
-        f"Methods that can: {readers}"
-    )
-
-
 def _counts_null(channel: Channel | ChannelTable) -> bool:
     if isinstance(channel, ChannelTable):
         return channel.protects_participation
     return channel.participation == "protected"
 
 
-def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
+def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
     notes = [SIMULATION] if crowd is not None and crowd["simulation"] else []
+    unread = unread_channel(evidence, type(estimator))
+    if unread is not None:
+        notes.append(unread)
     if not estimate.converged:
         notes.append(
             f"NOT CONVERGED after {estimate.steps} steps: truths still moved by more than the tolerance. "

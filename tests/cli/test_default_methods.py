@@ -1,0 +1,131 @@
+"""`crowdveil infer` without --method reads the channel of every certificate; a method that cannot is announced."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.cli.options import MECHANISM_NAMES
+from crowdveil.estimators import ESTIMATORS
+from tests.cli.conftest import LABELS, Run
+
+RunJson = Callable[..., dict[str, Any]]
+ALPHABETS = {
+    "labels": ("labels.csv", "--labels", ",".join(LABELS)),
+    "two ordered labels": ("two.csv", "--labels", "no,yes", "--ordered"),
+    "ordered labels": ("labels.csv", "--labels", "no,maybe,yes", "--ordered"),
+    "scale": ("numbers.csv", "--scale", "-2:7"),
+}
+READERS = {
+    "labels": "dawid-skene",
+    "two ordered labels": "dawid-skene",
+    "ordered labels": "ordinal-dawid-skene",
+    "scale": "gaussian",
+}
+EVERY_READER = "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian"
+WITHOUT_CERTIFICATE = {"two-layer", "matrix-factorization", "matrix-factorization-published"}
+EXTRA = {
+    "designed": ("--participation-rate", 0.8),
+    "matrix-factorization-published": ("--dimensions", 2),
+}
+
+
+def fits(mechanism: str, alphabet: str, participation: str) -> bool:
+    """Return whether the mechanism exists for this alphabet and participation."""
+    if mechanism.startswith("matrix-factorization"):
+        return alphabet == "scale" and participation == "protected"
+    return mechanism not in ("laplace", "quantized-response") or alphabet != "labels"
+
+
+CAMPAIGNS = [
+    (mechanism, alphabet, participation)
+    for mechanism in MECHANISM_NAMES
+    for alphabet in ALPHABETS
+    for participation in ("protected", "public")
+    if fits(mechanism, alphabet, participation)
+]
+
+
+@pytest.fixture
+def two_labels(run: Run) -> None:
+    """Write a crowd of two labels, `two.csv`."""
+    Path("two.csv").write_text(Path("labels.csv").read_text().replace("maybe", "no"))
+
+
+@pytest.mark.usefixtures("two_labels")
+@pytest.mark.parametrize(("mechanism", "alphabet", "participation"), CAMPAIGNS)
+def test_the_default_method_reads_every_channel(
+    mechanism: str, alphabet: str, participation: str, run: Run, run_json: RunJson
+) -> None:
+    """Every mechanism with a certificate is read through it by default; the others are announced as read as answers."""
+    words = (*ALPHABETS[alphabet], "--epsilon", 4, "--participation", participation, *EXTRA.get(mechanism, ()))
+    made = run_json("perturb", *words, "--mechanism", mechanism, "--seed", 1, "--out", "sent")
+    summed = made["files"][0].endswith("sums.json")
+    stderr = run("infer", made["files"][0]).stderr
+    data = run_json("infer", made["files"][0])
+
+    assert Path("sent/certificate.json").exists() == (mechanism not in WITHOUT_CERTIFICATE)
+    if mechanism not in WITHOUT_CERTIFICATE:
+        assert (READERS[alphabet], True, "") == (data["method"], data["channel_used"], stderr)
+    elif not summed:
+        expected = f"Warning: {mechanism} has no channel certificate: its reports are read as if they were answers."
+        assert expected == stderr.strip()
+        assert expected.removeprefix("Warning: ") in data["warnings"]
+
+
+@pytest.mark.parametrize("name", sorted({*READERS.values()}))
+def test_every_default_reads_blocks_and_tables_of_channels(name: str) -> None:
+    """The defaults behind a certificate read any channel: blocks of labels, channels by cell, assigned tasks."""
+    method = ESTIMATORS[name]
+
+    assert (True, True, True) == (method.reads_channel, method.reads_blocks, method.reads_tables)
+
+
+def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: RunJson) -> None:
+    """Through laplace at epsilon 4, seed 1, the default gaussian errs less than weighted-mean and than the constant."""
+    words = (*ALPHABETS["scale"], "--epsilon", 4, "--seed", 1, "--out", "sent")
+    run_json("perturb", *words, "--mechanism", "laplace")
+    usual = run_json("infer", "sent/reports.csv", "--score", "numbers-gold.csv")
+    mean = run_json("infer", "sent/reports.csv", "--score", "numbers-gold.csv", "--method", "weighted-mean")
+
+    assert "gaussian" == usual["method"]
+    assert usual["score"]["error"] < min(mean["score"]["error"], usual["score"]["baseline"])
+
+
+@pytest.mark.parametrize(
+    ("method", "alphabet", "readers"),
+    [
+        ("weighted-vote", "labels", "majority-vote, dawid-skene, one-coin, private-dawid-skene"),
+        (
+            "weighted-vote",
+            "ordered labels",
+            "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian",
+        ),
+        (
+            "weighted-mean",
+            "scale",
+            "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian",
+        ),
+    ],
+)
+def test_a_method_that_cannot_read_the_channel_says_so_first(
+    method: str, alphabet: str, readers: str, run: Run, run_json: RunJson
+) -> None:
+    """A chosen method without a channel is announced on stderr, with the methods that read one for such truths."""
+    run("perturb", *ALPHABETS[alphabet], *("--mechanism", "one-layer", "--epsilon", 3, "--seed", 1, "--out", "sent"))
+    stderr = " ".join(run("infer", "sent/reports.csv", "--method", method).stderr.split())
+    data = run_json("infer", "sent/reports.csv", "--method", method)
+
+    assert stderr.startswith(f"Warning: {method} reads no channel: it takes reports of one-layer for answers.")
+    assert f"Methods that read the channel: {readers}." in stderr
+    assert stderr.removeprefix("Warning: ") in data["warnings"]
+
+
+def test_reports_read_as_answers_on_purpose_need_no_warning(run: Run) -> None:
+    """With --no-certificate the method is the one for answers, and nothing is announced."""
+    run("perturb", *ALPHABETS["scale"], *("--mechanism", "laplace", "--epsilon", 3, "--seed", 1, "--out", "sent"))
+    result = run("infer", "sent/reports.csv", "--no-certificate")
+
+    assert "" == result.stderr
+    assert "weighted-mean" in result.stdout
