@@ -65,7 +65,7 @@ def steps_error(densities: Densities) -> float:
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    counter = Histogrammer(epsilon=budget(epsilon), bins=12, sensitivity=2, largest=1, zoom=False)
+    counter = Histogrammer(epsilon=budget(epsilon), bins=12, largest=1, zoom=False)
     weight = np.ones(len(claims), dtype=np.int64)
     counts = counter.count(positions(claims, rows, weight), claims.per_task.astype(float), seeded(seed)).counts
     counts = np.where(counts > float(counter.scale), counts, 0.0)

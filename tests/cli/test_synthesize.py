@@ -13,6 +13,13 @@ RunJson = Callable[..., dict[str, Any]]
 SOUND = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
 
 
+def every_task(*more: str) -> str:
+    """Write a list of the tasks of the crowd, and more, and return its name."""
+    rows = Path("numbers-gold.csv").read_text("utf-8").splitlines()[1:]
+    Path("tasks.csv").write_text("\n".join(["task", *(row.split(",")[0] for row in rows), *more]) + "\n", "utf-8")
+    return "tasks.csv"
+
+
 def written() -> set[str]:
     """Names of the files in the output folder."""
     return {path.name for path in Path("made").iterdir()}
@@ -39,13 +46,29 @@ def test_a_worker_can_be_protected_whole(run_json: RunJson, mechanism: str) -> N
 
 def test_participation_can_be_protected(run_json: RunJson) -> None:
     """With protected participation the file says what remains public, and workers need --most-claims."""
-    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24)
+    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
     said = run_json(*hidden)
     bounded = run_json(*hidden, "--most-claims", 4, "--unit", "worker")
 
     assert [guarantee["epsilon"] for guarantee in said["guarantees"]] == [2.0, "infinity"]
     assert "list of tasks" in said["public"]
-    assert [guarantee["epsilon"] for guarantee in bounded["guarantees"]] == [1.0, 2.0]
+    assert [guarantee["epsilon"] for guarantee in bounded["guarantees"]] == [0.5, 2.0]
+
+
+def test_protected_participation_asks_for_the_list_of_tasks(refusal: Callable[..., str], run_json: RunJson) -> None:
+    """A list taken from the claims is refused; with one, neither file nor stdout shows which tasks have claims."""
+    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24)
+    listed = every_task("a task without claims")
+
+    assert "--tasks FILE" in refusal(*hidden)
+    said = run_json(*hidden, "--tasks", listed)
+    kept = [line for line in Path("numbers.csv").read_text("utf-8").splitlines() if not line.startswith("5,")]
+    Path("numbers.csv").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    fewer = run_json(*hidden, "--tasks", listed)
+
+    assert len(Path(listed).read_text("utf-8").splitlines()) - 1 == said["tasks"]
+    varying = ("records", "withheld", "expected")
+    assert {k: v for k, v in said.items() if k not in varying} == {k: v for k, v in fewer.items() if k not in varying}
 
 
 def test_the_published_mode_is_refused_a_finite_epsilon(run: Run, run_json: RunJson) -> None:

@@ -64,22 +64,21 @@ def test_protected_participation_depends_on_no_claim() -> None:
     open_ended = divide(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
 
     assert split.of_tasks.tolist() == [1.5, 1.5, 1.5]
-    assert [curve.exact[0].epsilon for curve in split.curves()] == [3.0, 3.0]
+    assert [curve.exact[0].epsilon for curve in split.curves()] == [1.5, 3.0]
     assert math.isinf(open_ended.curves()[1].exact[0].epsilon)
     assert "most_claims" in open_ended.curves()[1].reason
     assert {curve.participation for curve in split.curves()} == {"protected"}
 
 
-def test_a_claim_that_displaces_another_is_paid_for_twice() -> None:
-    """A claim that comes may put another of its worker out of use: per claim, tasks then spend half each."""
+def test_claims_that_are_used_are_drawn_anew() -> None:
+    """Of a worker's three claims any two may be the ones that are used."""
     claims = crowd([(0, 0), (1, 0), (2, 0)])
     budgets = divide(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=2)
     used = [budgets.used(claims, seeded(seed)) for seed in range(30)]
 
     assert {int(chosen.sum()) for chosen in used} == {2}
     assert len({tuple(chosen.tolist()) for chosen in used}) == 3
-    assert budgets.of_tasks.tolist() == [1.5, 1.5, 1.5]
-    assert [curve.exact[0].epsilon for curve in budgets.curves()] == [3.0, 3.0]
+    assert [curve.exact[0].epsilon for curve in budgets.curves()] == [3.0, 6.0]
 
 
 def test_weights_are_floored_in_fixed_point() -> None:

@@ -61,11 +61,11 @@ def test_a_tally_equals_a_loop() -> None:
 
 def test_noise_scale_is_sensitivity_over_budget() -> None:
     """The scale is sensitivity times weight over what counts may spend; with a window, both parts make the whole."""
-    plain = Histogrammer(epsilon=Fraction(1, 2), bins=8, sensitivity=2, largest=3, zoom=False)
-    zoomed = Histogrammer(epsilon=budget(0.7), bins=8, sensitivity=1, largest=1, zoom=True)
+    plain = Histogrammer(epsilon=Fraction(1, 2), bins=8, largest=3, zoom=False)
+    zoomed = Histogrammer(epsilon=budget(0.7), bins=8, largest=1, zoom=True)
 
     assert plain.scale == 12
-    assert zoomed.scale == 1 / zoomed.for_counts
+    assert zoomed.scale == 2 / zoomed.for_counts
     assert 0 < zoomed.for_counts < zoomed.epsilon
 
 
@@ -89,9 +89,9 @@ def noisy_loss(noisy: tuple[Noisy, Noisy]) -> float:
     return float(math.log(least / most))
 
 
-def noisy_pair(sensitivity: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
-    """Noisy counts at epsilon 1 of two neighbours, whose one claim lies at either end."""
-    counter = Histogrammer(epsilon=Fraction(1), bins=8, sensitivity=sensitivity, largest=1, zoom=zoom)
+def noisy_pair(epsilon: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
+    """Noisy counts of two neighbours, whose one claim lies at either end."""
+    counter = Histogrammer(epsilon=Fraction(epsilon), bins=8, largest=1, zoom=zoom)
     first, second = (
         counter.count(crowd((0.3, 0.6, end), (1, 1, 1), runs), np.full(runs, 3.0), seeded(seed))
         for seed, end in ((1, 0.01), (2, 0.99))
@@ -102,17 +102,17 @@ def noisy_pair(sensitivity: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
 @pytest.mark.parametrize(("zoom", "runs"), [(False, 40_000), (True, 2_000)])
 def test_an_attacker_does_not_exceed_epsilon(zoom: bool, runs: int) -> None:
     """40,000 runs (2,000 with windows) at epsilon 1: the attack's bound stays below 1; false-alarm rate 1e-3."""
-    assert noisy_loss(noisy_pair(2, zoom, runs)) <= 1.0
+    assert noisy_loss(noisy_pair(1, zoom, runs)) <= 1.0
 
 
 def test_the_attack_finds_noise_that_is_too_small() -> None:
     """With half the noise the same attack proves a loss above 1.5, where epsilon 1 would have been claimed."""
-    assert noisy_loss(noisy_pair(1, False, 40_000)) > 1.5
+    assert noisy_loss(noisy_pair(2, False, 40_000)) > 1.5
 
 
 def test_the_attack_is_not_far_from_epsilon() -> None:
     """With the right noise the attack proves a loss above 0.8: the claim of 1 is not loose."""
-    assert noisy_loss(noisy_pair(2, False, 40_000)) > 0.8
+    assert noisy_loss(noisy_pair(1, False, 40_000)) > 0.8
 
 
 def test_claims_are_gathered_by_task() -> None:

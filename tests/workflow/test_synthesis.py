@@ -138,15 +138,21 @@ def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:
 
 
 def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
-    """Tasks without claims come from a list; data sets of labels, or with a list, are refused."""
+    """Tasks without claims come from a list, for a file or a data set; data sets of labels are refused."""
     path, tasks = tmp_path / "claims.csv", tmp_path / "tasks.csv"
     path.write_text("task,worker,value\na,1,3\n", encoding="utf-8")
     tasks.write_text("task\na\nb\n", encoding="utf-8")
 
-    assert read_claims(str(path), bounds=(0, 9), tasks=tasks).claims.tasks.tolist() == ["a", "b"]
-    load_or_skip("weather_temperature")
-    with pytest.raises(SettingsError, match="goes with a file"):
-        read_claims("dataset:weather_temperature", bounds=(-40, 120), tasks=tasks)
+    listed = read_claims(str(path), bounds=(0, 9), tasks=tasks).claims
+    assert (listed.tasks.tolist(), listed.public_tasks) == (["a", "b"], True)
+    assert not read_claims(str(path), bounds=(0, 9)).claims.public_tasks
+    found = load_or_skip("weather_temperature").answers
+    with pytest.raises(ReportsError, match="in the given list of 2 tasks"):
+        read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks)
+    names = [str(name) for name in found.tasks]
+    tasks.write_text("\n".join(["task", "none", *names]), encoding="utf-8")
+    every = read_claims("dataset:weather_temperature", bounds=(-40, 120), outside="clip", tasks=tasks).claims
+    assert (every.tasks.tolist(), every.per_task.tolist()) == (["none", *names], [0, *found.per_task.tolist()])
     with pytest.raises(SettingsError, match="claims must be numbers"):
         read_claims("dataset:bluebird", bounds=(0, 1))
     read = read_claims("dataset:weather_temperature", bounds=(-40, 120))

@@ -42,7 +42,8 @@ claims: a private place each, one shape for all) or substituted (the paper's own
 Mode published is the method of Huai et al. as printed; it promises nothing, and no finite epsilon is printed for it.
 
 Epsilon is the privacy loss of one claim (the unit cell), or of all claims of one worker, over the whole release. With
-public participation who claimed what is known; with protected participation a claim's presence is hidden too.
+public participation who claimed what is known; with protected participation a claim's presence is hidden too, and
+only the list of tasks, which must then be given (--tasks), is known.
 
 Writes synthetic.csv (task, worker, value; workers are made up) and guarantee.json."""
 
@@ -138,7 +139,7 @@ wanted_options = as_one(
         type=click.Choice(["public", "protected"]),
         default="public",
         show_default=True,
-        help="histogram, protected: epsilon hides also whether a claim was made; only the list of tasks is known.",
+        help="histogram, protected: epsilon hides also whether a claim was made; needs --tasks.",
     ),
     click.option("--bins", type=int, metavar="B", help="histogram: 8, 12, 16, 24, 32 or 48. [default: by public rule]"),
     click.option("--zoom", is_flag=True, help="histogram: find each task's part of bounds that are far too wide."),
@@ -174,7 +175,12 @@ wanted_options = as_one(
     help="Claims outside the bounds: refuse, move to the nearer bound, or leave out.",
 )
 @duplicates_option(None)
-@click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all tasks (column task).")
+@click.option(
+    "--tasks",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV file of all tasks (column task), made without looking at the claims.",
+)
 @click.option(
     "--pictures", multiple=True, metavar="TASK", help="Draw this task's RAW CLAIMS and densities, for the curator only."
 )

@@ -28,9 +28,10 @@ class Budgets:
     Attributes:
         epsilon: what was asked.
         unit: whose loss it bounds.
-        participation: whether neighbours replace claims ("public") or add and remove them ("protected").
+        participation: whether neighbours replace claims ("public"), or also add and remove them ("protected").
         most_claims: claims of one worker that are used; None for all.
-        parts: every task may spend epsilon / parts, shape (tasks,).
+        parts: every task may spend epsilon / parts on a claim that is replaced, shape (tasks,); a claim that comes or
+            goes costs half of that.
         per_worker: claims of each worker that are used, shape (workers,); unknown, hence empty, if participation is
             protected.
         costliest: largest budget among the tasks of each worker, shape as `per_worker`.
@@ -65,11 +66,14 @@ class Budgets:
         return chosen
 
     def curves(self) -> tuple[Curve, Curve]:
-        """Return what is promised per claim and per worker."""
+        """Return what is promised per claim and per worker, for any change of one claim or of all of one worker's.
+
+        With protected participation and `most_claims`, a claim that comes may put another one out of use: two tasks
+        pay half of their budget each. Per worker, up to `most_claims` used claims go and as many come.
+        """
         task = max((float(epsilon) for epsilon in self.exact.values()), default=0.0)
-        cell = task * displaced(self.participation, self.most_claims)
         return (
-            Curve(unit="cell", exact=(CurvePoint(cell, 0.0),), participation=self.participation),
+            Curve(unit="cell", exact=(CurvePoint(task, 0.0),), participation=self.participation),
             self._worker_curve(task),
         )
 
@@ -89,12 +93,13 @@ def divide(
 ) -> Budgets:
     """Divide an epsilon over the tasks of a crowd.
 
-    A claim touches one task, so per claim every task may spend everything. A worker with r claims touches r tasks: per
-    worker, a task spends epsilon / r for the largest r among its workers, and no worker's sum exceeds epsilon.
+    Per claim every task may spend everything: a change of one claim replaces one used claim, or makes one come and one
+    go, at half the price each. A worker with r used claims pays for r: per worker, a task spends epsilon / r for the
+    largest r among its workers (protected: r = most_claims), and no worker's sum exceeds epsilon.
     """
     tasks = len(claims.tasks)
     per_worker = claims.per_worker if most_claims is None else np.minimum(claims.per_worker, most_claims)
-    parts = np.full(tasks, displaced(participation, most_claims))
+    parts = np.ones(tasks, dtype=np.int64)
     if unit == "worker" and participation == "protected":
         parts[:] = most_claims or 1
     elif unit == "worker":
@@ -112,14 +117,6 @@ def divide(
     if known:
         np.maximum.at(made.costliest, claims.worker, made.of_tasks[claims.task])
     return made
-
-
-def displaced(participation: Participation, most_claims: int | None) -> int:
-    """Return how many claims of a worker change their use when one changes.
-
-    One that comes where only so many of a worker's claims are used may put another out of use: two tasks are touched.
-    """
-    return 2 if participation == "protected" and most_claims is not None else 1
 
 
 def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:

@@ -40,6 +40,8 @@ class Claims:
         low, high: bounds of every task, shape (tasks,); NaN for a task without claims where they are derived.
         public_bounds: True if the bounds were given, hence known without looking at the claims; derived ones are the
             smallest and largest claim, and publishing anything that depends on them tells of these claims.
+        public_tasks, public_workers: True if the list was given; a list taken from the claims names only tasks
+            (workers) with a claim, and publishing it tells who made one.
         clipped: claims that were moved to a bound.
         dropped: claims outside the bounds that were left out.
         missing: rows without a number that were left out.
@@ -53,6 +55,8 @@ class Claims:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     public_bounds: bool
+    public_tasks: bool = False
+    public_workers: bool = False
     clipped: int = 0
     dropped: int = 0
     missing: int = 0
@@ -95,13 +99,22 @@ class Claims:
         return self.value[self.pointers[task] : self.pointers[task + 1]]
 
     @classmethod
-    def from_reports(cls, reports: Reports, *, bounds: Bounds | None = None, outside: Outside = "error") -> Self:
+    def from_reports(
+        cls,
+        reports: Reports,
+        *,
+        bounds: Bounds | None = None,
+        outside: Outside = "error",
+        public_tasks: bool = False,
+        public_workers: bool = False,
+    ) -> Self:
         """Take answers that were read as `Reports`, numbers on a scale or free ones.
 
         Args:
             reports: unperturbed answers; labels without a scale are refused.
             bounds: what a claim can be; by default the ends of the scale, else derived from each task's claims.
             outside: policy for claims outside given bounds.
+            public_tasks, public_workers: whether the list of the reports was known without looking at the answers.
 
         Raises:
             ReportsError: a claim is outside given bounds under "error", not a number, or beyond `LARGEST`.
@@ -111,7 +124,7 @@ class Claims:
             raise SettingsError("claims must be numbers", value=reports.alphabet.names[:ROWS_SHOWN])
         if bounds is None and isinstance(reports.alphabet, Scale):
             bounds = (reports.alphabet.low, reports.alphabet.high)
-        return cls._within(reports, bounds, outside, missing=0)
+        return cls._within(reports, bounds, outside, missing=0, public=(public_tasks, public_workers))
 
     @classmethod
     def from_arrays(
@@ -136,7 +149,7 @@ class Claims:
             outside: policy for claims outside given bounds; an infinity lies outside all bounds.
             missing: policy for rows without a number: refuse, or leave out and count.
             duplicates: policy for repeated (task, worker) pairs.
-            tasks, workers: all names; by default those that occur, in rows with or without a number.
+            tasks, workers: all names, public; by default those that occur, in rows with or without a number.
 
         Raises:
             ReportsError: as `from_reports` and `Reports.from_arrays`; a number is missing under "error".
@@ -155,10 +168,13 @@ class Claims:
         rows = np.flatnonzero(given)
         rows = rows[resolve_duplicates(pair[0].keep(rows), pair[1].keep(rows), duplicates, "data")]
         sorted_rows = Reports(pair[0].codes[rows], pair[1].codes[rows], numbers[rows], pair[0].names, pair[1].names)
-        return cls._within(sorted_rows, bounds, outside, missing=int((~given).sum()))
+        public = (tasks is not None, workers is not None)
+        return cls._within(sorted_rows, bounds, outside, missing=int((~given).sum()), public=public)
 
     @classmethod
-    def _within(cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int) -> Self:
+    def _within(
+        cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int, public: tuple[bool, bool]
+    ) -> Self:
         """Apply the policies to sorted rows, infinities allowed."""
         if outside not in ("error", "clip", "drop"):
             raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
@@ -189,6 +205,8 @@ class Claims:
             low=low,
             high=high,
             public_bounds=bounds is not None,
+            public_tasks=public[0],
+            public_workers=public[1],
             clipped=counts["clip"],
             dropped=counts["drop"],
             missing=missing,

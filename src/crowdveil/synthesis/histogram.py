@@ -61,8 +61,8 @@ class Histogram:
         epsilon: privacy loss of one unit over the whole release.
         records: synthetic claims per task; they cost nothing.
         unit: "cell": one claim; "worker": all claims of one worker.
-        participation: "public": neighbours replace claims, who claimed what is known; "protected": they add or remove
-            claims, and only the list of tasks is known.
+        participation: "public": neighbours replace claims, who claimed what is known; "protected": they add, remove or
+            replace claims, and only the list of tasks is known, which must have been given.
         bins: bins of a task, one of `BIN_CHOICES`; by default chosen from public numbers.
         zoom: spend a part of the budget on finding where the claims of a task lie, for bounds far wider than these;
             only on tasks whose (public) size and budget allow it.
@@ -115,7 +115,8 @@ class Histogram:
         """Return `records` synthetic claims for every task that can have them.
 
         Raises:
-            SettingsError: bounds that depend on the claims, or claims left out because of their value.
+            SettingsError: bounds (protected: a list of tasks) that depend on the claims, or claims left out because of
+                their value.
         """
         densities, budgets = self.private_densities(claims, source, progress=progress)
         few = few_claims(self.least_claims)
@@ -154,7 +155,6 @@ class Histogram:
             counter = Histogrammer(
                 epsilon=budgets.exact[int(kind[1])] - spent,
                 bins=int(kind[0]),
-                sensitivity=2 if self.participation == "public" else 1,
                 largest=sizes.largest,
                 zoom=bool(kind[2]),
             )

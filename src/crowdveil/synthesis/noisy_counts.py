@@ -20,6 +20,8 @@ Integers = NDArray[np.int64]
 
 WINDOW_SHARE = 0.35
 """Part of the budget that finding a window costs; fixed on simulated bimodal tasks (docs/synthesis/utility.md)."""
+SENSITIVITY = 2
+"""Sum of the changes of a task's counts, in claims, when a claim is replaced; it is 1 when one comes or goes."""
 ZOOM_FROM = 60.0
 """Least weight times epsilon, both public, at which a window can be told from noise; below it nothing is looked for."""
 
@@ -66,16 +68,14 @@ class Histogrammer:
     """Counts with noise for tasks that share a budget and a number of bins.
 
     Attributes:
-        epsilon: what one task may spend.
+        epsilon: what a claim of the task loses if it is replaced; half of it if it comes or goes.
         bins: equal bins of a window.
-        sensitivity: by how much counts change, in claims: 2 if a claim is replaced, 1 if it comes or goes.
         largest: largest integer weight of a claim.
         zoom: whether a window is looked for.
     """
 
     epsilon: Fraction
     bins: int
-    sensitivity: int
     largest: int
     zoom: bool
 
@@ -87,7 +87,7 @@ class Histogrammer:
     @property
     def scale(self) -> Fraction:
         """Scale of the noise in every count."""
-        return self.sensitivity * self.largest / self.for_counts
+        return SENSITIVITY * self.largest / self.for_counts
 
     def count(self, claims: Positions, expected: Floats, source: Source) -> Noisy:
         """Return noisy counts.

@@ -38,11 +38,11 @@ class Curve:
     """All points of one unit: each holds by itself, a reader picks one.
 
     Attributes:
-        unit: "cell": one claim is replaced; "worker": all claims of one worker are.
+        unit: "cell": one claim changes; "worker": any of one worker's claims do.
         exact: what is true (proved), in ascending order of t.
         claimed: what the source of the mode says, in the same order; empty if there is no such claim.
         reason: why `exact` is not `claimed`, or why it is infinite; empty if there is nothing to explain.
-        participation: "public": neighbours replace claims; "protected": they add or remove them.
+        participation: "public": neighbours replace claims; "protected": they add, remove or replace them.
     """
 
     unit: Unit
@@ -93,7 +93,7 @@ class Release:
             real workers.
         value: synthetic numbers, float64, shape (records,), in the units of the task.
         tasks: names of all tasks, those without a record included.
-        curves: one per unit, "cell" and then "worker"; neighbours replace claims, so who claimed is public.
+        curves: one per unit, "cell" and then "worker".
         withheld: what was not released and why.
         simulation: True if the randomness came from a seed; then nothing is protected, whatever the curves say.
     """

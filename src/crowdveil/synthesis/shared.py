@@ -19,7 +19,7 @@ from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.densities import Densities
 from crowdveil.synthesis.integer_noise import budget, two_sided_geometric, two_sided_geometric_variance
 from crowdveil.synthesis.location import finest_level, kinds, locate
-from crowdveil.synthesis.noisy_counts import Positions, positions
+from crowdveil.synthesis.noisy_counts import SENSITIVITY, Positions, positions
 from crowdveil.synthesis.release import SECURE, Release
 from crowdveil.synthesis.smoothing import CELLS, smooth
 from crowdveil.synthesis.sound import Progress, drawn_release, few_claims, require_public
@@ -111,23 +111,31 @@ class Shared:
 def _shapes(
     claims: Positions, place: Floats, spread: Floats, kind: Integers, epsilon: Fraction, source: Source
 ) -> Floats:
-    """Return, for every kind of task, the masses around a place: CELLS within its reach and, last, the rest.
+    """Return, for every kind of task, the masses around a place: CELLS within its reach and, last, the rest."""
+    exact = shape_counts(claims, place, spread, kind)
+    kinds = len(exact)
+    scale = SENSITIVITY / epsilon
+    noise = two_sided_geometric(scale, exact.size, source).reshape(exact.shape)
+    counts = (exact + noise).astype(np.float64)
+    total = np.maximum(np.bincount(kind, weights=claims.counted, minlength=kinds), 1.0)
+    held = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
+    variance = np.full(kinds, two_sided_geometric_variance(scale))
+    shape = smooth(counts[:, :-1], variance, total * held, total * held)
+    return np.column_stack((held[:, None] * shape, 1.0 - held))
 
-    A claim is in one bin of one kind, so that replacing it changes two counts by 1.
+
+def shape_counts(claims: Positions, place: Floats, spread: Floats, kind: Integers) -> Integers:
+    """Return how many claims of every kind of task lie so far from its place, shape (kinds, SHAPE_BINS + 1).
+
+    A claim is in one bin of one kind, so that replacing it changes two counts by 1; the last bin is beyond the reach.
     """
     kinds = int(kind.max(initial=-1)) + 1
     offset = (claims.place - place[claims.task]) / spread[claims.task]
     bin_ = np.floor((offset + REACH) / (2 * REACH) * SHAPE_BINS)
     column = np.where((bin_ >= 0) & (bin_ < SHAPE_BINS), bin_, SHAPE_BINS).astype(np.int64)
     flat = kind[claims.task] * (SHAPE_BINS + 1) + column
-    exact = np.bincount(flat[claims.weight > 0], minlength=kinds * (SHAPE_BINS + 1))
-    scale = 2 / epsilon
-    counts = (exact + two_sided_geometric(scale, len(exact), source)).reshape(kinds, SHAPE_BINS + 1).astype(np.float64)
-    total = np.maximum(np.bincount(kind, weights=claims.counted, minlength=kinds), 1.0)
-    held = np.clip(counts[:, :-1].sum(axis=1) / total, 1.0 / (1.0 + total), 1.0)
-    variance = np.full(kinds, two_sided_geometric_variance(scale))
-    shape = smooth(counts[:, :-1], variance, total * held, total * held)
-    return np.column_stack((held[:, None] * shape, 1.0 - held))
+    counted = np.bincount(flat[claims.weight > 0], minlength=kinds * (SHAPE_BINS + 1))
+    return counted.reshape(kinds, SHAPE_BINS + 1)
 
 
 def _around(claims: Claims, rows: Integers, place: Floats, spread: Floats, shape: Floats) -> Densities:

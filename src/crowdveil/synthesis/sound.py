@@ -17,16 +17,23 @@ Progress = Callable[[int, int], None]
 
 
 def require_public(claims: Claims, participation: Participation) -> None:
-    """Refuse claims whose bounds, or whose number, tell of their values.
+    """Refuse claims whose bounds, list of tasks or number tell of what is protected.
 
     Raises:
-        SettingsError: naming the bounds or the claims that were left out.
+        SettingsError: naming the bounds, the list, or the claims that were left out.
     """
     if not claims.public_bounds:
         raise SettingsError(
             "bounds must be public: taken from the claims, they tell of the smallest and the largest",
             value="bounds derived from the claims",
             way_out="Give bounds that are known without looking at the claims.",
+        )
+    if participation == "protected" and not claims.public_tasks:
+        raise SettingsError(
+            "protected participation needs a public list of tasks: one taken from the claims names every task with a "
+            "claim",
+            value="tasks taken from the claims",
+            way_out="List all tasks without looking at the claims: tasks=..., on the command line --tasks FILE.",
         )
     if claims.dropped and participation == "public":
         raise SettingsError(

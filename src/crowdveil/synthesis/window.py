@@ -19,8 +19,9 @@ STEPS = 16
 """Score units per unit of claim weight: prices are rounded to them."""
 TOP, BOTTOM = 1 << 46, 1 << 20
 """Largest and smallest probability weight of a window before its level's share."""
-ROUNDING = 2.0**-18
-"""Bounds what rounding adds to the privacy loss: four factors, each within 1 +- 2**-21, doubled for the exponential."""
+ROUNDING = 2.0**-17
+"""Four times what rounding adds to the privacy loss (four factors, each within 1 +- 2**-21): twice, as a claim that
+comes or goes may cost half of epsilon only, and twice for the exponential."""
 LEVELS = 8
 LEAST_PRICE, MOST_PRICE = 0.02, 0.1
 """Score a window pays for every doubling of its width, as a share of the weight expected on the task."""
@@ -81,7 +82,7 @@ class Windows:
 def choose(
     inside: Integers, price: Integers, *, epsilon: float, largest: int, windows: Windows, source: Source
 ) -> Integers:
-    """Choose one window per task; epsilon-private when a claim moves or comes or goes.
+    """Choose one window per task; epsilon-private when a claim moves, epsilon / 2 when one comes or goes.
 
     A window's probability is proportional to share * max(TOP * exp(-rate * gap), BOTTOM), rounded, where gap is what
     its score lacks of the best and rate = (epsilon - ROUNDING) / (2 * STEPS * largest).
@@ -113,7 +114,8 @@ def decayed(score: Integers, *, epsilon: float, largest: int) -> Integers:
     """Return round(max(TOP * exp(-rate * gap), BOTTOM)) with gap to the row's best and 2 * rate * largest = epsilon.
 
     Drawing in proportion to these integers, times public ones, is epsilon-private if no score changes by more than
-    `largest` between neighbours; `ROUNDING` is taken off epsilon beforehand.
+    `largest` between neighbours, and epsilon / 2 if all changes have one sign; `ROUNDING` is taken off epsilon
+    beforehand.
     """
     rate = max(epsilon - ROUNDING, 0.0) / (2.0 * largest)
     if rate == 0.0:  # a budget below the rounding buys nothing

@@ -38,8 +38,8 @@ LARGEST_DELTA = 1e-6
 SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
 PUBLIC = {
     "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
-    "protected": "Known to all: the list of tasks, their bounds, the settings in this file. Neighbours add or remove a "
-    "claim; one that is replaced costs twice the epsilon.",
+    "protected": "Known to all: the list of tasks, their bounds, the settings in this file. Epsilon holds whether a "
+    "claim is added, removed or replaced.",
 }
 
 AnyMode: TypeAlias = Histogram | Shared | Substituted | Published
@@ -200,10 +200,10 @@ def read_claims(
         outside: policy for claims outside of them.
         logarithmic: treat claims by their logarithms to base 10; then bounds and claims must be positive.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        tasks: a file that lists all tasks.
+        tasks: a file that lists all tasks, made without looking at the claims; protected participation needs it.
 
     Raises:
-        ReportsError: the file or a row breaks a rule.
+        ReportsError: the file or a row breaks a rule, or a claim is on a task that is not listed.
         SettingsError: impossible bounds.
     """
     found, notes = _numbers(source, duplicates, tasks)
@@ -215,7 +215,7 @@ def read_claims(
         value = np.log10(np.where(found.numbers > 0, found.numbers, np.finfo(float).tiny))
         found = Reports(found.task, found.worker, value, found.tasks, found.workers)
         low, high = math.log10(low), math.log10(high)
-    claims = Claims.from_reports(found, bounds=(low, high), outside=outside)
+    claims = Claims.from_reports(found, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
     notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
     return ClaimsRead(claims, notes)
@@ -287,17 +287,28 @@ def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
 
 
 def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
+    listed = None if tasks is None else read_names(tasks, "task")
     if source.startswith(DATASET):
-        if tasks is not None:
-            raise SettingsError("a list of tasks goes with a file of claims", value=source)
         data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
         left = (f"{data.left_out:,} answers are no numbers and were left out.",) if data.left_out else ()
-        return data.answers, left
+        return data.answers if listed is None else _relisted(data.answers, listed, source), left
     reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
-    listed = None if tasks is None else read_names(tasks, "task")
     return reader(source, kind="numeric", tasks=listed, duplicates=duplicates or "error"), ()
+
+
+def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:
+    """Return the same numbers with a given list of tasks in place of those that occur."""
+    return Reports.from_arrays(
+        np.asarray(found.tasks)[found.task],
+        np.asarray(found.workers)[found.worker],
+        found.numbers,
+        numeric=True,
+        tasks=tasks,
+        duplicates="all",
+        source=source,
+    )
 
 
 def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
