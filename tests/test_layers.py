@@ -2,8 +2,10 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
@@ -60,6 +62,12 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "labels", "certificate", "guarantee", "channel", "channel_table", "mechanisms"}
 SEPARATE = {"mechanisms", "estimators"}
+OPTIONAL = ("dask", "duckdb", "spark")
+"""Extras of the library: engines and sources that not everybody needs."""
+BROUGHT_ALONG = {"llvmlite", "markupsafe"}
+"""Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""
+OF_THE_PEER = {"crowdkit", "pandas"}
+"""Packages that only the process of the peer of `crowdveil bench` imports."""
 
 
 def module_name(path: Path) -> str:
@@ -169,6 +177,18 @@ def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
 
     assert installed - {"crowdveil"} == {"numpy"}
     assert ours == WORKERS_HALF
+
+
+def test_every_imported_package_is_a_dependency() -> None:
+    """A default install holds every package that the library imports, but for those of the optional engines."""
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    held = {re.split(r"[<>=]", text)[0] for text in project["dependencies"]}
+    optional = {re.split(r"[<>=]", text)[0] for name in OPTIONAL for text in project["optional-dependencies"][name]}
+    named = {name.split(".")[0] for tree in modules().values() for name in imports(tree)}
+
+    assert held == named & held
+    assert {"numba"} <= held
+    assert set() == named - held - optional - sys.stdlib_module_names - BROUGHT_ALONG - OF_THE_PEER - {"crowdveil"}
 
 
 def test_every_public_name_can_be_imported() -> None:

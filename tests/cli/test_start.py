@@ -19,13 +19,22 @@ SPARED = {
     "crowdveil.mechanisms",
     "crowdveil.simulate",
     "crowdveil.design",
+    "numba",
 }
 
 
 def test_infer_loads_only_what_it_needs(folder: Path) -> None:
-    """A cold `infer` of a CSV file has loaded neither pandas and narwhals, nor mechanisms and simulations."""
+    """A cold `infer` of a CSV file loads no pandas, narwhals, mechanisms, simulations or compiler."""
     words = ["infer", "labels.csv", "--json"]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
 
     assert set() == SPARED & set(json.loads(done.stdout.splitlines()[-1]))
     assert Path("truths.csv").exists()
+
+
+def test_help_loads_no_numerical_library() -> None:
+    """`crowdveil --help` and the help of a command start without numpy, scipy, pyarrow and numba."""
+    for words in (["--help"], ["infer", "--help"]):
+        done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
+
+        assert set() == {"numpy", "scipy", "pyarrow", "numba"} & set(json.loads(done.stdout.splitlines()[-1]))

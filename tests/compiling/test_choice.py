@@ -23,14 +23,3 @@ def test_a_misspelt_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(SettingsError, match="'fast'"):
         compiled_pays(1, 10)
-
-
-def test_without_numba_everything_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without numba nothing is compiled; who insists on it is told how to get it."""
-    monkeypatch.setattr(choice, "find_spec", lambda name: None)
-    monkeypatch.delenv(choice.KERNELS, raising=False)
-    assert not compiled_pays(10**9, 10)
-    monkeypatch.setenv(choice.KERNELS, "compiled")
-
-    with pytest.raises(SettingsError, match=r"crowdveil\[fast\]"):
-        compiled_pays(10**9, 10)

@@ -189,15 +189,6 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
         folder.open()
 
 
-def test_a_worker_without_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the fit was begun on compiled code, a worker must have it too."""
-    monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
-    monkeypatch.setattr(desk, "find_spec", lambda name: None)
-
-    with pytest.raises(EngineError, match=r"no numba.*crowdveil\[fast\]"):
-        OneCoin().fit(REPORTS, engine=Alone())
-
-
 def test_few_fits_are_remembered() -> None:
     """A process keeps the desks of the last fits only, however many there were."""
     for _ in range(desk.MOST_DESKS + 3):

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,9 +63,8 @@ class Setup:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The contenders, in the order of a round; without numba crowdveil runs on numpy itself."""
-        plain = (PLAIN,) if find_spec("numba") is not None else ()
-        return (OURS, *plain, *((PEER,) if self.peer is not None else ()))
+        """The contenders, in the order of a round."""
+        return (OURS, PLAIN, *((PEER,) if self.peer is not None else ()))
 
     @property
     def most_fits(self) -> int:
@@ -173,8 +171,7 @@ def _said(python: str, program: str, *words: str) -> dict[str, float]:
 
 
 def _versions(peer: Peer | None) -> dict[str, str | None]:
-    compiler = version("numba") if find_spec("numba") is not None else None
-    own = {"python": platform.python_version(), "numpy": np.__version__, "numba": compiler}
+    own = {"python": platform.python_version(), "numpy": np.__version__, "numba": version("numba")}
     return {OURS: version(OURS), PEER: None if peer is None else peer.version, **own}
 
 

@@ -105,7 +105,7 @@ class Bench:
         left_out: what was not.
         roof: GB that one thread reads in a second, median over the run.
         machine: processor, cores, and the load when the run began and when it ended.
-        versions: of crowdveil, the peer (None without one), numba (None without it), numpy and Python.
+        versions: of crowdveil, the peer (None without one), numba, numpy and Python.
     """
 
     lines: tuple[Line, ...]

@@ -120,8 +120,6 @@ def _warnings(found: Bench) -> list[str]:
     warnings = []
     if found.versions["crowd-kit"] is None:
         warnings.append("No peer: give --peer-python PYTHON, or --install-peer, to run crowd-kit in turn.")
-    if found.versions["numba"] is None:
-        warnings.append("numba is not installed: crowdveil runs on plain numpy. Install crowdveil[fast].")
     return warnings + [
         f"{one.program} was left out at {one.answers:,} answers, {one.method}: {one.because}." for one in found.left_out
     ]

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
 from crowdveil.engines.parcel import Letter, Parcel, Sent, unpack, unpack_parameters
-from crowdveil.errors import EngineError
 from crowdveil.estimators.room import Found
 from crowdveil.estimators.work import Bench, Part, Step
 
@@ -52,8 +50,6 @@ class Desk:
 
     def __init__(self, parcel: Parcel) -> None:
         work = parcel.work
-        if work.blocks.compiled and find_spec("numba") is None:
-            raise EngineError("A worker has no numba, with which the fit was begun", way_out="Install crowdveil[fast].")
         self.sent = Sent()
         rows = self.sent if parcel.folder is None else parcel.folder.open()
         self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room, part=True)

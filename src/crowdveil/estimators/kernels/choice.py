@@ -30,10 +30,10 @@ LEAST_BLOCKS, MOST_BLOCKS = 2, 8
 
 
 def use_compiled(reports: int) -> bool:
-    """Return whether a fit of so many reports runs on compiled code; never without numba.
+    """Return whether a fit of so many reports runs on compiled code.
 
     Raises:
-        SettingsError: an unknown choice in the environment, or compiled code is asked for where numba is not installed.
+        SettingsError: an unknown choice in the environment.
     """
     return compiled_pays(reports, COMPILED_FROM)
 

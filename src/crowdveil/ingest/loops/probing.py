@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.compiling.memory import ask_for, word_at
 
 BATCH = 256
@@ -32,7 +33,7 @@ NONE, ONE, THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 def lookup(words: int) -> Any:
     """Return the compiled look-up of names of so many words."""
 
-    @njit(cache=True, nogil=True)
+    @kernel()
     def find_or_add(
         text: Any, ends: Any, done: Any, slots: Any, records: Any, names: Any, codes: Any
     ) -> tuple[Any, Any]:
@@ -68,7 +69,7 @@ def lookup(words: int) -> Any:
     return find_or_add
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def move(old_slots: Any, slots: Any, records: Any, words: Any) -> None:
     """Enter all names of other slots into free ones; `records` hold their words."""
     width, mask = np.uint64(words), np.uint64(len(slots) - 1)
@@ -81,7 +82,7 @@ def move(old_slots: Any, slots: Any, records: Any, words: Any) -> None:
             slots[place] = _key(mixed, _length(old)) | (old & CODE)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def lengths_of(slots: Any, lengths: Any) -> None:
     """Fill the bytes of each name, shape (names,)."""
     for slot in slots:
@@ -89,7 +90,7 @@ def lengths_of(slots: Any, lengths: Any) -> None:
             lengths[(slot & CODE) - ONE] = _length(slot)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def renumber(codes: Any, rank: Any, ranks: Any) -> None:
     """Fill each row's rank from its code, shape (rows,)."""
     for row in range(len(codes)):

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from numba import njit
-
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import INDEX
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_cells(worker: Any, symbol: Any, symbols: Any, counts: Any) -> None:
     """Add one to counts, flat [worker, symbol], for each report."""
     wide = INDEX(symbols)

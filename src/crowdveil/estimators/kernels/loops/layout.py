@@ -8,7 +8,8 @@ together: posteriors are written from first to last as well, and data that have 
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from crowdveil.compiling.kernel import kernel
 
 INDEX = np.uintp
 BATCH = 128
@@ -18,7 +19,7 @@ LENGTHS = 256
 beside so many reports."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def order_by_length(pointers: Any, order: Any, places: Any, lengths: Any) -> None:
     """Fill the task at each place, the place of each task, and the number of reports at each place; shapes (tasks,).
 
@@ -43,7 +44,7 @@ def order_by_length(pointers: Any, order: Any, places: Any, lengths: Any) -> Non
             place[length] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: Any, codes: Any) -> None:
     """Fill `codes`, shape (reports,), with worker * symbols + symbol, task by task in that order: rows of tables."""
     wide, at = INDEX(symbols), INDEX(0)
@@ -54,7 +55,7 @@ def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: An
             at += INDEX(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def vote_codes(order: Any, pointers: Any, worker: Any, symbol: Any, bits: Any, codes: Any) -> None:
     """Fill `codes` with worker << bits | symbol, in that order: both are had again without a division."""
     shift, at = INDEX(bits), INDEX(0)
@@ -65,7 +66,7 @@ def vote_codes(order: Any, pointers: Any, worker: Any, symbol: Any, bits: Any, c
             at += INDEX(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def rows_in_order(order: Any, pointers: Any, rows: Any, ordered: Any) -> None:
     """Fill `ordered` with the reports' numbers, task by task in that order; shapes (reports,)."""
     at = INDEX(0)
@@ -76,7 +77,7 @@ def rows_in_order(order: Any, pointers: Any, rows: Any, ordered: Any) -> None:
             at += INDEX(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_codes(codes: Any, counts: Any) -> None:
     """Count the reports of each table row into `counts`, shape (workers * symbols,)."""
     for report in range(len(codes)):

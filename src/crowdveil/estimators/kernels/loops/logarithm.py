@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.exponential import LOG_2_HIGH, LOG_2_LOW
 from crowdveil.estimators.kernels.loops.softmax import FAST
 
@@ -64,7 +65,7 @@ def log_gamma(x: Any) -> Any:
     return (y - 0.5) * positive_log(y) - y + HALF_LOG_TWO_PI + series * inverse - positive_log(factors)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", *FAST}, error_model=NUMPY)
+@kernel(fastmath={"reassoc", *FAST}, error_model=NUMPY)
 def sums_of_log_gamma(numbers: Any, more: Any, sums: Any) -> None:
     """Fill sums, shape (added,), with those of log-gamma over the numbers, each of `more` added to all of them."""
     for added in range(len(more)):

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
 from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 
@@ -12,7 +12,7 @@ AT_ONCE = 64
 """Differences that are compared side by side."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, rounding: Any, truth: Any) -> float:
     """Fill truth, shape (tasks,), nan without weight, and the workers' sums of squares; return the largest change.
 
@@ -48,7 +48,7 @@ def mean_step(layout: Any, worker: Any, value: Any, pairs: Any, gold: Any, round
     return moved
 
 
-@njit(cache=True, nogil=True, fastmath={"nsz"})
+@kernel(fastmath={"nsz"})
 def largest_change(new: Any, old: Any) -> float:
     """Return the largest difference of two flat arrays; a difference that is nan counts for nothing."""
     largest = np.zeros(AT_ONCE)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import INDEX
 
 TILE = 16
@@ -22,7 +23,7 @@ ONE = np.int64(1023)
 UNIT = np.uint64(1023 << 52)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def exchange(
     reports: Any,
     shares: Any,
@@ -68,7 +69,7 @@ def exchange(
         _shorten(product[task], power[task])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def teach(
     reports: Any,
     parts: Any,

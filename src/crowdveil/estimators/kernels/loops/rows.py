@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import INDEX
 from crowdveil.estimators.kernels.loops.logarithm import NUMPY, positive_log
 from crowdveil.estimators.kernels.loops.softmax import FAST
@@ -15,7 +15,7 @@ from crowdveil.estimators.kernels.loops.softmax import FAST
 def share_rows(fixed: int) -> Any:
     """Return the compiled shares for that number of labels and of truths, 0 for any."""
 
-    @njit(cache=True, nogil=True, error_model=NUMPY)
+    @kernel(error_model=NUMPY)
     def share(counts: Any, pseudo: Any, size: Any, shares: Any) -> None:
         """Fill shares with counts and pseudo-counts over their sum by label; flat [worker, label, truth]."""
         labels, truths = INDEX(fixed if fixed > 0 else size[0]), INDEX(fixed if fixed > 0 else size[1])
@@ -38,7 +38,7 @@ def share_rows(fixed: int) -> Any:
     return share
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model=NUMPY)
+@kernel(fastmath=FAST, error_model=NUMPY)
 def logarithms(numbers: Any, least: Any, logs: Any) -> None:
     """Fill logs with the logarithms of numbers, or of the least, a normal number, where they are smaller; flat."""
     for at in range(len(numbers)):

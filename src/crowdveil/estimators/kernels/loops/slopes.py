@@ -3,8 +3,7 @@
 from functools import cache
 from typing import Any
 
-from numba import njit
-
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import INDEX
 from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 from crowdveil.estimators.kernels.loops.softmax import FAST
@@ -14,7 +13,7 @@ from crowdveil.estimators.kernels.loops.softmax import FAST
 def squares_of_slopes(fixed: int) -> Any:
     """Return the compiled sums for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True, fastmath=FAST)
+    @kernel(fastmath=FAST)
     def add_up(columns: Any, posterior: Any, rows: Any, labels: Any, first: Any, stop: Any, squares: Any) -> None:
         """Add the squared slopes of the reports on tasks first .. stop-1 to `squares`, shape (workers,).
 

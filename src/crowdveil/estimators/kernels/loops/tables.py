@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
 from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 from crowdveil.estimators.kernels.loops.softmax import (
@@ -28,7 +29,7 @@ from crowdveil.estimators.kernels.loops.softmax import (
 def table_step(fixed: int) -> Any:
     """Return the compiled step for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True, fastmath=FAST)
+    @kernel(fastmath=FAST)
     def step(layout: Any, codes: Any, pairs: Any, first: Any, group: Any, gold: Any, filled: Any) -> Any:
         """Fill arrays from the posteriors of all tasks.
 
@@ -79,7 +80,7 @@ def table_step(fixed: int) -> Any:
 def table_sums(fixed: int) -> Any:
     """Return the compiled sums at given posteriors for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True, fastmath=FAST)
+    @kernel(fastmath=FAST)
     def sums_of(layout: Any, codes: Any, posterior: Any, pairs: Any) -> None:
         """Add each task's posterior, [task, label], to the sums of its reports' rows, flat [row, 2, other label]."""
         others = fixed - 1 if fixed > 0 else posterior.shape[1] - 1
@@ -97,7 +98,7 @@ def table_sums(fixed: int) -> Any:
     return sums_of
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def table_squares(layout: Any, codes: Any, table: Any, posterior: Any, labels: Any, squares: Any) -> None:
     """Add to each row the squared means of its reports; table and posterior are flat, [.., label]."""
     order, _, lengths = layout
@@ -179,7 +180,7 @@ def _total(begin: Any, held: Any, order: Any, group: Any, lanes: Any, by_truth: 
 def begin_rows(fixed: int) -> Any:
     """Return the compiled beginning of a step for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True)
+    @kernel()
     def begin(table: Any, counts: Any, labels: Any, pairs: Any) -> Any:
         """Fill pairs, flat [row, 2, other label], with log-odds against the first label, and sums of 0.
 
@@ -209,7 +210,7 @@ def begin_rows(fixed: int) -> Any:
 def end_rows(fixed: int) -> Any:
     """Return the compiled end of a step for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True)
+    @kernel()
     def end(counts: Any, pairs: Any, labels: Any, full: Any) -> None:
         """Fill `full`, flat [row, label], from the sums in pairs: the first label has what the others leave."""
         width = INDEX(fixed if fixed > 0 else labels)

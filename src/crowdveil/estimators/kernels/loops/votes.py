@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from crowdveil.compiling.kernel import kernel
 from crowdveil.estimators.kernels.loops.layout import BATCH, INDEX
 from crowdveil.estimators.kernels.loops.prefetch import AHEAD, ask_for
 from crowdveil.estimators.kernels.loops.softmax import (
@@ -27,7 +28,7 @@ from crowdveil.estimators.kernels.loops.softmax import (
 def coin_step(fixed: int) -> Any:
     """Return the compiled step of workers with one ability, for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True, fastmath=FAST)
+    @kernel(fastmath=FAST)
     def step(layout: Any, codes: Any, bits: Any, pairs: Any, first: Any, gold: Any, posterior: Any) -> Any:
         """Fill posterior, flat [task, label], and agreement from soft-maxed votes.
 
@@ -69,7 +70,7 @@ def coin_step(fixed: int) -> Any:
 def election(fixed: int) -> Any:
     """Return the compiled election by weighted votes, for that number of labels, 0 for any."""
 
-    @njit(cache=True, nogil=True)
+    @kernel()
     def step(layout: Any, codes: Any, bits: Any, pairs: Any, tie: Any, first: Any, gold: Any, posterior: Any) -> Any:
         """Fill posterior, flat [task, label], and agreement: labels within `tie` share a task.
 
@@ -94,7 +95,7 @@ def election(fixed: int) -> Any:
     return step
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def beside_zeros(weight: Any, pairs: Any) -> None:
     """Fill pairs, flat [worker, 2], with each weight and a sum of 0."""
     for worker in range(INDEX(len(weight))):
@@ -102,7 +103,7 @@ def beside_zeros(weight: Any, pairs: Any) -> None:
         pairs[INDEX(2) * worker + INDEX(1)] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
     """Add up the weights of the workers who sent each symbol, in the order of the reports; flat [task, symbol]."""
     for task in range(len(pointers) - 1):
@@ -111,7 +112,7 @@ def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: A
             totals[row + INDEX(symbol[report])] += weight[INDEX(worker[report])]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
     """Add up, for each worker, what the posterior, flat [task, symbol], gives to the symbols sent."""
     for task in range(len(pointers) - 1):
