@@ -69,18 +69,17 @@ def test_the_paper_s_settings_promise_nothing() -> None:
     assert worker.claimed is None
 
 
-def test_published_with_public_settings_prints_the_loop_s_curve() -> None:
-    """The curve is that of the capped loop, composed over records; its delta is never below a claim's weight."""
+def test_published_with_public_settings_promises_nothing() -> None:
+    """The loop, and floating-point records that tell their seed, leave no finite epsilon; the claim stands beside."""
     claims, mode = crowd(), Published(records=2, test=STRICT, attempts=500, **PUBLIC)
     profile = WeightProfile.of(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
-    one = accounting.single_candidate(STRICT, profile)
 
-    cell = mode.release(claims, seeded(1)).curves[0]
+    cell, worker = mode.release(claims, seeded(1)).curves
 
-    assert cell.exact == accounting.repeated(accounting.until_pass(one, STRICT, profile, 500), 2)
+    assert math.isinf(cell.guarantee(0.5).epsilon)
+    assert math.isinf(worker.guarantee(0.5).epsilon)
+    assert "floating-point" in cell.reason
     assert cell.claimed == accounting.published_claim(STRICT, profile)
-    assert min(point.delta for point in cell.exact) >= 2 / 60
-    assert math.isinf(cell.guarantee(1e-3).epsilon)
     assert math.isfinite(cell.guarantee(1e-3).claimed or math.inf)
 
 
@@ -157,6 +156,7 @@ def test_records_of_public_weights_follow_them() -> None:
         lambda: Published(kernel="box"),  # type: ignore[arg-type]
         lambda: Substituted(public_share=0.0),
         lambda: Substituted(records=0),
+        lambda: Substituted(cells=1),
     ],
 )
 def test_bad_settings_are_refused(make) -> None:
@@ -207,11 +207,11 @@ class Counting:
 
 
 def test_work_of_substituted_does_not_depend_on_the_claims() -> None:
-    """One attempt a record: whoever counts the random words (or the time) learns nothing about outliers."""
+    """One attempt a record: the same random words are used up whatever the claims, outliers or none."""
     used = []
     for seed in (1, 2):
-        source = Counting(seeded(seed))
+        source = Counting(seeded(7))
         Substituted(records=9, test=STRICT, bandwidth=PUBLIC["bandwidth"]).release(crowd(seed), source)
         used.append(source.used)
 
-    assert used[0] == used[1] == 9 * 5
+    assert used[0] == used[1] > 9 * 5

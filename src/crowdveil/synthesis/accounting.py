@@ -6,6 +6,7 @@ The parameter t belongs to the proof, not to the algorithm: every t gives a vali
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.privacy_test import GeometricTest, PrivacyTest
 from crowdveil.synthesis.release import CurvePoint
 
 Points = tuple[CurvePoint, ...]
 NOTHING: Points = (CurvePoint(math.inf, 0.0),)
 """The curve of a release that promises nothing."""
+ROUNDED_UP = 1 + 2.0**-40
+"""Factor that covers the floating-point errors of all formulas here, each a few units in the last place."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,38 +43,42 @@ class WeightProfile:
     crowding: float
 
     @classmethod
-    def of(cls, claims: Claims, weight: NDArray[np.float64], k: int) -> "WeightProfile":
-        """Profile the tasks with at least k claims; `weight` has shape (claims,) and sums to 1 over each task."""
+    def of(cls, claims: Claims, weight: NDArray[np.number], k: int) -> "WeightProfile":
+        """Profile the tasks with at least k claims; `weight` has shape (claims,).
+
+        Weights that are integers are added up exactly; they need not sum to 1 over a task.
+        """
         degree = claims.per_task
         tasks = np.flatnonzero(degree >= k)
         if not len(tasks):
             return cls(largest=0.0, leverage=np.zeros(k - 1), imbalance=1.0, crowding=0.0)
         ordered = weight[np.lexsort((weight, claims.task))]
-        ends = np.concatenate(([0.0], np.cumsum(ordered)))
+        ends = np.concatenate((np.zeros(1, dtype=weight.dtype), np.cumsum(ordered)))
         first = claims.pointers[tasks]
         top, bottom = ordered[first + degree[tasks] - 1], ordered[first]
+        share = top / (ends[first + degree[tasks]] - ends[first])
         leverage = np.array([_worst_ratio(top, ends[first + t] - ends[first]) for t in range(1, k)])
         return cls(
-            largest=float(top.max()),
+            largest=float(share.max()),
             leverage=leverage,
             imbalance=_worst_ratio(top, bottom),
-            crowding=float((degree[tasks] * top).max()),
+            crowding=float((degree[tasks] * share).max()),
         )
 
 
-def single_candidate(test: PrivacyTest, profile: WeightProfile) -> Points:
+def single_candidate(test: PrivacyTest | GeometricTest, profile: WeightProfile) -> Points:
     """Return the curve of one candidate if its failure is never seen: the theorem, for t = 1 .. k - 1.
 
-    epsilon = epsilon0 + ln(1 + gamma c / (sum of the t smallest other weights)), delta = c exp(-epsilon0 (k - t)) / 2,
-    with c the largest weight.
+    epsilon = epsilon0 + ln(1 + gamma c / (sum of the t smallest other weights)), delta = c T(t), with c the largest
+    weight and T(t) the probability to pass with t claims in the bin: exp(-epsilon0 (k - t)) / 2 for Laplace noise.
     """
     return tuple(
         CurvePoint(
             test.epsilon0 + math.log1p(test.gamma * float(profile.leverage[t - 1])),
-            0.5 * profile.largest * math.exp(-test.epsilon0 * (test.k - t)),
+            profile.largest * chance,
             t,
         )
-        for t in range(1, test.k)
+        for t, chance in enumerate(test.pass_probability(np.arange(1, test.k)).tolist(), start=1)
     )
 
 
@@ -131,6 +138,13 @@ def repeated(points: Points, times: int) -> Points:
     return tuple(CurvePoint(p.epsilon * times, min(1.0, p.delta * times), p.t) for p in points)
 
 
+def rounded_up(points: Points) -> Points:
+    """Return the points with epsilon and delta raised above any floating-point error in them, underflow included."""
+    return tuple(
+        CurvePoint(p.epsilon * ROUNDED_UP, min(1.0, max(p.delta * ROUNDED_UP, sys.float_info.min)), p.t) for p in points
+    )
+
+
 def grouped(points: Points, size: int) -> Points:
     """Return the curve for neighbours that differ in `size` claims of one task (a worker's repeated claims)."""
     if size < 1:
@@ -180,7 +194,7 @@ def _conditional(point: CurvePoint, test: PrivacyTest, profile: WeightProfile, n
     return CurvePoint(double, min(1.0, delta), point.t)
 
 
-def _worst_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
+def _worst_ratio(above: NDArray[np.number], below: NDArray[np.number]) -> float:
     return math.inf if not (below > 0).all() else float((above / below).max())
 
 

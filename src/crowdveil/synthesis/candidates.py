@@ -64,7 +64,7 @@ class Sampler:
     ) -> NDArray[np.int64]:
         """Return for every trial how many claims of its task lie in the bin of its seed (steps 2 and 3 of the test)."""
         found = np.zeros(len(task), dtype=np.int64)
-        for part in _parts(self.claims.per_task[task]):
+        for part in parts(self.claims.per_task[task]):
             degree = self.claims.per_task[task[part]]
             trial = np.repeat(np.arange(len(degree)), degree)
             start = np.cumsum(degree) - degree
@@ -111,7 +111,7 @@ def uniforms(source: Source, count: int) -> NDArray[np.float64]:
     return (source.words(count).astype(float) + 0.5) * 2.0**-WORD_BITS
 
 
-def _parts(sizes: NDArray[np.int64]) -> Iterator[slice]:
+def parts(sizes: NDArray[np.int64]) -> Iterator[slice]:
     """Yield contiguous ranges whose sizes add up to about `ENTRIES`, at least one each."""
     ends = np.cumsum(sizes)
     first = 0

@@ -23,6 +23,7 @@ from crowdveil.synthesis.sampled import (
 )
 from crowdveil.synthesis.weights import Weighting
 
+FLOATS = "records are floating-point numbers, each of which only few seeds can give"
 LOOP = "the loop releases the density given that the test was passed: delta is at least a claim's weight per record"
 
 
@@ -31,8 +32,9 @@ LOOP = "the loop releases the density given that the test was passed: delta is a
 class Published:
     """Weighted kernel densities, candidates drawn until one passes the privacy test, `records` for each task.
 
-    With the defaults, those of the paper where it names any, weights and bandwidths follow from the claims and the
-    exact epsilon is infinite. With public ones the exact curve is finite and worth little: see `accounting.until_pass`.
+    The exact epsilon is infinite. With the defaults, those of the paper where it names any, weights and bandwidths
+    follow from the claims; with public ones records are still floating-point numbers that tell their seed, and even in
+    exact arithmetic the curve of the loop would be worth little (`accounting.until_pass`).
 
     Attributes:
         records: synthetic records for each task, m.
@@ -87,18 +89,8 @@ class Published:
     def _curves(self, claims: Claims, sampler: Sampler) -> tuple[Curve, ...]:
         profile = WeightProfile.of(claims, sampler.weight, self.test.k)
         claimed = accounting.published_claim(self.test, profile)
-        reasons = data_dependence(claims, self.bandwidth, self.weighting)
-        if reasons:
-            why = "; ".join(reasons)
-            return (
-                Curve(unit="cell", exact=NOTHING, claimed=claimed, reason=why),
-                Curve(unit="worker", exact=NOTHING, reason=why),
-            )
-        one = accounting.single_candidate(self.test, profile)
-        loop = accounting.until_pass(one, self.test, profile, self.attempts)
-        cell = accounting.repeated(loop, self.records)
-        worker = accounting.per_worker(cell, claims, claims.per_task >= self.test.k)
+        why = "; ".join(data_dependence(claims, self.bandwidth, self.weighting) or (LOOP, FLOATS))
         return (
-            Curve(unit="cell", exact=cell, claimed=claimed, reason=LOOP),
-            Curve(unit="worker", exact=worker, reason=LOOP),
+            Curve(unit="cell", exact=NOTHING, claimed=claimed, reason=why),
+            Curve(unit="worker", exact=NOTHING, reason=why),
         )
