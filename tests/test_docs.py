@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
-from crowdveil.theory import VERDICTS
+from crowdveil.verdicts import VERDICTS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -67,7 +67,7 @@ def test_menu_lists_every_page_once() -> None:
 
 
 def test_verdicts_page_says_what_the_registry_says() -> None:
-    """Each verdict of `crowdveil.theory` stands in docs/verdicts.md word for word, and no other row does."""
+    """Each verdict of `crowdveil.verdicts` stands in docs/verdicts.md word for word, and no other row does."""
     rows = [line for line in (DOCS / "verdicts.md").read_text("utf-8").splitlines() if line.startswith("| ")]
 
     assert [verdict.row for verdict in VERDICTS] == [row for row in rows if not row.startswith(("| claim", "| ---"))]

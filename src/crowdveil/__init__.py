@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         QuantizedResponse,
         Question,
         RandomizedResponse,
+        SunTwoLayer,
         TwoLayer,
     )
     from crowdveil.reports import Reports
@@ -71,6 +72,7 @@ __all__ = [
     "SavedFit",
     "Scale",
     "Stream",
+    "SunTwoLayer",
     "TwoLayer",
     "WeightedMean",
     "WeightedVote",
@@ -105,6 +107,7 @@ _HOMES = {
     "SavedFit": "incremental.saved_fit",
     "Scale": "labels",
     "Stream": "incremental.stream",
+    "SunTwoLayer": "mechanisms",
     "TwoLayer": "mechanisms",
     "WeightedMean": "estimators",
     "WeightedVote": "estimators",

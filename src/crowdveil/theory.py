@@ -1,13 +1,11 @@
-"""The bounds of the papers as functions, and one verdict on every claim: which hold, which do not, by which figure.
+"""Bounds of the papers, as printed and as derived here.
 
 Sun: Sun, Dong, Wang, Yu, Qin, Big Data 2018. Li: Li et al., KDD 2018. Wang: Wang and Xu, private Dawid-Skene.
-Huai: Huai et al., IJCAI 2019. A function computes what is printed unless its first line says otherwise; the verdicts,
-`VERDICTS`, say what that is worth. The proofs and counterexamples are in `docs/verdicts.md`.
+Huai: Huai et al., IJCAI 2019. A function computes what is printed unless its first line says otherwise; whether that
+holds is in `crowdveil.verdicts`. The proofs and counterexamples are in `docs/verdicts.md`.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,31 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.one_layer import epsilon_of_flip
 from crowdveil.mechanisms.shared_flip import SharedFlip
-
-Holds = Literal["yes", "in part", "no", "not shown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What re-deriving one claim gave.
-
-    Attributes:
-        claim: paper, number and what is claimed, in a few words.
-        holds: "yes"; "in part": under conditions that `why` names; "no": there is a counterexample; "not shown": the
-            printed proof does not establish it and no counterexample is known to us.
-        why: the reason, in one or two sentences.
-        figure: the number that shows it; a test computes it again.
-    """
-
-    claim: str
-    holds: Holds
-    why: str
-    figure: str
-
-    @property
-    def row(self) -> str:
-        """The verdict as a Markdown table row, as it stands in `docs/verdicts.md`."""
-        return f"| {self.claim} | {self.holds} | {self.why} | {self.figure} |"
 
 
 def laplace_exact_epsilon(claimed: float, *, value_range: float, domain_size: float) -> float:
@@ -161,6 +134,15 @@ def two_layer_exact_epsilon(low: float, high: float, *, labels: int, answers: in
     return SharedFlip(low=low, high=high, symbols=labels, cells=answers).cell_loss()
 
 
+def beta_flip_epsilon(shape: float, *, answers: int) -> float:
+    """Exact epsilon per cell of two labels if the shared flip probability follows Beta(shape, shape) (derived here).
+
+    The mean is 1/2, so the claim is 0; shape 1 is U(0, 1). The probability of h differing cells among k is
+    B(shape + h, shape + k - h) / B(shape, shape), and the largest ratio of neighbours is (shape + k - 1) / shape.
+    """
+    return math.log((shape + answers - 1) / shape)
+
+
 def equal_flip_probability(low: float, high: float) -> float:
     """Flip probability of the one-layer mechanism that equals two-layer on ONE answer (Li, Theorem 6.4)."""
     return (low + high) / 2
@@ -183,6 +165,16 @@ def weighted_vote_error_bound(correct: ArrayLike) -> float:
     """
     p = np.asarray(correct, dtype=float)
     return float(np.prod(2 * np.sqrt(p * (1 - p))))
+
+
+def smaller_change_probability(users: int) -> float:
+    """Probability that the product of `users` flip probabilities ~ U(0, b) is below (b / 2)^users (derived here).
+
+    This is how often the error rate change of Li, section 6.2 is smaller under two-layer than under one-layer. Minus
+    the logarithms of uniform numbers add up to a Gamma(users, 1) number, which must exceed users ln 2.
+    """
+    x = users * math.log(2)
+    return math.exp(-x) * sum(x**j / math.factorial(j) for j in range(users))
 
 
 def private_effective_ability(abilities: ArrayLike, epsilon: float) -> NDArray[np.float64]:
@@ -250,146 +242,3 @@ def density_distance_bound(
     """
     first = 4 * top * bandwidth + (top * bandwidth) ** 2 * support
     return first + squared_norm / (samples * bandwidth) + top * squared_norm * support / samples
-
-
-VERDICTS: tuple[Verdict, ...] = (
-    Verdict(
-        "Sun Theorem 1: Laplace reports are epsilon-cell LDP",
-        "in part",
-        "The noise scale must be the range max - min over epsilon, and answers clipped first. The size of Gamma over "
-        "epsilon is safe for the integers 0..9 and wrong as a rule: with Gamma = {0, 100} it gives 50 times the claim.",
-        "0.9 (0..9), 50 ({0, 100}) at claimed 1",
-    ),
-    Verdict(
-        "Sun Theorem 2: error of Laplace reports",
-        "in part",
-        "The example is right and loose (the mean tends to 4.09). It needs weights that do not depend on the "
-        "reports and a constant in place of NULL: one worker who answers nothing, NULL drawn uniformly from 0..9, "
-        "truth 4.5, epsilon 20 exceeds it.",
-        "14.1298; error 2.5425 > bound 0.5",
-    ),
-    Verdict(
-        "Sun slides: the same example with truth 1 gives 14.13",
-        "no",
-        "The slide changed the truth from 0 to 1 and kept the result; with truth 1 the formula gives less.",
-        "13.2298",
-    ),
-    Verdict(
-        "Sun equation 8: randomized response with NULL is epsilon-cell LDP",
-        "yes",
-        "Every column holds two values in ratio exp(epsilon), if the rule is read over Gamma and NULL together.",
-        "ratio 2.71828 at epsilon 1",
-    ),
-    Verdict(
-        "Sun Theorem 3: error of randomized response",
-        "no",
-        "None of the readings tried gives the printed 3.551, and Algorithm 1 averages non-NULL reports only, while "
-        "the formula counts NULL as 0: in its own example the mean tends to a larger error than the bound.",
-        "3.545; 4.433 > 3.551",
-    ),
-    Verdict(
-        "Sun Theorem 4: matrix factorization is epsilon-cell LDP",
-        "no",
-        "The proof drops u^T v of the one task that only one neighbour answers. It holds between two values with "
-        "the same answered, full-rank set of tasks; between NULL and a value the loss is unbounded.",
-        "delta 0.0920 at epsilon 1",
-    ),
-    Verdict(
-        "Sun Theorem 5: error of matrix factorization at most 1.80",
-        "no",
-        "The arithmetic is right, the bound is not: every estimate lies in the row space of V, drawn without "
-        "knowing the truths. With half the truths 0, half 9 and unit profiles no estimate at any epsilon has a "
-        "smaller error than the floor; with Gaussian V and uniform truths it is 2.20.",
-        "1.7979; floor 4.5",
-    ),
-    Verdict(
-        "Sun Table II: average sparsity 0.7059 (Web), 0.993666 (AdultContent)",
-        "no",
-        "The table's own numbers of workers, tasks and answers give other averages.",
-        "0.8721, 0.9901",
-    ),
-    Verdict(
-        "Li Theorem 6.2: epsilon of one-layer",
-        "yes",
-        "Per answer, with the absolute value of the logarithm where labels are flipped more often than not.",
-        "1.0000 at flip 0.2689, 2 labels",
-    ),
-    Verdict(
-        "Li Theorem 6.3: epsilon of two-layer",
-        "in part",
-        "True for one answer per worker. One flip probability serves all answers of a worker, so k answers reveal "
-        "it: with U(0, 1) and two labels the claim is 0 and the exact epsilon per cell is ln k.",
-        "4.605 at k = 100, claimed 0",
-    ),
-    Verdict(
-        "Li Theorem 6.4: two-layer is as private as one-layer at the mean flip probability",
-        "in part",
-        "For one answer only, as Theorem 6.3.",
-        "1.000 against 4.605 at k = 100",
-    ),
-    Verdict(
-        "Li section 6.3: two-layer is more useful at equal privacy",
-        "not shown",
-        "It compares claimed epsilons. If the smallest flip probability is at least that of one-layer, two-layer is"
-        " one-layer followed by more flipping, so no inference from it can do better.",
-        "flip 0.1, then flip 0.25 = flip 0.3",
-    ),
-    Verdict(
-        "Li equation 7: error bound of weighted voting",
-        "no",
-        "The expectation of a power was replaced by the power of the expectation. With weights ln(p / (1 - p)) a "
-        "sound bound is the product of 2 sqrt(p (1 - p)). The utility analysis of section 6.2 rests on equation 7.",
-        "bound 6.78e-06 < error 0.0735 (51 workers, p = 0.4)",
-    ),
-    Verdict(
-        "Wang Theorem 1: epsilon-LADP per answer",
-        "yes",
-        "Binary randomized response on every cell; m answers of one worker compose to m epsilon. Participation is "
-        "public in it.",
-        "ratio 2.71828 at epsilon 1",
-    ),
-    Verdict(
-        "Wang Theorem 2: error of private Dawid-Skene",
-        "not shown",
-        "From equation 30 to 31 the proof also needs 4 ln(1/lambda) sqrt(n ln m) <= n v / 4. Range (16) is empty "
-        "for every realistic crowd, and majority vote does not meet the start (15).",
-        "m >= 5.66e+06, n >= 3.80e+05 at epsilon 1, best case",
-    ),
-    Verdict(
-        "Wang Theorem 3: error of abilities",
-        "in part",
-        "The constant 6 / epsilon is sound for epsilon <= 1 (the proof has a sign slip), the theorem inherits the "
-        "conditions of Theorem 2.",
-        "4.328 <= 6 at epsilon 1",
-    ),
-    Verdict(
-        "Wang Theorem 4: better than majority vote",
-        "not shown",
-        "n^delta experts with delta < 1/2 have wisdom about n^(delta - 1), for which the condition missing in "
-        "Theorem 2 fails for all large n.",
-        "needs 1.6e+12 of 1e+06 workers (delta 0.4, epsilon 2)",
-    ),
-    Verdict(
-        "Huai equation 5: combined weights minimise equation 4",
-        "no",
-        "The derivative vanishes where weights are proportional to the square root of local times global, not to the "
-        "product.",
-        "relative entropy 0.3681 > 0.2231 (local 0.9 and 0.1, global 0.5 and 0.5)",
-    ),
-    Verdict(
-        "Huai Theorem 1: distance of synthetic and original density",
-        "no",
-        "The left side has the unit 1/length, the first term has none, so it fails in small units; and records that "
-        "passed the test are not samples of the density.",
-        "42.36 > 3.002 (one claim, h = 0.001, m = 1e+06)",
-    ),
-    Verdict(
-        "Huai Theorem 2: release after a privacy test is (epsilon, delta)-DP",
-        "no",
-        "Where no two claims share a bin, the loop waits until a raw kernel sample passes: delta is at least a claim's "
-        "weight at any epsilon. Provable for one record with public weights and bandwidth if failures stay unseen; "
-        "seen failures cost a claim's weight too, m records m times.",
-        "delta 0.0400 > 5.6e-09 (25 claims, k = 20, epsilon0 = 1); failures seen: 0.0330 (30 claims, k = 5)",
-    ),
-)
-"""One verdict per claim; `docs/verdicts.md` holds every row, and a test recomputes every figure."""

@@ -34,6 +34,7 @@ MECHANISMS = {
     ),
     "designed": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5, "--participation-rate", 0.8),
     "two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
+    "sun-two-layer": ("labels.csv", "--labels", ",".join(LABELS), "--epsilon", 5),
     "laplace": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
     "matrix-factorization": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8),
     "matrix-factorization-published": ("numbers.csv", "--scale", "-2:7", "--epsilon", 8, "--dimensions", 2),

@@ -16,6 +16,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.mechanisms.shared_secret import substitute
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
 
@@ -326,7 +327,7 @@ def sampled_vectors(mechanism, codes, workers, seed):
     """Reports of many workers with the same answers, each with its own secret; indexed [worker, cell]."""
     source = seeded(seed)
     flips = np.repeat(mechanism.draw_flips(workers, source), len(codes))
-    return mechanism.substitute(np.tile(codes, workers), flips, source).reshape(workers, len(codes))
+    return substitute(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
 
 
 @pytest.mark.parametrize(("low", "high", "labels"), [(0.0, 0.8, 2), (0.1, 0.7, 3)])
@@ -368,9 +369,9 @@ def test_sampling_alone_refutes_the_published_claim():
 
 def test_a_certain_secret_never_or_always_flips():
     """flips = 0 keeps every answer; the largest value replaces every answer by each other symbol alike."""
-    mechanism, codes = public(0.0, 1.0, labels=3), np.full(30_000, 1)
-    kept = mechanism.substitute(codes, np.zeros(1, dtype=np.uint64), seeded(0))
-    flipped = mechanism.substitute(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), seeded(0))
+    codes = np.full(30_000, 1)
+    kept = substitute(codes, np.zeros(1, dtype=np.uint64), 3, seeded(0))
+    flipped = substitute(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), 3, seeded(0))
 
     assert (codes == kept).all()
     counts = np.bincount(flipped, minlength=3)
@@ -383,6 +384,6 @@ def test_a_fixed_secret_is_randomized_response():
     response = RandomizedResponse(alphabet=Scale(1, 4), epsilon=1.0, participation="public").channel()
     flips = np.array([response.rows[0][1]], dtype=np.uint64)
 
-    reports = public(0.1, 0.9, labels=4).substitute(np.full(100_000, 2), flips, seeded(0))
+    reports = substitute(np.full(100_000, 2), flips, 4, seeded(0))
 
     assert chi_square_p_value(np.bincount(reports, minlength=4), response.probabilities[2]) > 1e-5

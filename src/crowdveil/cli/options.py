@@ -20,6 +20,7 @@ MECHANISM_NAMES = (
     "randomized-response",
     "one-layer",
     "two-layer",
+    "sun-two-layer",
     "matrix-factorization",
     "matrix-factorization-published",
     "quantized-response",
@@ -40,9 +41,9 @@ METHOD_NAMES = (
 
 OWNERS = {
     "null_value": ("laplace",),
-    "low": ("two-layer",),
+    "low": ("two-layer", "sun-two-layer"),
     "high": ("two-layer",),
-    "answers": ("two-layer",),
+    "answers": ("two-layer", "sun-two-layer"),
     "dimensions": ("matrix-factorization", "matrix-factorization-published"),
     "ridge": ("matrix-factorization-published",),
     "cuts": ("quantized-response",),
@@ -198,14 +199,20 @@ mechanism_options = as_one(
         help="protected: epsilon also hides whether a cell was answered; public: who answered what is visible.",
     ),
     click.option("--null-value", metavar="V", help="laplace: what stands for no answer. [default: uniform]"),
-    click.option("--low", type=float, metavar="A", help="two-layer: smallest flip probability of a worker."),
+    click.option(
+        "--low",
+        type=float,
+        metavar="A",
+        help="two-layer: smallest flip probability of a worker; sun-two-layer: smallest budget. [default: 0]",
+    ),
     click.option("--high", type=float, metavar="B", help="two-layer: largest; with --low, in place of --epsilon."),
     click.option(
         "--answers",
         "most_answers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="two-layer: most cells one worker sends; its exact epsilon per cell depends on it. [default: all tasks]",
+        help="two-layer, sun-two-layer: most cells one worker sends; the exact epsilon per cell depends on it. "
+        "[default: all tasks]",
     ),
     click.option(
         "--dimensions",

@@ -1,7 +1,5 @@
 """What the demo's devices run: every mechanism that fits a crowd, at several epsilons, and who is asked what."""
 
-from typing import Any
-
 import numpy as np
 from scipy.special import ndtr
 
@@ -20,6 +18,7 @@ from crowdveil.mechanisms import (
     QuantizedResponse,
     Question,
     RandomizedResponse,
+    SunTwoLayer,
     TwoLayer,
 )
 from crowdveil.randomness import seeded
@@ -44,15 +43,15 @@ def mechanisms_for(scene: Scene) -> list[Mechanism]:
 
 
 def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:
-    """Return the mechanisms of Li et al., participation public as there, and two-layer with NULL as in Sun et al."""
+    """Return the mechanisms of Li et al., participation public as there, and Sun et al.'s extension of one to NULL."""
     one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
-    published = _published_two_layer(alphabet, epsilon, "public", busiest)
-    return [one_layer, *published, *_published_two_layer(alphabet, epsilon, "protected", tasks)]
+    extended = SunTwoLayer(alphabet=alphabet, epsilon=epsilon, answers=tasks)
+    return [one_layer, *_published_two_layer(alphabet, epsilon, busiest), extended]
 
 
-def _published_two_layer(alphabet: Alphabet, epsilon: float, participation: Any, answers: int) -> list[Mechanism]:
+def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
     try:
-        return [TwoLayer.published(alphabet=alphabet, epsilon=epsilon, participation=participation, answers=answers)]
+        return [TwoLayer.published(alphabet=alphabet, epsilon=epsilon, participation="public", answers=answers)]
     except SettingsError:  # Theorem 6.3 has no b <= 1 for so small an epsilon and so many labels.
         return []
 

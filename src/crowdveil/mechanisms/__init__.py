@@ -12,6 +12,7 @@ from crowdveil.mechanisms.one_layer import OneLayer
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.question import Question
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
 from crowdveil.mechanisms.two_layer import TwoLayer
 
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -21,6 +22,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         RandomizedResponse,
         OneLayer,
         TwoLayer,
+        SunTwoLayer,
         MatrixFactorization,
         MatrixFactorizationPublished,
         QuantizedResponse,
@@ -40,5 +42,6 @@ __all__ = [
     "QuantizedResponse",
     "Question",
     "RandomizedResponse",
+    "SunTwoLayer",
     "TwoLayer",
 ]

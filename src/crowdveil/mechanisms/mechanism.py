@@ -55,6 +55,10 @@ class Mechanism(ABC):
     def channel(self) -> Channel | None:
         """Return the per-cell channel, or None where cells are not perturbed independently of one another."""
 
+    def single_cell_channel(self) -> Channel | None:
+        """Return the law of one cell alone, whatever cells share; None where a report is not made of cells."""
+        return self.channel()
+
     @abstractmethod
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[Any]:
         """Return the report of one worker: its length depends on the mechanism and the number of tasks only.

@@ -19,9 +19,9 @@ from crowdveil.labels import NULL, Alphabet, Categories
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.mechanisms.one_layer import epsilon_of_flip, flip_for_epsilon, symbol_count
 from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
 
-MAX_ANSWERS = 1_000_000
 NARROWEST = 1e-6
 """Least `high - low`; below it the mechanism is one-layer."""
 
@@ -59,8 +59,7 @@ class TwoLayer(Mechanism):
                 value=(self.low, self.high),
                 way_out="For one fixed flip probability use one-layer.",
             )
-        if self.answers is not None and not 1 <= self.answers <= MAX_ANSWERS:
-            raise SettingsError(f"answers must be in 1..{MAX_ANSWERS}", value=self.answers)
+        require_answers(self.answers)
         object.__setattr__(self, "epsilon", epsilon_of_flip((self.low + self.high) / 2, self.symbols))
 
     @classmethod
@@ -159,8 +158,7 @@ class TwoLayer(Mechanism):
         Raises:
             SettingsError: that is more than `answers`, or not in 1..1,000,000.
         """
-        if not 1 <= cells <= (self.answers or MAX_ANSWERS):
-            raise SettingsError(f"a worker sends 1..{self.answers or MAX_ANSWERS} cells", value=cells)
+        require_cells(cells, self.answers)
         cell = self._guarantee(cells)
         if cells == 1:
             return cell, cell.per_worker(1)
@@ -214,21 +212,6 @@ class TwoLayer(Mechanism):
         width = last - first + 1
         return np.array([first + (int(w) * width >> WORD_BITS) for w in source.words(workers)], dtype=np.uint64)
 
-    def substitute(self, codes: NDArray[np.integer], flips: NDArray[np.uint64], source: Source) -> NDArray[np.int64]:
-        """Perturb cells with given secrets: one word per cell, the same operations whatever the answer.
-
-        Args:
-            codes: symbols, shape (cells,).
-            flips: the secret of each cell's worker, shape (cells,) or (1,).
-
-        Returns:
-            Symbols, shape (cells,).
-        """
-        others = np.uint64(self.symbols - 1)
-        words = source.words(codes.size)
-        shift = 1 + words // np.maximum(flips, np.uint64(1))
-        return np.where(words < others * flips, codes + shift.astype(np.int64), codes) % self.symbols
-
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
         """Draw one flip probability and one report symbol per task; a public NULL stays NULL, code `alphabet.size`.
 
@@ -237,15 +220,9 @@ class TwoLayer(Mechanism):
         """
         codes = self._checked(answers)
         sent = codes < self.symbols
-        cells = int(sent.sum())
-        if self.answers is not None and cells > self.answers:
-            raise SettingsError(
-                f"this mechanism is promised for at most {self.answers} cells of one worker",
-                value=cells,
-                way_out="Set answers to the number of tasks (NULL cells count where participation is protected).",
-            )
+        require_sendable(int(sent.sum()), self.answers)
         reports = codes.copy()
-        reports[sent] = self.substitute(codes[sent], self.draw_flips(1, source), source)
+        reports[sent] = substitute(codes[sent], self.draw_flips(1, source), self.symbols, source)
         return reports
 
 

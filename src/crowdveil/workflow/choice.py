@@ -15,11 +15,12 @@ from crowdveil.mechanisms import (
     MatrixFactorizationPublished,
     Mechanism,
     QuantizedResponse,
+    SunTwoLayer,
     TwoLayer,
 )
 from crowdveil.mechanisms.laplace import NullValue
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
-from crowdveil.mechanisms.two_layer import MAX_ANSWERS
+from crowdveil.mechanisms.shared_secret import MAX_ANSWERS
 from crowdveil.workflow.expectation import Expectation
 
 STATED_ELSEWHERE = {"alphabet", "participation"}
@@ -35,7 +36,8 @@ class MechanismWanted:
         participation: "protected" or "public".
         null_value: laplace: "uniform", a number of the scale, or an ordered label.
         low, high: two-layer: ends of the interval that flip probabilities are drawn from.
-        answers: two-layer: the most cells one worker sends.
+            `low` of sun-two-layer: the smallest budget.
+        answers: two-layer, sun-two-layer: the most cells one worker sends.
         dimensions: matrix factorization: length of the sums.
         ridge: matrix-factorization-published: weight of the squared profile in its loss.
         cuts: quantized-response: first label of each block after the first; chosen for `expected` by default.
@@ -78,6 +80,8 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
         case Laplace.name:
             null_value = _null_value(wanted.null_value, alphabet)
             return Laplace(alphabet=alphabet, epsilon=epsilon, participation=participation, null_value=null_value)
+        case SunTwoLayer.name:
+            return _sun_two_layer(wanted, alphabet, epsilon, tasks)
         case MatrixFactorization.name:
             scale = _scale(wanted, alphabet)
             return MatrixFactorization(alphabet=scale, epsilon=epsilon, dimensions=wanted.dimensions)
@@ -109,8 +113,7 @@ def describe(mechanism: Mechanism) -> str:
 
 
 def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLayer:
-    """Nobody sends more cells than there are tasks: that is the default of `answers`, and makes the loss finite."""
-    answers = min(tasks, MAX_ANSWERS) if wanted.answers is None else wanted.answers
+    answers = _most_cells(wanted, tasks)
     if (wanted.epsilon is None) == (wanted.high is None) or (wanted.high is not None and wanted.low is None):
         raise SettingsError(
             "two-layer needs either epsilon (and perhaps low), or both low and high",
@@ -128,6 +131,21 @@ def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLa
         participation=wanted.participation,
         answers=answers,
     )
+
+
+def _sun_two_layer(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float, tasks: int) -> SunTwoLayer:
+    return SunTwoLayer(
+        alphabet=alphabet,
+        epsilon=epsilon,
+        low=wanted.low or 0.0,
+        answers=_most_cells(wanted, tasks),
+        participation=wanted.participation,
+    )
+
+
+def _most_cells(wanted: MechanismWanted, tasks: int) -> int:
+    """Return the most cells one worker sends: what was said, else the number of tasks."""
+    return min(tasks, MAX_ANSWERS) if wanted.answers is None else wanted.answers
 
 
 def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> QuantizedResponse:

@@ -14,7 +14,7 @@ from crowdveil.accounting import Account, account, account_table
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism, TwoLayer
+from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -174,7 +174,7 @@ def rows_expected(answers: Reports, setup: Setup) -> float:
         return 0.0
     if setup.assignment is not None:
         return float(len(setup.assignment))
-    channel = mechanism.single_cell_channel() if isinstance(mechanism, TwoLayer) else mechanism.channel()
+    channel = mechanism.single_cell_channel()
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
     return expected_reports(answers, channel)

@@ -1,0 +1,234 @@
+"""Sun et al.'s 2-Layer with NULL: what cells with one secret budget lose, by brute force, closed form and sampling."""
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from crowdveil.channel import DENOMINATOR
+from crowdveil.errors import SettingsError
+from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.mechanisms import RandomizedResponse, SunTwoLayer, sun_two_layer
+from crowdveil.mechanisms.shared_secret import substitute
+from crowdveil.randomness import seeded
+from tests.chi_square import chi_square_p_value
+
+YES_NO = Categories(("no", "yes"))
+
+
+def make(epsilon: float, *, labels: int = 2, low: float = 0.0, answers: int | None = None) -> SunTwoLayer:
+    """A mechanism over the labels 1 to `labels`."""
+    return SunTwoLayer(alphabet=Scale(1, labels), epsilon=epsilon, low=low, answers=answers)
+
+
+@pytest.fixture
+def few_budgets(monkeypatch):
+    """Leave eight budgets, so that the law of a device can be written out as fractions."""
+    monkeypatch.setattr(sun_two_layer, "BUDGETS", 8)
+    monkeypatch.setattr(sun_two_layer, "BUDGET_BITS", 3)
+    sun_two_layer._shares.cache_clear()
+    yield
+    sun_two_layer._shares.cache_clear()
+
+
+def report_probability(mechanism: SunTwoLayer, answers: tuple[int, ...], report: tuple[int, ...]) -> Fraction:
+    """P(report | answers) as the paper describes it: a budget for the labels, another for NULL, then equation 8."""
+    null, shares = mechanism.alphabet.size, [Fraction(int(t), DENOMINATOR) for t in mechanism.shares]
+    total = Fraction(1)
+    for cells in ([j for j, x in enumerate(answers) if x != null], [j for j, x in enumerate(answers) if x == null]):
+        over_budgets = Fraction(0)
+        for flip in shares:
+            product = Fraction(1)
+            for j in cells:
+                product *= 1 - null * flip if report[j] == answers[j] else flip
+            over_budgets += product / len(shares)
+        total *= over_budgets
+    return total
+
+
+def log_fraction(ratio: Fraction) -> float:
+    """The absolute natural logarithm of a rational."""
+    with localcontext(prec=60):
+        return float(abs((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()))
+
+
+@pytest.mark.parametrize(("labels", "cells"), [(2, 1), (2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("epsilon", "low"), [(1.0, 0.0), (4.0, 0.0), (1.0, 0.7)])
+def test_losses_equal_brute_force(few_budgets, labels, cells, epsilon, low):
+    """Per cell and per worker, the figures are the worst ratios over all answers with NULLs and all reports."""
+    mechanism = make(epsilon, labels=labels, low=low, answers=cells)
+    vectors = list(itertools.product(range(labels + 1), repeat=cells))
+    worst = {"cell": 0.0, "worker": 0.0}
+    for report in vectors:
+        law = {x: report_probability(mechanism, x, report) for x in vectors}
+        for x, other in itertools.combinations(vectors, 2):
+            loss = log_fraction(law[x] / law[other])
+            worst["worker"] = max(worst["worker"], loss)
+            if sum(a != b for a, b in zip(x, other, strict=True)) == 1:
+                worst["cell"] = max(worst["cell"], loss)
+
+    cell, worker = mechanism.guarantees(cells)
+
+    assert (worst["cell"], worst["worker"]) == pytest.approx((cell.epsilon, worker.epsilon), abs=1e-12)
+    assert (cell.epsilon, worker.epsilon) >= (worst["cell"], worst["worker"])
+
+
+def test_shares_are_those_of_equation_8_at_the_middle_of_each_part():
+    """With budget e each other symbol has probability 1 / (K + e^e); budgets are the midpoints of [0, 2 epsilon]."""
+    mechanism = make(1.5, labels=5)
+    budgets = 3.0 * (np.arange(65536) + 0.5) / 65536
+
+    np.testing.assert_allclose(mechanism.law.flip, 1 / (5 + np.exp(budgets)), rtol=1e-12)
+    np.testing.assert_allclose(mechanism.law.keep, np.exp(budgets) / (5 + np.exp(budgets)), rtol=1e-12)
+    assert mechanism.law.keep.min() >= mechanism.law.flip.max()
+
+
+@pytest.mark.parametrize(("epsilon", "low", "labels"), [(1.0, 0.0, 2), (0.5, 0.2, 5), (3.0, 0.0, 10)])
+@pytest.mark.parametrize("cells", [2, 10, 177])
+def test_cell_loss_equals_its_closed_form_for_a_continuous_budget(epsilon, low, labels, cells):
+    """With q = e^e / (K + e^e): ln K + ln (k-1) + ln(int q^(k-1) / (1-q) dq) - ln(q_high^(k-1) - q_low^(k-1))."""
+    with localcontext(prec=400):
+        low_q, high_q = (
+            Decimal(e).exp() / (labels + Decimal(e).exp()) for e in (low, 2 * Decimal(epsilon) - Decimal(low))
+        )
+        kept = ((1 - low_q) / (1 - high_q)).ln() - sum((high_q**j - low_q**j) / j for j in range(1, cells))
+        replaced = (high_q ** (cells - 1) - low_q ** (cells - 1)) / (labels * (cells - 1))
+        expected = float((kept / replaced).ln())
+
+    assert expected == pytest.approx(make(epsilon, labels=labels, low=low).guarantees(cells)[0].epsilon, abs=2e-6)
+
+
+def test_the_loss_tends_to_twice_the_mean_budget():
+    """Budgets from U(0, 2): 1.045 for one cell, 1.986 for the 177 of the paper's Web data, 2.000 for a million."""
+    mechanism = make(1.0, labels=5)
+    losses = {k: round(mechanism.guarantees(k)[0].epsilon, 3) for k in (1, 2, 10, 177, 1_000_000)}
+
+    assert {1: 1.045, 2: 1.234, 10: 1.779, 177: 1.986, 1_000_000: 2.0} == losses
+    assert 1.9999 < mechanism.guarantee.epsilon <= 2.0
+
+
+def test_guarantee_says_claimed_and_exact():
+    """The mean budget is the claim, with the reason why it is none; unit and participation are named."""
+    guarantee = make(1.0, labels=5, answers=177).guarantee
+    small = make(3.0, labels=5, answers=1).guarantee
+
+    assert (1.0, "cell", "protected") == (guarantee.claimed, guarantee.unit, guarantee.participation)
+    assert "177 cells of a worker share a budget of at most 2" in guarantee.reason
+    assert "all cells of a worker" in make(1.0).guarantee.reason
+    assert (3.0, "") == (small.claimed, small.reason)
+    assert small.epsilon < 3.0
+
+
+@given(st.floats(1e-6, 10), st.floats(0, 0.99), st.integers(2, 12), st.lists(st.integers(1, 10**6), min_size=2))
+def test_loss_grows_with_the_number_of_cells_up_to_the_bound(epsilon, share, labels, counts):
+    """More cells never lose less; a cell loses at most the largest budget's loss, a worker at most as much per cell."""
+    mechanism = make(epsilon, labels=labels, low=share * epsilon)
+    losses = [mechanism.guarantees(k) for k in sorted(counts)]
+    cells, workers = ([pair[unit].epsilon for pair in losses] for unit in (0, 1))
+
+    assert sorted(cells) == pytest.approx(cells, abs=1e-9)
+    assert sorted(workers) == pytest.approx(workers, rel=1e-9)
+    assert cells[-1] <= mechanism.guarantee.epsilon <= mechanism.high * (1 + 1e-9)
+    assert mechanism.channel() is None
+
+
+def test_single_cell_channel_is_the_exact_average_over_budgets(few_budgets):
+    """One cell alone: the integer table holds the mean of the device's own shares, and its epsilon is the guarantee."""
+    mechanism = make(2.0, labels=3, answers=1)
+    channel = mechanism.single_cell_channel()
+    rows = [[report_probability(mechanism, (x,), (y,)) for y in range(4)] for x in range(4)]
+
+    assert rows == [[Fraction(entry, channel.denominator) for entry in row] for row in channel.rows]
+    assert mechanism.guarantee.epsilon == channel.epsilon
+    assert ("1", "2", "3", "NULL") == channel.outputs
+
+
+def sampled(mechanism: SunTwoLayer, codes: np.ndarray, workers: int, seed: int) -> np.ndarray:
+    """Reports of many workers with the same answers, each with its own secrets; indexed [worker, cell]."""
+    source = seeded(seed)
+    secrets = mechanism.draw_shares(workers, source)[:, (codes == mechanism.alphabet.size).astype(int)]
+    reports = substitute(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
+    return reports.reshape(workers, len(codes))
+
+
+def test_reports_follow_the_shared_law(few_budgets):
+    """Chi-square of 200,000 workers over all reports of 4 cells, two of them NULL; independent cells are rejected.
+
+    False-alarm rate 1e-5, fixed seed.
+    """
+    mechanism, codes = make(3.0), np.array([0, 2, 1, 2])
+    counts = np.bincount(sampled(mechanism, codes, 200_000, seed=3) @ 3 ** np.arange(4), minlength=81)
+    vectors = np.array(np.unravel_index(np.arange(81), (3,) * 4, order="F")).T
+    law = np.array([float(report_probability(mechanism, tuple(codes), tuple(y))) for y in vectors.tolist()])
+    alone = mechanism.single_cell_channel().probabilities
+    independent = np.prod([alone[x, vectors[:, j]] for j, x in enumerate(codes)], axis=0)
+
+    assert chi_square_p_value(counts, law) > 1e-5
+    assert chi_square_p_value(counts, independent) < 1e-5
+
+
+def test_the_device_draws_as_the_simulation_does():
+    """`perturb` draws one secret for labels and one for NULL, then one word per cell: the same reports from a seed."""
+    mechanism, codes = make(2.0, labels=3), np.array([0, 3, 2, 1, 3, 3])
+
+    for seed in range(20):
+        assert sampled(mechanism, codes, 1, seed)[0].tolist() == mechanism.perturb(codes, seeded(seed)).tolist()
+
+
+def test_sampling_alone_shows_more_loss_than_the_mean_budget():
+    """A black-box audit of 10 cells at mean budget 2 finds a loss above 2 and no more than the exact figure.
+
+    400,000 workers a side, Clopper-Pearson bounds at 99.99 % each, fixed seeds. Event: the report is ten times "1".
+    """
+    mechanism, workers = make(2.0, answers=10), 400_000
+    ones, one_other = np.zeros(10, dtype=int), np.array([1] + [0] * 9)
+    hits = [int((~sampled(mechanism, x, workers, s).any(axis=1)).sum()) for s, x in enumerate((ones, one_other))]
+
+    at_least = math.log(beta.ppf(1e-4, hits[0], workers - hits[0] + 1) / beta.isf(1e-4, hits[1] + 1, workers - hits[1]))
+
+    assert 2.0 < at_least <= mechanism.guarantee.epsilon
+
+
+@pytest.mark.parametrize("alphabet", [YES_NO, Scale(0, 4)])
+def test_a_narrow_budget_is_randomized_response(alphabet: Alphabet):
+    """As `low` tends to epsilon one cell's law tends to the table of randomized response."""
+    narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).single_cell_channel().probabilities
+    response = RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel().probabilities
+
+    np.testing.assert_allclose(narrow, response, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"participation": "public"}, "no public participation"),
+        ({"epsilon": 21.0}, "epsilon must be in"),
+        ({"epsilon": 10.5}, "largest budget"),
+        ({"low": 1.0}, "smallest budget"),
+        ({"low": -0.1}, "smallest budget"),
+        ({"low": math.nan}, "smallest budget"),
+        ({"answers": 0}, "answers must be in"),
+        ({"answers": 1_000_001}, "answers must be in"),
+    ],
+)
+def test_bad_settings_are_refused(settings, rule):
+    """Every rule about settings is checked at birth."""
+    with pytest.raises(SettingsError, match=rule):
+        SunTwoLayer(**({"alphabet": YES_NO, "epsilon": 1.0} | settings))
+
+
+def test_more_cells_than_promised_are_refused():
+    """A worker with more tasks than the guarantee counts is turned away, on the device and in the account."""
+    mechanism = make(1.0, answers=3)
+
+    assert 3 == len(mechanism.perturb(np.array([2, 2, 0]), seeded(0)))
+    with pytest.raises(SettingsError, match="at most 3 cells"):
+        mechanism.perturb(np.array([2, 2, 2, 0]), seeded(0))
+    with pytest.raises(SettingsError, match=r"sends 1\.\.3 cells"):
+        mechanism.guarantees(4)
