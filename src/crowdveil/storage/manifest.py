@@ -105,11 +105,9 @@ def damaged(path: Path, found: str) -> ReportsError:
 
 def _parsed(path: Path) -> Any:
     try:
-        with path.open("rb") as stream:
-            text = stream.read(MAX_BYTES + 1)
-        if len(text) > MAX_BYTES:
+        if path.stat().st_size > MAX_BYTES:  # read(limit) would allocate the whole limit beforehand
             raise ValueError(f"more than {MAX_BYTES} bytes")
-        return json.loads(text)
+        return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ReportsError(
             f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
