@@ -1,10 +1,15 @@
 """What an epsilon adds up to over cells and rounds."""
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crowdveil.accounting import Account, account
+from crowdveil.accounting import Account, account, account_table
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
@@ -35,6 +40,25 @@ def test_repeated_campaigns_add_rows_with_sums():
     assert [0.5, 5.0, 2.5, 25.0] == pytest.approx([row.exact for row in rows], abs=1e-9)
     assert [0.5, 5.0, 2.5, 25.0] == [row.claimed for row in rows]
     assert {"public"} == {row.participation for row in rows}
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=5), st.integers(0, 10**6))
+def test_the_worst_worker_of_a_table_is_found_exactly(choice, seed):
+    """Of assigned channels, the largest sum over a worker's cells, in exact arithmetic, is what the account states."""
+    epsilons = np.random.default_rng(seed).uniform(0.1, 2.0, 4)
+    used = sorted({index for row in choice for index in row})
+    channels = [RandomizedResponse(alphabet=YES_NO, epsilon=float(epsilons[index])).channel() for index in used]
+    table = ChannelTable(
+        channels=tuple(channels),
+        choice=tuple(tuple(used.index(index) for index in row) for row in choice),
+        workers={f"w{k}": k for k in range(len(choice))},
+        tasks={f"t{k}": k for k in range(4)},
+    )
+    exact = max(sum(Fraction(table.channels[index].epsilon) for index in row) for row in table.choice)
+
+    worker = account_table(table, tasks=list(table.tasks), workers=list(table.workers))[1]
+
+    assert exact <= Fraction(worker.exact) <= exact * (1 + Fraction(1, 10**15))
 
 
 def test_shared_flip_probability_is_counted_by_the_mechanism():

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from crowdveil import channel as channel_module
 from crowdveil import randomness
-from crowdveil.channel import DENOMINATOR, Channel, log_rounded_up, ratio_at_most
+from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee
 from crowdveil.labels import NULL, Categories, Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import secure, seeded
+from crowdveil.rounding import log_rounded_up
 from tests.chi_square import chi_square_p_value
 
 PRECISE = Context(prec=100)
@@ -219,26 +220,6 @@ def test_retention_of_randomized_response_is_the_kept_share():
     assert pytest.approx(kept, abs=1e-12) == RATINGS.retention
     assert 1.0 == Channel.identity(YES_NO, "protected").retention
     assert 0.0 == Channel(YES_NO, "public", ("no", "yes"), ((1, 1), (1, 1))).retention
-
-
-@given(st.integers(1, 10**6), st.integers(1, 10**6))
-@example(3, 3)
-def test_logarithm_is_rounded_up(numerator, denominator):
-    """The float is at least the true logarithm (100 digits) and exceeds it by less than two steps."""
-    ratio = Fraction(max(numerator, denominator), min(numerator, denominator))
-    true = PRECISE.ln(PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-
-    rounded = log_rounded_up(ratio)
-
-    assert Decimal(rounded) >= true
-    assert Decimal(math.nextafter(math.nextafter(rounded, -math.inf), -math.inf)) < true
-
-
-def test_logarithm_just_above_a_float_is_not_lost():
-    """A ratio whose logarithm is 1 + 1e-40 has an epsilon above 1: forty digits count."""
-    ratio = Fraction(PRECISE.exp(Decimal(1))) * (1 + Fraction(1, 10**40))
-
-    assert math.nextafter(1.0, 2.0) == log_rounded_up(ratio)
 
 
 @given(st.floats(1e-6, 20))

@@ -29,6 +29,7 @@ FLOORS = {
     "randomness": 0,
     "labels": 0,
     "certificate": 0,
+    "rounding": 0,
     "guarantee": 1,
     "channel": 1,
     "assignment": 1,
@@ -61,7 +62,17 @@ FLOORS = {
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
-WORKERS_HALF = {"errors", "randomness", "labels", "certificate", "guarantee", "channel", "channel_table", "mechanisms"}
+WORKERS_HALF = {
+    "errors",
+    "randomness",
+    "rounding",
+    "labels",
+    "certificate",
+    "guarantee",
+    "channel",
+    "channel_table",
+    "mechanisms",
+}
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "spark")
 """Extras of the library: engines and sources that not everybody needs."""

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.assignment import Assignment
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.mechanisms import Mechanism
+from crowdveil.rounding import bound_text, sum_rounded_up
+
+NEAR = 1e-9
+"""Workers whose losses agree to this share are compared exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,7 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
 
 def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) -> Account:
     total = guarantee.times(rounds)
-    asked = mechanism.epsilon * rounds * (cells if total.unit == "worker" else 1)
+    asked = sum_rounded_up([(mechanism.epsilon, rounds * (cells if total.unit == "worker" else 1))])
     return Account(
         mechanism=mechanism.name,
         unit=total.unit,
@@ -108,12 +113,12 @@ def account_table(
         task, worker = np.divmod(assignment.aligned(tasks, workers), max(len(workers), 1))
         np.add.at(cells, (worker, choice[of_worker[worker], of_task[task]]), 1)
     epsilons = np.array([channel.epsilon for channel in table.channels])
-    losses = np.where(cells > 0, cells, 0.0) @ np.where(np.isfinite(epsilons), epsilons, 0.0)
-    losses[(cells[:, ~np.isfinite(epsilons)] > 0).any(axis=1)] = np.inf
-    worst = int(losses.argmax())
+    worst, loss = _largest_loss(cells, epsilons)
     guarantee = table.guarantee
-    spread = f"from {epsilons.min():.6g} to {epsilons.max():.6g} per cell, " if len(epsilons) > 1 else ""
-    rows = (("cell", guarantee.epsilon, 1), ("worker", float(losses[worst]), int(cells[worst].sum())))
+    spread = (
+        f"from {bound_text(epsilons.min())} to {bound_text(epsilons.max())} per cell, " if len(epsilons) > 1 else ""
+    )
+    rows = (("cell", guarantee.epsilon, 1), ("worker", loss, int(cells[worst].sum())))
     return tuple(  # type: ignore[return-value]
         Account(
             mechanism=table.mechanism,
@@ -128,3 +133,22 @@ def account_table(
         )
         for unit, epsilon, count in rows
     )
+
+
+def _largest_loss(cells: NDArray[np.float64], epsilons: NDArray[np.float64]) -> tuple[int, float]:
+    """Return the worker who loses most and that loss, rounded up.
+
+    Args:
+        cells: how many cells a worker sends through each channel, indexed [worker, channel].
+        epsilons: of the channels, shape (channels,).
+    """
+    losses = cells @ np.where(np.isfinite(epsilons), epsilons, 0.0)
+    losses[(cells[:, ~np.isfinite(epsilons)] > 0).any(axis=1)] = np.inf
+    # Sums of floats choose who is compared; the comparison itself is exact.
+    near = np.flatnonzero(losses >= losses.max() * (1 - NEAR))
+    _, first = np.unique(cells[near], axis=0, return_index=True)
+    exact = {
+        int(worker): sum_rounded_up(zip(epsilons.tolist(), cells[worker].astype(int).tolist(), strict=True))
+        for worker in sorted(near[first])
+    }
+    return max(exact.items(), key=lambda item: item[1])

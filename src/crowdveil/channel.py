@@ -7,7 +7,7 @@ column ratio *of that table*, rounded up: what is certified is what is sampled.
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -20,6 +20,7 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee, Participation
 from crowdveil.labels import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.rounding import log_rounded_up
 
 DENOMINATOR = 1 << WORD_BITS
 CELLS_AT_ONCE = 1 << 16
@@ -30,16 +31,6 @@ def ratio_at_most(epsilon: float) -> Fraction:
     """Return a rational just below exp(epsilon) (within 1e-55 of it, relatively)."""
     power = Context(prec=60, rounding=ROUND_FLOOR).exp(Decimal(epsilon))
     return Fraction(power) * (1 - Fraction(1, 10**55))
-
-
-def log_rounded_up(ratio: Fraction) -> float:
-    """Return the smallest convenient float that is at least ln(ratio), for ratio >= 1."""
-    up = Context(prec=60, rounding=ROUND_CEILING)
-    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.
-    exact = up.multiply(up.ln(quotient), up.add(1, Decimal(10) ** -50))
-    nearest = float(exact)
-    return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,14 @@
 """What a mechanism promises: a frozen (epsilon, delta) with its unit, its word on participation, and composition.
 
-`epsilon` is always the exact (or soundly bounded) figure. Where a paper claims another one, `claimed` holds it and
-`reason` says why they differ; infinity promises nothing.
+`epsilon` is always the exact (or soundly bounded) figure, rounded up where it is summed or printed. Where a paper
+claims another one, `claimed` holds it, to the nearest, and `reason` says why they differ; infinity promises nothing.
 """
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from crowdveil.errors import SettingsError
+from crowdveil.rounding import bound_text, delta_text, sum_rounded_up
 
 Unit = Literal["cell", "worker"]
 Participation = Literal["protected", "public"]
@@ -59,8 +59,8 @@ class Guarantee:
             raise SettingsError("only guarantees of one unit compose", value=(self.unit, other.unit))
         both = self.participation == other.participation == "protected"
         return Guarantee(
-            epsilon=self.epsilon + other.epsilon,
-            delta=min(1.0, self.delta + other.delta),
+            epsilon=sum_rounded_up([(self.epsilon, 1), (other.epsilon, 1)]),
+            delta=min(1.0, sum_rounded_up([(self.delta, 1), (other.delta, 1)])),
             unit=self.unit,
             participation="protected" if both else "public",
             reason=self.reason or other.reason,
@@ -72,8 +72,8 @@ class Guarantee:
             raise SettingsError("a release happens at least once", value=count)
         return replace(
             self,
-            epsilon=self.epsilon * count,
-            delta=min(1.0, self.delta * count),
+            epsilon=sum_rounded_up([(self.epsilon, count)]),
+            delta=min(1.0, sum_rounded_up([(self.delta, count)])),
             claimed=None if self.claimed is None else self.claimed * count,
         )
 
@@ -82,11 +82,11 @@ class Guarantee:
         return replace(self.times(cells), unit="worker")
 
     def __str__(self) -> str:
-        exact = "none (infinite)" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"
         claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"
-        slack = f", delta = {self.delta:.3g}" if self.delta else ""
+        slack = f", delta = {delta_text(self.delta)}" if self.delta else ""
         why = f"; {self.reason}" if self.reason else ""
-        return f"epsilon = {exact}{claim}{slack} per {self.unit}, participation {self.participation}{why}"
+        whose = f"per {self.unit}, participation {self.participation}"
+        return f"epsilon = {bound_text(self.epsilon)}{claim}{slack} {whose}{why}"
 
 
 def require_epsilon(epsilon: float) -> float:

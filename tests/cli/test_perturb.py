@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest
 
 from crowdveil.channel import Channel
 from crowdveil.cli.display import number
+from crowdveil.labels import Categories
+from crowdveil.mechanisms import TwoLayer
+from crowdveil.rounding import bound_text
 from tests.cli.conftest import LABELS, Run
 
 RunJson = Callable[..., dict[str, Any]]
@@ -98,7 +102,7 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
     table, data = " ".join(run(*words).stdout.split()), run_json(*words)
 
     for row in data["accounts"]:
-        assert f"exact {number(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
+        assert f"exact {bound_text(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
         assert f"participation {row['participation']})" in table
     assert f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
     assert f"reports out {data['reports']:,}" in table
@@ -235,3 +239,18 @@ def test_parquet_and_a_data_set_by_name_are_answers_too(
     assert len(rows(Path("labels.csv"))) == parquet["answers"]
     assert (2, ["x", "y"]) == (named["answers"], named["labels"])
     assert "1 answers repeat a (task, worker) pair; policy: first." in named["warnings"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 0.4), (0.1, 0.3), (0.25, 0.45), (0.3, 0.5)])
+def test_the_written_epsilon_is_not_below_the_exact_one(run: Run, low: float, high: float) -> None:
+    """The epsilon that crowd.json and the table print, read back, is at least that of the mechanism."""
+    answered = ("--labels", ",".join(LABELS), "--answers", 20)
+    table = run(
+        "perturb", "labels.csv", "--mechanism", "two-layer", "--low", low, "--high", high, *answered, "--out", "sent"
+    ).stdout
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+    exact = TwoLayer(alphabet=Categories(LABELS), low=low, high=high, answers=20).guarantee.epsilon
+
+    written = (re.search(r"epsilon = ([0-9.]+)", crowd["guarantee"]), re.search(r"exact ([0-9.]+)", table))
+
+    assert [True, True] == [float(text[1]) >= exact for text in written if text]

@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.devices import assignment_for, expected, mechanisms_for
-from crowdveil.demo.page import hidden, render, show_epsilon, verdict
+from crowdveil.demo.page import hidden, render, show_bound, show_claim, verdict
 from crowdveil.demo.pictures import claims_picture
 from crowdveil.demo.scenes import Scene, every_task, on_scale, scenes, smile_crowd, sun_crowd
 from crowdveil.demo.trials import ASSIGNED, Trial, beside_unprotected, run, trials_for
@@ -218,7 +218,14 @@ def test_verdict_and_epsilons_for_people(told: Demo) -> None:
     assert "better" == verdict(replace(row, error=row.constant_error - 0.1))
     assert "equal" == verdict(replace(row, error=row.constant_error + 0.001))
     assert "worse" == verdict(replace(row, error=row.constant_error + 0.1))
-    assert ("–", "infinite", "33,084", "0.5") == tuple(map(show_epsilon, (None, float("inf"), 33084.2, 0.5)))
+
+
+def test_the_page_rounds_exact_epsilons_up() -> None:
+    """Exact figures are rounded up, to four digits or to a whole number; a claim is given to the nearest."""
+    exact = (None, float("inf"), 33084.2, 0.5, 1.0846045)
+
+    assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(show_bound, exact))
+    assert ("–", "1", "1.084") == tuple(map(show_claim, (None, 1.0, 1.0841)))
 
 
 def test_pictures_do_not_depend_on_the_hour(told: Demo) -> None:

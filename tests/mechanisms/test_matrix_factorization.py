@@ -279,3 +279,16 @@ def test_answers_of_another_form_are_refused(answers):
 def test_a_campaign_without_tasks_has_an_empty_report():
     """No task, no number."""
     assert [] == MatrixFactorization(alphabet=SCALE, epsilon=1.0).perturb(np.array([], dtype=int), secure()).tolist()
+
+
+@pytest.mark.parametrize(("epsilon", "kept"), [(1.0, 1.0), (0.5, 0.5), (0.1, 0.1 - 1e-13), (0.3, 0.3 - 3e-13)])
+def test_sums_of_cells_stay_within_the_asked_epsilon(epsilon, kept):
+    """The noise keeps the asked epsilon, or just less where sums of it would have to be rounded up past n epsilon."""
+    mechanism = MatrixFactorization(alphabet=Scale(0, 9), epsilon=epsilon)
+    lost = Fraction(2 * 9) / mechanism.noise_scale
+
+    cell, worker = mechanism.guarantees(3)
+
+    assert pytest.approx(kept, rel=1e-15) == cell.epsilon
+    assert lost <= Fraction(cell.epsilon) <= Fraction(repr(epsilon))
+    assert 3 * lost <= Fraction(worker.epsilon) <= 3 * Fraction(repr(epsilon))

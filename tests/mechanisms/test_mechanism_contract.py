@@ -1,6 +1,7 @@
 """Promises that every registered mechanism keeps; a new mechanism is tested here unasked, through its `examples()`."""
 
 import math
+import re
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
 
@@ -74,6 +75,33 @@ def test_integer_column_ratio_keeps_epsilon_exactly(mechanism):
 
     assert worst <= below_exp(mechanism.epsilon)
     assert worst <= below_exp(mechanism.guarantee.epsilon) + Fraction(1, 10**50)
+
+
+def printed(guarantee) -> float:
+    """The exact epsilon in a guarantee's text, read back as a float."""
+    text = re.match(r"epsilon = (none \(infinite\)|[0-9.e+-]+)", str(guarantee))[1]
+    return math.inf if text.startswith("none") else float(text)
+
+
+@pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
+@pytest.mark.parametrize("cells", [1, 3, 7])
+def test_printed_epsilon_is_not_below_the_loss_of_the_integers(mechanism, cells):
+    """Printed epsilons of a cell and of a worker, read back, are at least the logarithm of the worst integer ratio."""
+    columns = zip(*mechanism.channel().rows, strict=True)
+    worst = max(Fraction(max(column), min(column)) for column in columns)
+
+    cell, worker = mechanism.guarantees(cells)
+
+    assert worst <= below_exp(printed(cell)) + Fraction(1, 10**50)
+    assert worst**cells <= below_exp(printed(worker)) * (1 + Fraction(1, 10**50))
+    assert worst**cells <= below_exp(worker.epsilon) * (1 + Fraction(1, 10**50))
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_printed_epsilon_is_not_below_the_stated_one(mechanism):
+    """Whatever the mechanism, the text read back is at least the float of the guarantee, and close to it."""
+    for guarantee in mechanism.guarantees(5):
+        assert guarantee.epsilon <= printed(guarantee) <= guarantee.epsilon * (1 + 2e-5)
 
 
 @pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)

@@ -18,6 +18,7 @@ from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.shared_flip import SharedFlip
 from crowdveil.mechanisms.shared_secret import substitute
 from crowdveil.randomness import seeded
+from crowdveil.rounding import sum_rounded_up
 from tests.chi_square import chi_square_p_value
 
 YES_NO = Categories(("no", "yes"))
@@ -218,7 +219,7 @@ def test_a_grid_too_coarse_for_the_count_promises_only_the_bound():
     cell, worker = narrow.guarantees(1_000_000)
 
     assert math.log(0.7 * 1023 / 0.3) == pytest.approx(cell.epsilon, abs=1e-5)
-    assert (narrow.guarantee.epsilon, 1e6 * cell.epsilon) == (cell.epsilon, worker.epsilon)
+    assert (narrow.guarantee.epsilon, sum_rounded_up([(cell.epsilon, 1_000_000)])) == (cell.epsilon, worker.epsilon)
 
 
 def test_one_answer_loses_what_theorem_6_3_says():

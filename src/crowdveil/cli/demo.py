@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.display import progress_bar, show
 from crowdveil.cli.options import json_option
+from crowdveil.rounding import bound_text
 
 WIDE = 70
 """From this many columns on, headings are spelled out."""
@@ -77,5 +78,4 @@ def _protection(row: Row) -> str:
     if row.claimed is None or row.exact is None:
         return row.mechanism
     claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
-    exact = number(float(f"{row.exact:.4g}"))
-    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {exact}{claim} per cell"
+    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {bound_text(row.exact, 4)}{claim} per cell"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.json_output import as_text, result
+from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
     from crowdveil.accounting import Account
@@ -51,7 +52,7 @@ def warn(text: str) -> None:
 
 
 def number(value: float) -> str:
-    """Write a number with six digits; infinity promises nothing."""
+    """Write a number to the nearest of six digits; infinity promises nothing. Bounds are `rounding.bound_text`."""
     return "none (infinite)" if math.isinf(value) else "unknown" if math.isnan(value) else f"{value:.6g}"
 
 
@@ -71,9 +72,9 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
     for row in accounts:
         of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
         over = f", {row['rounds']:,} rounds" if row["rounds"] > 1 else ""
-        slack = f", delta {row['delta']:.3g}" if row["delta"] else ""
+        slack = f", delta {delta_text(row['delta'])}" if row["delta"] else ""
         what = f"(per {row['unit']}{of}{over}, participation {row['participation']})"
-        rows.append(("epsilon", f"exact {number(row['exact'])}, claimed {number(row['claimed'])}{slack} {what}"))
+        rows.append(("epsilon", f"exact {bound_text(row['exact'])}, claimed {number(row['claimed'])}{slack} {what}"))
     reasons = dict.fromkeys(row["reason"] for row in accounts if row["reason"])
     return rows + [("because", reason) for reason in reasons]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.cli.display import number
+from crowdveil.rounding import bound_text
 
 if TYPE_CHECKING:
     from crowdveil.planning import Plan, Row
@@ -49,7 +49,7 @@ def print_candidates(made: Plan) -> None:
         if row.same_as is not None:
             continue
         first, shown = f"{row.epsilon:g}" if row.epsilon != shown else "", row.epsilon
-        found, spent = row.prediction, number(float(f"{row.cost.worker_epsilon:.4g}"))
+        found, spent = row.prediction, bound_text(row.cost.worker_epsilon, 4)
         spread = f"{found.low:.3g} to {found.high:.3g}"
         table.add_row(first, row.line, f"{found.error:.3g}", spread, *(spent, f"{row.cost.bytes:,}")[: len(costs)])
     console.print()
@@ -84,7 +84,7 @@ def _merged(data: dict[str, Any]) -> str:
 def _commands(row: Row, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines about the recommended mechanism: what is reported, and what to run."""
     found = data["recommended"]
-    promise = f"epsilon {found['epsilon_per_cell']:.6g} per cell, participation {data['participation']}"
+    promise = f"epsilon {bound_text(found['epsilon_per_cell'])} per cell, participation {data['participation']}"
     later = "; later rounds: two blocks, by task" if row.campaign.rounds > 1 else ""
     commands, most = data["commands"], SHOWN_COMMANDS if row.campaign.rounds > 1 else len(data["commands"])
     rows = [("reports", f"{', '.join(found['reports'])}{later}; {promise}")]

@@ -9,6 +9,7 @@ import click
 
 from crowdveil.cli.display import number, progress_bar, show
 from crowdveil.cli.options import as_one, duplicates_option, json_option
+from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
     from crowdveil.guarantee import Guarantee, Participation
@@ -241,7 +242,7 @@ def _rows(data: dict[str, Any], made: Synthesis) -> list[tuple[str, str]]:
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
     claimed = "" if guarantee.claimed is None else f", claimed {number(guarantee.claimed)}"
-    slack = f", delta {guarantee.delta:.3g}" if guarantee.delta else ""
+    slack = f", delta {delta_text(guarantee.delta)}" if guarantee.delta else ""
     unit = "claim" if guarantee.unit == "cell" else "worker"
-    exact = f"exact {number(guarantee.epsilon)}{claimed}{slack}"
+    exact = f"exact {bound_text(guarantee.epsilon)}{claimed}{slack}"
     return ("epsilon", f"{exact} (per {unit}, participation {guarantee.participation})")

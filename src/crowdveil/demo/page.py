@@ -10,6 +10,7 @@ from markupsafe import Markup
 from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.rounding import bound_text
 
 CLAIMED = 1.0
 CLOSE = 0.005
@@ -32,7 +33,7 @@ def render(scenes: Sequence[Scene], results: Sequence[Result], seed: int) -> str
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"epsilon": show_epsilon, "verdict": verdict, "hidden": hidden}
+    environment.filters |= {"claim": show_claim, "bound": show_bound, "verdict": verdict, "hidden": hidden}
     rows = [row for result in results for row in result.rows]
     return environment.get_template("demo.html").render(
         seed=seed,
@@ -118,10 +119,15 @@ def verdict(row: Row) -> str:
     return "better" if row.error < row.constant_error else "worse"
 
 
-def show_epsilon(value: float | None) -> str:
-    """Return an epsilon for people."""
+def show_claim(value: float | None) -> str:
+    """Return a claimed epsilon for people, to the nearest of four digits."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def show_bound(value: float | None) -> str:
+    """Return an exact epsilon for people, rounded up to four digits, or to a whole number."""
     if value is None:
         return "–"
     if math.isinf(value):
         return "infinite"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"{math.ceil(value):,}" if value >= 1000 else bound_text(value, 4)

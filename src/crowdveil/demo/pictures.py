@@ -14,6 +14,7 @@ from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
 from crowdveil.drawing import STYLE, file_bytes
+from crowdveil.rounding import bound_text
 
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
 KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")
@@ -144,7 +145,7 @@ def _claim_bar(axes: Axes, place: int, row: Row, epsilon: float, widest: float) 
     honest = exact <= epsilon * (1 + 1e-9)
     length = exact if math.isfinite(exact) else widest * INFINITE_BAR
     axes.barh(place, length, height=0.62, color="#14b8a6" if honest else "#dc2626", alpha=0.85)
-    text = f" {exact:.3g}" if math.isfinite(exact) else " infinite: promises nothing"
+    text = f" {bound_text(exact, 3)}" if math.isfinite(exact) else " infinite: promises nothing"
     inside = not math.isfinite(exact)
     axes.text(
         length * (0.02 if inside else 1.0), place, text, va="center", fontsize=8.5, color="white" if inside else "#111"

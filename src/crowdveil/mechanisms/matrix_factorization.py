@@ -28,10 +28,13 @@ from crowdveil.mechanisms.discrete_laplace import (
 )
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
+from crowdveil.rounding import float_at_least
 
 RESOLUTION = 1 << 16
 """Dense profiles are multiples of its inverse, with L1 norm exactly 1."""
 MAX_DENSE_DIMENSIONS = 1 << 12
+MARGIN = Fraction(1, 10**12)
+"""Share by which the noise keeps below an epsilon like 0.1, so that sums that are rounded up stay below 0.1 n."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -114,8 +117,8 @@ class MatrixFactorization(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Exactly epsilon per cell, value against value and value against NULL."""
-        return Guarantee(epsilon=self.epsilon)
+        """Epsilon per cell, value against value and value against NULL: that of the noise."""
+        return Guarantee(epsilon=float_at_least(self._noise_epsilon))
 
     def channel(self) -> None:
         """Return None: the report is about all cells at once."""
@@ -197,7 +200,13 @@ class MatrixFactorization(Mechanism):
     @property
     def noise_scale(self) -> Fraction:
         """Scale of the noise in the units of the report: sensitivity over epsilon, an exact rational."""
-        return Fraction(2 * self._levels * self._resolution) / Fraction(self.epsilon)
+        return Fraction(2 * self._levels * self._resolution) / self._noise_epsilon
+
+    @property
+    def _noise_epsilon(self) -> Fraction:
+        """Epsilon of the noise: the asked one, or, where binary and decimal value of the float differ, just below."""
+        binary, decimal = Fraction(self.epsilon), Fraction(repr(float(self.epsilon)))
+        return binary if binary == decimal else min(binary, decimal) * (1 - MARGIN)
 
     @property
     def _levels(self) -> int:

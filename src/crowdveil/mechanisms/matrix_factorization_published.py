@@ -19,6 +19,7 @@ from crowdveil.labels import Scale
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import WORD_BITS, Source, seeded
+from crowdveil.rounding import bound_text, float_at_least, stated
 
 Profiles = Literal["gaussian", "uniform"]
 
@@ -76,13 +77,13 @@ class MatrixFactorizationPublished(Mechanism):
             epsilon=math.inf,
             claimed=self.epsilon,
             reason="the size of the minimiser shows which tasks were answered (participation attack); "
-            f"only values, for a known set of answered tasks, are protected, at {self.value_epsilon:.6g}",
+            f"only values, for a known set of answered tasks, are protected, at {bound_text(self.value_epsilon)}",
         )
 
     @property
     def value_epsilon(self) -> float:
         """What holds of Theorem 4: value against value, the answered tasks being known; range / |Gamma| * epsilon."""
-        return self.alphabet.range / self.alphabet.size * self.epsilon
+        return float_at_least(stated(self.alphabet.range) / self.alphabet.size * stated(self.epsilon))
 
     def channel(self) -> None:
         """Return None: the report is about all cells at once."""

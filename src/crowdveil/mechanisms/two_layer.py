@@ -12,7 +12,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import DENOMINATOR, Channel, log_rounded_up, ratio_at_most
+from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Guarantee, Participation, require_epsilon
 from crowdveil.labels import NULL, Alphabet, Categories
@@ -21,6 +21,7 @@ from crowdveil.mechanisms.one_layer import epsilon_of_flip, flip_for_epsilon, sy
 from crowdveil.mechanisms.shared_flip import SharedFlip
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.rounding import log_rounded_up, sum_rounded_up
 
 NARROWEST = 1e-6
 """Least `high - low`; below it the mechanism is one-layer."""
@@ -163,7 +164,8 @@ class TwoLayer(Mechanism):
         if cells == 1:
             return cell, cell.per_worker(1)
         exact = self._law(cells).worker_loss() + self._rounding(cells)
-        worker = replace(cell.per_worker(cells), epsilon=min(exact, cells * self._bound_for_any_count()))
+        all_cells = sum_rounded_up([(self._bound_for_any_count(), cells)])
+        worker = replace(cell.per_worker(cells), epsilon=min(exact, all_cells))
         return cell, worker if worker.epsilon > cells * self.epsilon else replace(worker, reason="")
 
     def _law(self, cells: int) -> SharedFlip:

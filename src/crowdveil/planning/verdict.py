@@ -4,6 +4,7 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.plan import Plan, Row
 from crowdveil.planning.search import MOST_WORKERS, Way, full_assignment, public_participation
 from crowdveil.planning.trials import LEVEL, Prediction
+from crowdveil.rounding import bound_text
 
 
 def verdict(plan: Plan) -> list[str]:
@@ -92,7 +93,7 @@ def _workers(plan: Plan) -> list[str]:
 
 def _way(way: Way) -> str:
     assert way.mechanism is not None
-    error = f"{way.line} at epsilon {way.mechanism.epsilon:g} meets the target, {interval(way.prediction)}"
+    error = f"{way.line} at epsilon {bound_text(way.mechanism.epsilon)} meets the target, {interval(way.prediction)}"
     if way.change == "public":
         return f"Public participation: if everyone may see who answers what, {error}."
     return f"Assignment: {_assigned(way.campaign)}, {error}."
