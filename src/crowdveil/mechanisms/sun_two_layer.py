@@ -14,13 +14,14 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import DENOMINATOR, Channel, log_rounded_up
+from crowdveil.channel import DENOMINATOR, Channel
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import MAX_EPSILON, Guarantee, Participation, require_epsilon
 from crowdveil.labels import NULL, Alphabet, Categories, Scale
 from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
+from crowdveil.rounding import bound_text, log_rounded_up, sum_rounded_up
 
 BUDGET_BITS = 16
 BUDGETS = 1 << BUDGET_BITS
@@ -147,7 +148,7 @@ class SunTwoLayer(Mechanism):
             bound = self._bound_for_any_count()
             epsilon = bound if cells is None else min(bound, self.law.cell_loss(cells) + _rounding(cells))
         count = "all" if cells is None else f"{cells}"
-        shared = f"{count} cells of a worker share a budget of at most {self.high:.6g}; the claim is its mean"
+        shared = f"{count} cells of a worker share a budget of at most {bound_text(self.high)}; the claim is its mean"
         reason = shared if epsilon > self.epsilon else ""
         return Guarantee(epsilon=epsilon, participation="protected", claimed=self.epsilon, reason=reason)
 
@@ -161,7 +162,8 @@ class SunTwoLayer(Mechanism):
         cell = self._guarantee(cells)
         if cells == 1:
             return cell, cell.per_worker(1)
-        exact = min(self.law.worker_loss(cells) + _rounding(cells), cells * self._bound_for_any_count())
+        all_cells = sum_rounded_up([(self._bound_for_any_count(), cells)])
+        exact = min(self.law.worker_loss(cells) + _rounding(cells), all_cells)
         worker = replace(cell.per_worker(cells), epsilon=exact)
         return cell, worker if exact > cells * self.epsilon else replace(worker, reason="")
 
