@@ -31,6 +31,7 @@ FLOORS = {
     "certificate": 0,
     "rounding": 0,
     "guarantee": 1,
+    "public_lists": 1,
     "channel": 1,
     "assignment": 1,
     "blocks": 1,

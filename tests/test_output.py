@@ -38,6 +38,7 @@ def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: 
     return describe_crowd(
         reports,
         mechanism="randomized-response",
+        participation="protected",
         guarantee="epsilon = 1",
         simulation=seed is not None,
         seed=seed,
@@ -207,7 +208,7 @@ def test_unknown_numbers_are_empty_cells(tmp_path) -> None:
 
 REPORTS = Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"])
 MALFORMED = {
-    "another format": ({"format": "crowdveil-crowd/9"}, "format 'crowdveil-crowd/1'"),
+    "another format": ({"format": "crowdveil-crowd/9"}, "format 'crowdveil-crowd/2'"),
     "an unknown field": ({"extra": 1}, "exactly the fields"),
     "a wrong type": ({"simulation": "yes"}, "'simulation' of a crowd has the wrong type"),
     "a boolean seed": ({"seed": True}, "'seed' of a crowd has the wrong type"),
@@ -218,6 +219,7 @@ MALFORMED = {
     "a list beside blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
     "a seed that is real": ({"simulation": False}, "with a seed is a simulation"),
     "another kind": ({"kind": "numeric"}, "'kind' of a crowd must fit"),
+    "an unknown list": ({"lists_from_answers": ["colours"]}, "'lists_from_answers' of a crowd"),
     "no alphabet": ({"alphabet": None}, "an alphabet must be described"),
     "a bad alphabet": ({"alphabet": {"kind": "categories", "names": ["x"], "ordered": False}}, "2 to 1024 labels"),
 }

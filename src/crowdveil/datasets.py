@@ -16,7 +16,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest.coding import Duplicates, parse_numbers
 from crowdveil.ingest.tables import Columns, load_gold, read_columns
 from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.reports import Reports
+from crowdveil.reports import Names, Reports
 
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"
@@ -79,17 +79,26 @@ def available(directory: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
-def load(name: str, *, duplicates: Duplicates = "first", directory: Path | None = None) -> Dataset:
+def load(
+    name: str,
+    *,
+    duplicates: Duplicates = "first",
+    directory: Path | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+) -> Dataset:
     """Load a data set; of a worker's repeated answers to a task the first in file order counts, unless told otherwise.
 
     Args:
         name: its folder.
         duplicates: policy for repeated (task, worker) pairs.
         directory: where to look; by default the data directory.
+        tasks, workers: all names, as text; by default those that occur. The labels are those that `meta.json` states,
+            and public.
 
     Raises:
         SettingsError: no such data set, or no data directory.
-        ReportsError: a file of the set is damaged.
+        ReportsError: a file of the set is damaged, or a name is not listed.
     """
     folder = _folder(name, directory or data_directory())
     meta, kind, alphabet = _read_meta(folder / META_FILE)
@@ -100,10 +109,12 @@ def load(name: str, *, duplicates: Duplicates = "first", directory: Path | None 
         columns.keep(readable),
         alphabet=alphabet,
         kind="numeric" if kind == "numeric" else "categorical",
+        tasks=tasks,
+        workers=workers,
         duplicates=duplicates,
     )
     gold = _read_gold(folder, kind)
-    answered = set(answers.tasks.tolist())
+    answered = {str(name) for name in np.asarray(answers.tasks)[answers.per_task > 0]}
     return Dataset(
         name=name,
         answers=answers,

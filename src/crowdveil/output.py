@@ -14,7 +14,9 @@ from typing import Any, Literal, TypedDict
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
+from crowdveil.guarantee import Participation
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
+from crowdveil.public_lists import LISTS, ListName, missing_lists, not_public
 from crowdveil.reports import Reports
 from crowdveil.storage.encoded import seal_of
 from crowdveil.storage.placing import Writer, placed, refusals_named
@@ -31,13 +33,14 @@ ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
     "parquet": ("truths.parquet", "workers.parquet"),
 }
 """Names of the files of truths and of workers, by their form."""
-CROWD_FORMAT = "crowdveil-crowd/1"
+CROWD_FORMAT = "crowdveil-crowd/2"
 
 
 class Crowd(TypedDict):
     """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside.
 
     With `blocks_sha256`, the seal of encoded blocks, tasks and workers are None: they are those of the blocks.
+    `lists_from_answers` names the lists that the guarantee needs to be public and that were taken from the answers.
     """
 
     format: str
@@ -50,6 +53,7 @@ class Crowd(TypedDict):
     kind: Literal["categorical", "numeric"]
     alphabet: dict[str, object] | None
     seed: int | None
+    lists_from_answers: list[ListName]
     assignment_sha256: str | None
     blocks_sha256: str | None
 
@@ -65,35 +69,46 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "alphabet": (dict, type(None)),
     "seed": (int, type(None)),
+    "lists_from_answers": (list,),
     "assignment_sha256": (str, type(None)),
     "blocks_sha256": (str, type(None)),
 }
-LATER_FIELDS: dict[str, object] = {"assignment_sha256": None, "blocks_sha256": None}
-"""What a crowd means that was written before these fields were."""
 
 
 def describe_crowd(
     reports: Reports,
     *,
     mechanism: str,
+    participation: Participation,
     guarantee: str,
     simulation: bool,
     seed: int | None = None,
     certificate: Mapping[str, Any] | None = None,
     assignment: str | None = None,
 ) -> Crowd:
-    """Return what `crowd.json` says about these reports; certificate and assignment are what is written beside them."""
+    """Return what `crowd.json` says about these reports.
+
+    Args:
+        reports: `public_lists` says which of their lists are public.
+        mechanism: name and settings.
+        participation: which lists the guarantee needs to be public follows from it.
+        guarantee: in words. It is replaced by the reason why there is none, where such a list is not public.
+        simulation, seed: of reports that protect nobody.
+        certificate, assignment: what is written beside the reports.
+    """
+    missing = missing_lists(reports.public_lists, participation)
     return Crowd(
         format=CROWD_FORMAT,
         tasks=[str(name) for name in reports.tasks],
         workers=[str(name) for name in reports.workers],
         simulation=simulation,
         mechanism=mechanism,
-        guarantee=guarantee,
+        guarantee=f"none: {not_public(missing)}" if missing and not simulation else guarantee,
         certificate_sha256=None if certificate is None else str(certificate["sha256"]),
         kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
         seed=seed,
+        lists_from_answers=list(missing),
         assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
         blocks_sha256=None,
     )
@@ -210,7 +225,6 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
 def _checked(data: Any) -> Crowd:
     if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
         raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
-    data = LATER_FIELDS | data
     if set(data) != set(FIELD_TYPES):
         raise SettingsError(f"a crowd has exactly the fields {sorted(FIELD_TYPES)}", value=sorted(data))
     for field, types in FIELD_TYPES.items():
@@ -224,6 +238,8 @@ def _checked(data: Any) -> Crowd:
         names = names or []
         if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
+    if not all(name in LISTS for name in data["lists_from_answers"]):
+        raise SettingsError(f"'lists_from_answers' of a crowd are among {LISTS}", value=data["lists_from_answers"])
     if data["seed"] is not None and not data["simulation"]:
         raise SettingsError("a crowd with a seed is a simulation", value=data["seed"])
     if data["alphabet"] is None and data["kind"] == "numeric":

@@ -32,6 +32,7 @@ from crowdveil.ingest.coding import (
 from crowdveil.ingest.ordering import in_order, packed_order
 from crowdveil.ingest.tables import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.public_lists import NO_LISTS, ListName, given_lists
 from crowdveil.storage.encoded import Part, open_encoded, save_encoded
 from crowdveil.storage.names import NameList, held_names
 
@@ -54,6 +55,8 @@ class Reports:
         tasks, workers: names in code order; they include those without reports. Those of an opened folder stay in it:
             `numpy.asarray` makes an array of them.
         alphabet: what a value can be; None for numbers on no fixed grid.
+        public_lists: which of labels, tasks and workers were given when the reports were read; the others were taken
+            from the rows, so that they show who answered, and a guarantee must not rest on them. None unless said.
         rows: where the columns are kept; those of an opened folder are read from it when first used.
     """
 
@@ -63,6 +66,7 @@ class Reports:
     tasks: NameList
     workers: NameList
     alphabet: Alphabet | None = None
+    public_lists: frozenset[ListName] = NO_LISTS
     rows: Rows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -71,19 +75,37 @@ class Reports:
         for (name, dtype), column in zip(dtypes.items(), columns, strict=True):
             object.__setattr__(self, name, _own(column, dtype))
         held = Held(self.task, self.worker, self.value, len(self.tasks))
-        self._set(held, self.tasks, self.workers, self.alphabet)
+        self._set(held, self.tasks, self.workers, self.alphabet, self.public_lists)
 
-    def _set(self, rows: Rows, tasks: NameList, workers: NameList, alphabet: Alphabet | None) -> None:
-        names = {"tasks": held_names(tasks), "workers": held_names(workers)}
-        for name, part in {**names, "alphabet": alphabet, "rows": rows}.items():
+    def _set(
+        self,
+        rows: Rows,
+        tasks: NameList,
+        workers: NameList,
+        alphabet: Alphabet | None,
+        public_lists: frozenset[ListName],
+    ) -> None:
+        parts = {"tasks": held_names(tasks), "workers": held_names(workers), "alphabet": alphabet, "rows": rows}
+        for name, part in {**parts, "public_lists": public_lists}.items():
             object.__setattr__(self, name, part)
 
     @classmethod
-    def of_rows(cls, rows: Rows, tasks: NameList, workers: NameList, alphabet: Alphabet | None) -> Self:
+    def of_rows(
+        cls,
+        rows: Rows,
+        tasks: NameList,
+        workers: NameList,
+        alphabet: Alphabet | None,
+        public_lists: frozenset[ListName] = NO_LISTS,
+    ) -> Self:
         """Take rows that stand in canonical order, with the right types, as they are."""
         made = cls.__new__(cls)
-        made._set(rows, tasks, workers, alphabet)
+        made._set(rows, tasks, workers, alphabet, public_lists)
         return made
+
+    def with_public_lists(self, public_lists: frozenset[ListName]) -> Self:
+        """Return the same reports, of which these lists are public."""
+        return self.of_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists)
 
     # Hidden from type checkers, which would otherwise accept any attribute.
     if not TYPE_CHECKING:
@@ -154,6 +176,7 @@ class Reports:
 
         Opening checks the manifest, the size of every file, the names and the index of tasks; `verify` checks every
         report as well, and that unsorted names differ however many there are. The folder must not change while open.
+        It does not say where its lists come from: none of them counts as public.
 
         Raises:
             ReportsError: no such folder, another format, or damage; also later, where a damaged piece is first used.
@@ -217,7 +240,8 @@ class Reports:
             path: has exactly one column each of task | item; worker | performer | annotator; label | value | answer.
             alphabet: what a value can be; by default the distinct labels.
             kind: "categorical" or "numeric"; by default numeric if the column is `value` or the alphabet a Scale.
-            tasks, workers: all names, those without a row included; by default those that occur. Ids are text.
+            tasks, workers: all names, those without a row included; by default those that occur, and then not among
+                `public_lists`. Ids are text.
             duplicates: policy for repeated (task, worker) pairs: refuse, keep the first or last in row order, keep all.
             grid: numbers on a Scale are clipped and rounded to it ("round", for answers) or must be its points
                 ("exact", for reports of a mechanism).
@@ -291,14 +315,15 @@ class Reports:
         worker_names, worker_codes = code_ids(worker, workers, "worker", source)
         known, values = _code_values(columns, alphabet, kind, grid)
         require_policy(duplicates)
+        public = given_lists(labels=alphabet, tasks=tasks, workers=workers)
         sizes = (len(task_names), len(worker_names), 1 if known is None else known.size)
         ordered = packed_order(task_codes, worker_codes, values, sizes)
         if ordered is not None and (not ordered.repeats or duplicates == "all"):
             rows = Held(ordered.task, ordered.worker, ordered.value, len(task_names))
-            return cls.of_rows(rows, task_names, worker_names, known)
+            return cls.of_rows(rows, task_names, worker_names, known, public)
         coded = Coded(task_names, task_codes), Coded(worker_names, worker_codes)
         kept = resolve_duplicates(*coded, duplicates, source)
-        return cls(task_codes[kept], worker_codes[kept], values[kept], task_names, worker_names, known)
+        return cls(task_codes[kept], worker_codes[kept], values[kept], task_names, worker_names, known, public)
 
 
 def _own(column: NDArray[Any], dtype: Any) -> NDArray[Any]:

@@ -115,7 +115,8 @@ def join_rounds(rounds: Sequence[Round]) -> Round:
         first += len(sent.workers)
     task, worker, value = (np.concatenate(column) for column in zip(*columns, strict=True))
     codes = task.astype(np.int32), worker.astype(np.int32)
-    return Round(reports=Reports(*codes, value, tasks, workers, table.report_alphabet), channel=table)
+    public = frozenset.intersection(*(one.reports.public_lists for one in rounds))
+    return Round(reports=Reports(*codes, value, tasks, workers, table.report_alphabet, public), channel=table)
 
 
 def _nearest(places: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:

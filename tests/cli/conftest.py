@@ -16,6 +16,8 @@ from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 
 Run = Callable[..., Result]
 LABELS = ("no", "yes", "maybe")
+LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv")
+"""All tasks and workers of both crowds: what a run without a seed needs where participation is protected."""
 
 
 def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
@@ -28,7 +30,8 @@ def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a folder with a crowd of labels (`labels.csv`) and one of numbers (`numbers.csv`), each with gold."""
+    """Stand in a folder with a crowd of labels (`labels.csv`) and one of numbers (`numbers.csv`), each with gold, and
+    the lists of their tasks and workers (`tasks.csv`, `workers.csv`)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     ability = categorical_crowd(workers=30, tasks=20, labels=Categories(LABELS), sparsity=0.2, source=seeded(1))
@@ -36,6 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_crowd(
         tmp_path, numeric_crowd(workers=30, tasks=20, sparsity=0.2, scale=Scale(-2, 7), source=seeded(2)), "numbers"
     )
+    for name, most in (("task", 20), ("worker", 30)):
+        (tmp_path / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
     return tmp_path
 
 

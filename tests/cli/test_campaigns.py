@@ -1,7 +1,6 @@
 """Campaigns whose cells differ, through the command line: assigned tasks, dealt cuts, channels by name."""
 
 import csv
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +10,11 @@ import pytest
 
 from crowdveil.channel_table import ChannelTable
 from crowdveil.mechanisms import RandomizedResponse
-from tests.cli.conftest import Run
+from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
-RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 CUTS = ("perturb", "numbers.csv", "--scale", "-2:7", "--mechanism", "quantized-response", "--epsilon", 2)
 
 
@@ -199,13 +198,3 @@ def test_answers_outside_the_assignment_are_refused(refusal: Refusal, folder: Pa
     words = ("perturb", "labels.csv", *RESPONSE, "--assignment", "asked.csv", "--out", "sent")
 
     assert "were not assigned" in refusal(*words)
-
-
-def test_a_crowd_written_before_assignments_is_read(run: Run) -> None:
-    """A crowd.json without the assignment's field means that there was none."""
-    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
-    crowd = json.loads(Path("sent/crowd.json").read_bytes())
-    del crowd["assignment_sha256"]
-    Path("sent/crowd.json").write_text(json.dumps(crowd), encoding="utf-8")
-
-    run("infer", "sent/reports.csv")

@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil.cli.display import number
 from crowdveil.cli.options import METHOD_NAMES
-from tests.cli.conftest import LABELS, Run
+from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
@@ -105,7 +105,11 @@ def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str,
 
 def test_numbers_of_a_scale_can_be_read_as_labels_or_as_answers(run_json: RunJson) -> None:
     """dawid-skene reads grid points as labels through the channel; weighted-mean takes the reports for answers."""
-    run_json("perturb", "numbers.csv", *("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 20, "--out", "sent"))
+    run_json(
+        "perturb",
+        "numbers.csv",
+        *("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 20, *LISTS, "--out", "sent"),
+    )
     mean = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "weighted-mean")
     labels = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "dawid-skene")
 
@@ -181,7 +185,7 @@ def test_a_certificate_that_was_changed_is_refused_by_its_defect(sent: Path, ref
 
 def test_another_certificate_than_the_crowds_is_refused(sent: Path, run: Run, refusal: Refusal) -> None:
     """A sound certificate whose seal is not the one in crowd.json is refused, and so is a missing one."""
-    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 1, "--out", "other")
+    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 1, "--seed", 1, "--out", "other")
 
     assert "not the crowd's" in refusal("infer", *SENT, "--certificate", "other/certificate.json")
     (sent / "certificate.json").unlink()
@@ -218,7 +222,8 @@ def test_a_simulation_says_so_and_a_real_collection_does_not(sent: Path, run: Ru
     """The warning comes first in the table of a simulation, and is absent otherwise."""
     assert run("infer", *SENT).stdout.startswith("warning")
     assert "simulation: they carry no privacy" in run("infer", *SENT).stdout
-    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 3, "--out", "real")
+    labels = ("--labels", ",".join(LABELS), *LISTS)
+    run("perturb", "labels.csv", "--mechanism", "one-layer", "--epsilon", 3, *labels, "--out", "real")
     assert "simulation" not in run("infer", "real/reports.csv").stdout
 
 
@@ -276,7 +281,9 @@ def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.Monkey
 
 def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
     """Gold numbers between grid points guide methods for numbers as they are."""
-    run_json("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, "--out", "sent")
+    run_json(
+        "perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
+    )
     Path("gold.csv").write_text("task,truth\n1,0.25\n2,3\n")
     run_json("infer", *SENT, "--gold", "gold.csv")
     truths = {row["task"]: float(row["truth"]) for row in rows("found/truths.csv")}
@@ -286,7 +293,9 @@ def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
 
 def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -> None:
     """For methods that see grid points as labels, gold numbers must be grid points, however they are written."""
-    run_json("perturb", "numbers.csv", "--mechanism", "one-layer", "--scale", "-2:7", "--epsilon", 8, "--out", "sent")
+    run_json(
+        "perturb", "numbers.csv", "--mechanism", "one-layer", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
+    )
     Path("gold.csv").write_text("task,truth\n1,7.0\n")
     Path("off.csv").write_text("task,truth\n1,0.25\n")
     run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")

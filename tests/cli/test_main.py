@@ -171,11 +171,11 @@ def test_the_pages_examples_do_what_they_say(run: Run) -> None:
     """Every command that the page shows with a dollar sign runs, in order, on a file of answers."""
     Path("labels.csv").rename("answers.csv")
     Path("labels-gold.csv").rename("gold.csv")
-    for name in ("task", "worker"):
-        Path(f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{name}-{k}\n" for k in range(20)), encoding="utf-8")
-    for name, who in (("first", "ann"), ("second", "bob")):
-        rows = "".join(f"task-{k},{who}-{j},{(k + j) % 10}\n" for k in range(20) for j in range(8))
+    for number, name in enumerate(("first", "second"), start=1):
+        workers = range(8 * number, 8 * number + 8)
+        rows = "".join(f"{k},{worker},{(k + worker) % 10}\n" for k in range(1, 21) for worker in workers)
         Path(f"{name}.csv").write_text(f"task,worker,value\n{rows}", encoding="utf-8")
+        Path(f"workers{number}.csv").write_text("worker\n" + "".join(f"{worker}\n" for worker in workers))
     shown = re.findall(r"^\$ crowdveil (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
 
     assert len(shown) >= 5

@@ -76,7 +76,7 @@ def test_cuts_need_numbers(refusal: Refusal, run: Run, first: None) -> None:
     Path("labels-found.csv").write_text("task,truth\n1,yes\n")
     assert "truths must be numbers" in refusal("next-cuts", "labels-found.csv", *write)
 
-    run("perturb", "labels.csv", "--mechanism", "randomized-response", "--epsilon", 2, "--out", "sent")
+    run("perturb", "labels.csv", "--mechanism", "randomized-response", "--epsilon", 2, "--seed", 1, "--out", "sent")
     said = refusal("next-cuts", "found1/truths.csv", "--certificate", "sent/certificate.json", "--out", "cuts.csv")
     assert "cuts need" in said
 

@@ -111,7 +111,7 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     with pytest.raises(ReportsError, match="belongs to sums"):
         workflow.read_evidence(sent / "reports.csv")
     labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
-    crowd = describe_crowd(labels, mechanism="one-layer (epsilon=1)", guarantee="", simulation=False)
+    crowd = describe_crowd(labels, mechanism="one-layer", participation="public", guarantee="", simulation=True)
     with pytest.raises(ReportsError, match="another mechanism"):
         read_sums(sent / "sums.json", crowd)
 

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from crowdveil.labels import Alphabet
     from crowdveil.reports import Reports
     from crowdveil.storage.report_files import Form
-    from crowdveil.workflow import Collection, MechanismWanted, Setup
+    from crowdveil.workflow import AnswersRead, Collection, MechanismWanted, Setup
 
 MANY_ROWS = 10_000_000
-NO_PRIVACY = "these reports follow from the seed: a simulation, which carries no privacy"
-
 
 HELP = """Write what devices would have sent for the answers in a file.
 
@@ -32,6 +30,10 @@ certificate.json (the channel that every cell went through, with its epsilon per
 mechanism, guarantee). Where cells are not perturbed one by one there is no certificate; matrix-factorization writes
 sums.json in place of reports.csv.
 
+Labels, tasks and workers must be known before anyone answers: --labels or --scale, --tasks and --workers (or
+--assignment, which lists both). A list that is taken from the answers shows who answered: such a run is refused, unless
+--lists-from-answers asks for it, and then promises nothing. With --participation public only the labels must be given.
+
 Epsilon is the privacy loss of one cell: one worker's answer to one task. What it adds up to for a whole worker is
 printed beside it. With protected participation (the default) "no answer" is hidden like an answer: on every task of the
 campaign, or, with --assignment, on the tasks that a worker was asked, which is far cheaper."""
@@ -43,6 +45,11 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
 @alphabet_options
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
 @duplicates_option(None)
+@click.option(
+    "--lists-from-answers",
+    is_flag=True,
+    help="Take the lists that are not given from the answers: to look only, WITHOUT ANY PRIVACY.",
+)
 @click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all tasks (column task).")
 @click.option(
     "--workers", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all workers (column worker)."
@@ -51,7 +58,8 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
     "--assignment",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV file of the cells that were asked (columns task, worker): only these report. See crowdveil assign.",
+    help="CSV file of the cells that were asked (columns task, worker): only these report, and it lists tasks and "
+    "workers. See crowdveil assign.",
 )
 @click.option(
     "--channels",
@@ -75,6 +83,7 @@ def perturb(
     alphabet: Alphabet | None,
     seed: int | None,
     duplicates: Duplicates | None,
+    lists_from_answers: bool,
     tasks: Path | None,
     workers: Path | None,
     assignment: Path | None,
@@ -86,50 +95,69 @@ def perturb(
     """Read, perturb, write, print; see `HELP`."""
     from crowdveil import workflow
 
-    read = workflow.read_answers(answers, alphabet=alphabet, duplicates=duplicates, tasks=tasks, workers=workers)
-    setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=assignment)
+    lists = workflow.read_lists(tasks=tasks, workers=workers, assignment=assignment)
+    read = workflow.read_answers(
+        answers, alphabet=alphabet, duplicates=duplicates, tasks=lists.tasks, workers=lists.workers
+    )
+    setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = [out / name for name in workflow.collection_files(setup, form)]
     workflow.refuse_overwriting(outputs, [answers, tasks, workers, assignment, channels])
-    warnings = [*read.notes, *_cautions(read.answers, setup, listed=None not in (tasks, workers))]
+    announced = _many_rows(read.answers, setup)
     with workflow.room_for(out, workflow.rows_expected(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
-            collection = workflow.collect(read.answers, setup, seed=seed, progress=bar, folder=folder)
+            collection = workflow.collect(
+                read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
+            )
         workflow.write_collection(out, collection, form)
+    warnings = [*_notes(read, collection), *announced]
     data = _summary(collection) | {"files": [str(path) for path in outputs], "warnings": warnings}
     show(data, _rows(data), as_json=as_json)
 
 
-def _cautions(answers: Reports, setup: Setup, *, listed: bool) -> list[str]:
-    """Say what the request implies; a very large file is announced before it is made."""
-    from crowdveil.workflow import rows_expected
+def _notes(read: AnswersRead, collection: Collection) -> list[str]:
+    """Return how answers were changed: by which rules, or, where nothing is promised about them, how often."""
+    from crowdveil.public_lists import not_public
 
-    cautions = []
-    if setup.mechanism.participation == "protected" and not listed and setup.assignment is None:
-        cautions.append("Tasks and workers are those in the file: who answered nothing is visibly absent from it.")
-    rows = rows_expected(answers, setup)
-    if rows > MANY_ROWS:
-        cautions.append(f"About {rows:,.0f} rows: with public participation or a larger epsilon there are fewer.")
-        warn(cautions[-1])
-    return cautions
+    if not collection.caveat:
+        return list(read.rules)
+    simulated = collection.seed is not None and collection.missing_lists
+    lists = [f"{not_public(collection.missing_lists).capitalize()}."] if simulated else []
+    return [*lists, *read.counts]
+
+
+def _many_rows(answers: Reports, setup: Setup) -> list[str]:
+    """Announce a very large file before it is made; how large follows from the answers only where all see them."""
+    from crowdveil.workflow import rows_expected, rows_of_nobody
+
+    public = setup.mechanism.participation == "public"
+    rows = rows_expected(answers, setup) if public else rows_of_nobody(answers, setup)
+    if rows <= MANY_ROWS:
+        return []
+    caution = f"About {rows:,.0f} rows or more: with public participation or a larger epsilon there are fewer."
+    warn(caution)
+    return [caution]
 
 
 def _summary(collection: Collection) -> dict[str, Any]:
-    from crowdveil.workflow import parameters
+    from crowdveil.workflow import HOLDER, parameters
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
+    public = mechanism.participation == "public"
     return {
         "mechanism": mechanism.name,
         "description": collection.description,
-        "parameters": parameters(mechanism),
+        "parameters": parameters(mechanism) if collection.accounts else {},
         "participation": mechanism.participation,
         "simulation": collection.seed is not None,
         "seed": collection.seed,
-        "privacy": collection.promise if collection.seed is None else f"none: {NO_PRIVACY}",
+        "lists_from_answers": list(collection.missing_lists),
+        "privacy": f"none: {collection.caveat}" if collection.caveat else collection.promise,
+        "holder": HOLDER,
         "accounts": account_data(collection.accounts),
         "labels": [] if alphabet is None else list(alphabet.names),
         "tasks": len(answers.tasks),
         "workers": len(answers.workers),
-        "answers": len(answers),
+        "answers": len(answers) if public else None,
         "assigned": None if collection.setup.assignment is None else len(collection.setup.assignment),
         "reports": collection.size,
         "certificate_sha256": collection.crowd["certificate_sha256"],
@@ -137,15 +165,20 @@ def _summary(collection: Collection) -> dict[str, Any]:
 
 
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
-    simulation = [("SIMULATION", NO_PRIVACY)] if data["simulation"] else []
+    caveat = data["privacy"].removeprefix("none: ")
+    unprotected = caveat != data["privacy"]
+    marked = [("SIMULATION" if data["simulation"] else "NO PRIVACY", caveat)] if unprotected else []
     sealed = data["certificate_sha256"] or "none: the mechanism has no per-cell channel; its guarantee is in crowd.json"
+    answered = "answers not counted, participation is protected: " if data["answers"] is None else ""
+    answered = answered or f"{data['answers']:,} answers "
     return [
-        *simulation,
+        *marked,
         ("mechanism", data["description"]),
         *account_rows(data["accounts"]),
-        ("answers in", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        ("answers in", f"{answered}from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         *([] if data["assigned"] is None else [("cells asked", f"{data['assigned']:,}: only these report")]),
         ("reports out", f"{data['reports']:,}"),
+        ("holder", data["holder"]),
         ("certificate", sealed),
         *[("warning", text) for text in data["warnings"]],
         *[("written", path) for path in data["files"]],

@@ -223,7 +223,7 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
         raise ReportsError(
             f"{int(outside.sum()):,} reports come from cells that were not assigned",
             examples=f"task {reports.tasks[reports.task[first]]}, worker {reports.workers[reports.worker[first]]}",
-            way_out="Give the assignment of this campaign, or leave these reports out.",
+            way_out="Give the assignment that this campaign was asked with.",
         )
     if not table.protects_participation:
         return reports

@@ -75,6 +75,7 @@ def grown(reports: Reports, saved: SavedFit | None) -> Grown:
         reports.tasks[np.argsort(task)],
         reports.workers[np.argsort(worker)],
         reports.alphabet,
+        reports.public_lists,
     )
     return Grown(ordered, task, worker)
 

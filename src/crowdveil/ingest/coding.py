@@ -99,7 +99,7 @@ def code_ids(
         codes == MISSING,
         f"every {what} must be in the given list of {len(listed)} {what}s",
         source=source,
-        way_out=f"Complete the list of {what}s, or leave these rows out.",
+        way_out=f"Complete the list of {what}s, or the assignment that names them.",
     )
     return np.asarray(listed), codes[column.codes]
 

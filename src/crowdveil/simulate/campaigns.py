@@ -80,7 +80,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
         raise ReportsError(
             f"answers come from assigned cells, one each: {int(outside.sum()):,} were not assigned, "
             f"{int((np.diff(answered) == 0).sum()):,} repeat a cell",
-            way_out="Leave these answers out, or give the assignment of this campaign.",
+            way_out="Give the assignment that this campaign was asked with: devices report on assigned cells only.",
         )
     code = np.full(len(cells), table.alphabet.size, dtype=np.int64)
     code[np.searchsorted(cells, answered)] = answers.value
@@ -141,4 +141,4 @@ def _reports(
     """Return the reports that are not NULL."""
     said = report < table.report_alphabet.size
     codes = task[said].astype(np.int32), worker[said].astype(np.int32)
-    return Reports(*codes, report[said], answers.tasks, answers.workers, table.report_alphabet)
+    return Reports(*codes, report[said], answers.tasks, answers.workers, table.report_alphabet, answers.public_lists)

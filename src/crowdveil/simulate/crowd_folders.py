@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
 from crowdveil.labels import Categories
+from crowdveil.public_lists import ALL_LISTS
 from crowdveil.randomness import Seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate.coins import HITS_AT_ONCE, all_hits, coordinates
@@ -50,7 +51,7 @@ class CrowdFolder:
         Raises:
             ReportsError: encoded blocks that are damaged, or truths or abilities that are absent or do not fit them.
         """
-        answers = Reports.open(folder)
+        answers = Reports.open(folder).with_public_lists(ALL_LISTS)
         truth = _column(Path(folder, TRUTH_FILE), "<i2", len(answers.tasks))
         return cls(
             answers=answers, truth=truth, ability=_column(Path(folder, ABILITY_FILE), "<f8", len(answers.workers))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Categories, Scale
+from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.public_lists import ALL_LISTS
 from crowdveil.randomness import Seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate.coins import all_hits
@@ -84,7 +85,7 @@ def numeric_crowd(
     task, worker = np.divmod(all_hits(generator, tasks * workers, 1 - sparsity), workers)
     noise = generator.standard_normal(len(task))
     value = scale.encode(centre[task] + sigma[worker] * noise)
-    answers = Reports(task, worker, value, np.arange(1, tasks + 1), np.arange(1, workers + 1), scale)
+    answers = _made_up(task, worker, value, tasks, workers, scale)
     return Crowd(answers=answers, truth=np.clip(centre, scale.low, scale.high), quality=sigma, quality_name="sigma")
 
 
@@ -128,8 +129,14 @@ def categorical_crowd(
     wrong = generator.random(len(task)) >= skill[worker]
     shift = wrong * generator.integers(1, labels.size, len(task))
     value = (truth[task] + shift) % labels.size
-    answers = Reports(task, worker, value, np.arange(1, tasks + 1), np.arange(1, workers + 1), labels)
+    answers = _made_up(task, worker, value, tasks, workers, labels)
     return Crowd(answers=answers, truth=np.array(labels.names)[truth], quality=skill, quality_name="ability")
+
+
+def _made_up(task: Any, worker: Any, value: Any, tasks: int, workers: int, alphabet: Alphabet) -> Reports:
+    """Return made-up answers; names are numbers from 1, and all lists are known before any answer."""
+    names = np.arange(1, tasks + 1), np.arange(1, workers + 1)
+    return Reports(task, worker, value, *names, alphabet, ALL_LISTS)
 
 
 def _chosen_tasks(

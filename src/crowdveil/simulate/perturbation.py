@@ -67,13 +67,13 @@ def perturb(
     sent = mechanism.alphabet if channel is None else channel.report_alphabet
     if channel is None or not isinstance(source, Seeded):
         task, worker, label = _from_devices(answers, mechanism, source, progress)
-        return Reports(task, worker, label, answers.tasks, answers.workers, sent)
+        return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
     parts = _from_channel(answers, channel, source, progress)
     if folder is None:
         rows = Held(*_gathered(parts, expected_reports(answers, channel)), len(answers.tasks))
-        return Reports.of_rows(rows, answers.tasks, answers.workers, sent)
+        return Reports.of_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
     save_encoded(folder, parts, answers.tasks, answers.workers, sent)
-    return Reports.open(folder)
+    return Reports.open(folder).with_public_lists(answers.public_lists)
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:

@@ -64,4 +64,5 @@ def _of_workers(answers: Reports, chosen: NDArray[np.bool_]) -> Reports:
     inside = chosen[answers.worker]
     worker = (np.cumsum(chosen) - 1)[answers.worker[inside]]
     workers = answers.workers[chosen]
-    return Reports(answers.task[inside], worker, answers.value[inside], answers.tasks, workers, answers.alphabet)
+    codes = answers.task[inside], worker, answers.value[inside]
+    return Reports(*codes, answers.tasks, workers, answers.alphabet, answers.public_lists)

@@ -15,21 +15,33 @@ if TYPE_CHECKING:
         collection_files,
         room_for,
         rows_expected,
+        rows_of_nobody,
         write_collection,
     )
     from crowdveil.workflow.encoding import encode, encoded_files
     from crowdveil.workflow.evidence import Evidence, read_channel, read_evidence
     from crowdveil.workflow.expectation import Expectation
-    from crowdveil.workflow.files import read_answers, read_names, refuse_overwriting
+    from crowdveil.workflow.files import (
+        AnswersRead,
+        CampaignLists,
+        read_answers,
+        read_lists,
+        read_names,
+        refuse_overwriting,
+    )
     from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
+    from crowdveil.workflow.promise import HOLDER
     from crowdveil.workflow.resources import Resources
     from crowdveil.workflow.rounds import Joined, cuts_from, cuts_text, join_collections
     from crowdveil.workflow.setup import Setup, set_up
 
 __all__ = [
     "ESTIMATE_FILES",
+    "HOLDER",
     "METHODS",
+    "AnswersRead",
+    "CampaignLists",
     "Collection",
     "Evidence",
     "Expectation",
@@ -57,10 +69,12 @@ __all__ = [
     "read_answers",
     "read_channel",
     "read_evidence",
+    "read_lists",
     "read_names",
     "refuse_overwriting",
     "room_for",
     "rows_expected",
+    "rows_of_nobody",
     "scored",
     "set_up",
     "unread_channel",
@@ -70,7 +84,10 @@ __all__ = [
 
 _HOMES = {
     "ESTIMATE_FILES": "output",
+    "HOLDER": "workflow.promise",
     "METHODS": "workflow.methods",
+    "AnswersRead": "workflow.files",
+    "CampaignLists": "workflow.files",
     "Collection": "workflow.collection",
     "Evidence": "workflow.evidence",
     "Expectation": "workflow.expectation",
@@ -98,10 +115,12 @@ _HOMES = {
     "read_answers": "workflow.files",
     "read_channel": "workflow.evidence",
     "read_evidence": "workflow.evidence",
+    "read_lists": "workflow.files",
     "read_names": "workflow.files",
     "refuse_overwriting": "workflow.files",
     "room_for": "workflow.collection",
     "rows_expected": "workflow.collection",
+    "rows_of_nobody": "workflow.collection",
     "scored": "workflow.inference",
     "set_up": "workflow.setup",
     "unread_channel": "workflow.methods",

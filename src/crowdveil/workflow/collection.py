@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdveil.accounting import Account, account, account_table
 from crowdveil.channel import Channel
@@ -24,11 +25,13 @@ from crowdveil.output import (
     write_reports,
     write_together,
 )
+from crowdveil.public_lists import ListName, missing_lists, not_public
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
 from crowdveil.storage.report_files import REPORTS_FILES, Form
 from crowdveil.workflow.choice import describe
+from crowdveil.workflow.promise import HOLDER, SIMULATION, refuse_missing, stated
 from crowdveil.workflow.setup import Setup
 from crowdveil.workflow.sums import SUMS_FILE, Sums, answer_vectors, collect_sums, sums_text
 
@@ -46,7 +49,8 @@ class Collection:
         setup: through which channels, and which cells report.
         sent: the reports, or their sum where only the sum is used.
         seed: of a simulation, which protects nobody; None if the randomness was secure.
-        accounts: claimed and exact epsilon, per cell and per worker.
+        accounts: claimed and exact epsilon, per cell and per worker; empty where lists were taken from the answers,
+            which leaves nothing to promise.
     """
 
     answers: Reports
@@ -66,26 +70,38 @@ class Collection:
         return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
 
     @property
+    def missing_lists(self) -> tuple[ListName, ...]:
+        """Lists that the guarantee needs to be public, and that were taken from the answers."""
+        return missing_lists(self.answers.public_lists, self.mechanism.participation)
+
+    @property
+    def caveat(self) -> str:
+        """Why the reports protect nobody; empty if they do: secure randomness, and all lists public."""
+        if self.seed is not None:
+            return SIMULATION
+        return not_public(self.missing_lists) if self.missing_lists else ""
+
+    @property
     def certificate(self) -> dict[str, Any] | None:
-        """The channel's certificate, which says if it belongs to a simulation; None where cells are not independent."""
+        """The channel's certificate, which says if nothing is promised; None where cells are not independent."""
         channel = self.setup.channel
         if channel is None:
             return None
-        if self.seed is None:
-            return channel.certificate()
         # Under the seal: a certificate that is parted from crowd.json must not pass for that of a real collection.
-        return _marked(channel, f", SIMULATION from seed {self.seed}: no privacy").certificate()
+        if self.seed is not None:
+            return _marked(channel, f", SIMULATION from seed {self.seed}: no privacy").certificate()
+        if self.missing_lists:
+            return _marked(channel, ", LISTS FROM ANSWERS: no privacy").certificate()
+        return channel.certificate()
 
     @property
     def crowd(self) -> Crowd:
         """What `crowd.json` says: who there is, by which mechanism, with what guarantee."""
-        guarantee = self.promise
-        if self.seed is not None:
-            guarantee = f"none: a simulation carries no privacy; devices would have: {guarantee}"
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
-            guarantee=guarantee,
+            participation=self.mechanism.participation,
+            guarantee=self.promise,
             simulation=self.seed is not None,
             seed=self.seed,
             certificate=self.certificate,
@@ -94,18 +110,20 @@ class Collection:
 
     @property
     def description(self) -> str:
-        """Mechanism and settings in words, and how cells differ."""
+        """Mechanism and settings in words, and how cells differ; without a promise no setting reads like one."""
         table = self.setup.table
-        return describe(self.mechanism) if table is None else f"{describe(self.mechanism)}; {_in_words(table)}"
+        named = self.mechanism.name if self.seed is None and self.missing_lists else describe(self.mechanism)
+        return named if table is None else f"{named}; {_in_words(table)}"
 
     @property
     def promise(self) -> str:
-        """The guarantee in words: with an assignment, what it hides and what not."""
-        table, assignment = self.setup.table, self.setup.assignment
-        promise = str(self.mechanism.guarantee if table is None else table.guarantee)
-        if assignment is None or self.mechanism.participation == "public":
-            return promise
-        return f"{promise}; hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
+        """The guarantee in words, and against whom; or why there is none."""
+        if not self.caveat:
+            return f"{stated(self.setup)}; {HOLDER}"
+        if self.seed is None:
+            return f"none: {self.caveat}"
+        lists = ", with public lists" if self.missing_lists else ""
+        return f"none: a simulation carries no privacy; devices would have{lists}: {stated(self.setup)}"
 
 
 def collect(
@@ -113,33 +131,39 @@ def collect(
     setup: Setup,
     *,
     seed: int | None = None,
+    lists_from_answers: bool = False,
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Collection:
     """Perturb every worker's answers: securely, or, with a seed, reproducibly and without any privacy.
 
     Args:
-        answers: what is perturbed.
+        answers: what is perturbed; `answers.public_lists` says which of their lists are public.
         setup: through which channels, and which cells report.
         seed: of a simulation.
+        lists_from_answers: go on without a seed although a list is not public; then nothing is promised.
         progress: called as the work goes on.
         folder: where reports of a simulation with a per-cell channel are kept while they are drawn; without it, in
             memory.
 
     Raises:
         ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
-        SettingsError: more reports than can be held, or a mechanism that refuses secure randomness.
+        SettingsError: a list that is not public, more reports than can be held, or a mechanism that refuses secure
+            randomness.
         NoMinimiserError: the published matrix factorization has no report for a worker.
     """
+    missing = missing_lists(answers.public_lists, setup.mechanism.participation)
+    if seed is None and not lists_from_answers:
+        refuse_missing(missing)
     _refuse_repeats(answers)
     expected = rows_expected(answers, setup)
     if expected > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
-            value=round(expected),
+            value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
             way_out="Take a part of the tasks, a larger epsilon, or public participation.",
         )
-    accounts = accounts_of(answers, setup)
+    accounts = () if seed is None and missing else accounts_of(answers, setup)
     sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
     return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
 
@@ -168,7 +192,10 @@ def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
 
 
 def rows_expected(answers: Reports, setup: Setup) -> float:
-    """Return the expected number of rows of `reports.csv`; with an assignment or a table, the most there can be."""
+    """Return the expected number of rows of `reports.csv`; with an assignment or a table, the most there can be.
+
+    Where participation is protected it may be shown of nobody's answers only: `rows_of_nobody`.
+    """
     mechanism = setup.mechanism
     if isinstance(mechanism, MatrixFactorization):
         return 0.0
@@ -178,6 +205,12 @@ def rows_expected(answers: Reports, setup: Setup) -> float:
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
     return expected_reports(answers, channel)
+
+
+def rows_of_nobody(answers: Reports, setup: Setup) -> float:
+    """Return the rows to expect if nobody answers, which says nothing about the answers; as `rows_expected`."""
+    nothing: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+    return rows_expected(replace(answers, task=nothing, worker=nothing, value=nothing), setup)
 
 
 def cells_per_worker(answers: Reports, setup: Setup) -> int:
@@ -244,7 +277,8 @@ def _made_up_tables(answers: Reports, mechanism: MatrixFactorizationPublished, s
     """Return the published mechanism's number for every task of every worker, answered or not."""
     table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
-    return Reports(task, worker, table.ravel(), answers.tasks, answers.workers)
+    lists = answers.tasks, answers.workers, None, answers.public_lists
+    return Reports(task, worker, table.ravel(), *lists)
 
 
 def _refuse_repeats(answers: Reports) -> None:

@@ -22,6 +22,7 @@ from crowdveil.output import (
     read_crowd,
     text_digest,
 )
+from crowdveil.public_lists import ALL_LISTS
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.encoded import seal_of
 
@@ -96,6 +97,8 @@ def read_evidence(
             duplicates=duplicates,
             grid="round" if known is None else "exact",
         )
+    if crowd is not None:
+        reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
         reports=reports,
         crowd=crowd,
@@ -205,7 +208,7 @@ def _crowd_beside(path: Path) -> Crowd | None:
     from crowdveil.mechanisms import MatrixFactorization
 
     crowd = read_crowd(found)
-    if crowd["mechanism"].startswith(f"{MatrixFactorization.name} ("):
+    if crowd["mechanism"].partition(" ")[0] == MatrixFactorization.name:
         raise ReportsError(
             f"the {CROWD_FILE} beside it belongs to sums, not to reports",
             source=str(path),

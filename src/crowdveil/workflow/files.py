@@ -7,24 +7,61 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil import datasets
+from crowdveil.assignment import Assignment
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest.coding import Duplicates
 from crowdveil.ingest.csvfile import read_csv, read_header
 from crowdveil.ingest.tables import load_gold, pick
 from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.reports import Kind, Reports
+from crowdveil.public_lists import given_lists
+from crowdveil.reports import Kind, Names, Reports
 
 DATASET = "dataset:"
-LABELS_SHOWN = 10
 GRID_TOLERANCE = 1e-9
 
 
 class AnswersRead(NamedTuple):
-    """Answers in the alphabet of a mechanism, and what had to be assumed or changed to get there."""
+    """Answers in the alphabet of a mechanism.
+
+    Attributes:
+        answers: in that alphabet; `answers.public_lists` says which lists were given.
+        alphabet: what an answer can be.
+        rules: how answers are changed on the way, whatever they are; for runs that promise something.
+        counts: how often the rules changed an answer, which shows something about the answers.
+    """
 
     answers: Reports
     alphabet: Alphabet
-    notes: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+
+
+class CampaignLists(NamedTuple):
+    """Who is asked what, known before anyone answers; None where it was not given."""
+
+    tasks: Names | None = None
+    workers: Names | None = None
+    assignment: Assignment | None = None
+
+
+def read_lists(
+    *, tasks: Path | None = None, workers: Path | None = None, assignment: Path | None = None
+) -> CampaignLists:
+    """Read the public lists of a campaign; what no file lists follows from the assignment.
+
+    Args:
+        tasks, workers: CSV files that list all of them, in a column `task` or `worker`.
+        assignment: CSV file of the cells that were asked, in the columns `task` and `worker`.
+
+    Raises:
+        ReportsError: a damaged file, or an assigned task or worker that the lists lack.
+    """
+    task_names = None if tasks is None else read_names(tasks, "task")
+    worker_names = None if workers is None else read_names(workers, "worker")
+    if assignment is None:
+        return CampaignLists(task_names, worker_names)
+    asked = Assignment.from_csv(assignment, tasks=task_names, workers=worker_names)
+    return CampaignLists(asked.tasks, asked.workers, asked)
 
 
 def read_answers(
@@ -32,8 +69,8 @@ def read_answers(
     *,
     alphabet: Alphabet | None = None,
     duplicates: Duplicates | None = None,
-    tasks: Path | None = None,
-    workers: Path | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
 ) -> AnswersRead:
     """Read unprotected answers.
 
@@ -41,27 +78,25 @@ def read_answers(
         source: a CSV or Parquet file, or `dataset:NAME`.
         alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        tasks, workers: files that list all of them, in a column `task` or `worker`.
+        tasks, workers: names of all of them, as text; by default those that occur, which show who answered.
 
     Raises:
         ReportsError: the file or a row breaks a rule.
-        SettingsError: numbers without a scale, no such data set, or lists for one.
+        SettingsError: numbers without a scale, no such data set, or other labels than the data set's own.
     """
     if source.startswith(DATASET):
-        if tasks is not None or workers is not None:
-            raise SettingsError("lists of tasks and workers go with a file of answers", value=source)
-        return _coded(source, *_from_dataset(source, alphabet, duplicates or "first"))
+        return _from_dataset(source, alphabet, duplicates or "first", tasks, workers)
     reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
     numeric = isinstance(alphabet, Scale)
     found = reader(
         source,
         alphabet=None if numeric else alphabet,
         kind="numeric" if numeric else None,
-        tasks=None if tasks is None else read_names(tasks, "task"),
-        workers=None if workers is None else read_names(workers, "worker"),
+        tasks=tasks,
+        workers=workers,
         duplicates=duplicates or "error",
     )
-    return _coded(source, found, alphabet, ())
+    return _coded(source, found, alphabet)
 
 
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:
@@ -100,26 +135,28 @@ def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path | None
 
 
 def _from_dataset(
-    source: str, alphabet: Alphabet | None, duplicates: Duplicates
-) -> tuple[Reports, Alphabet | None, tuple[str, ...]]:
-    data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates)
+    source: str,
+    alphabet: Alphabet | None,
+    duplicates: Duplicates,
+    tasks: Names | None,
+    workers: Names | None,
+) -> AnswersRead:
+    """Read a data set: its labels or scale are stated apart from the answers, its tasks and workers are not."""
+    data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
         raise SettingsError("a data set brings its own labels", value=alphabet.names, way_out="Leave --labels out.")
+    read = _coded(source, data.answers, alphabet or known)
     repeats = data.rows - data.pairs
-    note = f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}."
-    return data.answers, alphabet or known, (note,) if repeats else ()
+    counted = (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+    rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
+    return read._replace(rules=(rule, *read.rules), counts=counted + read.counts)
 
 
-def _coded(source: str, found: Reports, wanted: Alphabet | None, notes: tuple[str, ...]) -> AnswersRead:
-    """Put free numbers on the scale; say where labels come from if nobody gave them."""
+def _coded(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:
+    """Put free numbers on the scale."""
     if found.alphabet is not None:
-        if wanted is None:
-            shown = ", ".join(found.alphabet.names[:LABELS_SHOWN]) + ("..." if found.labels > LABELS_SHOWN else "")
-            notes += (
-                f"The labels ({shown}) were taken from the answers; devices must know them beforehand: --labels.",
-            )
-        return AnswersRead(found, found.alphabet, notes)
+        return AnswersRead(found, found.alphabet)
     if not isinstance(wanted, Scale):
         raise ReportsError(
             "numbers need a scale",
@@ -130,10 +167,12 @@ def _coded(source: str, found: Reports, wanted: Alphabet | None, notes: tuple[st
     inside = np.clip(value, wanted.low, wanted.high)
     clipped = int((inside != value).sum())
     rounded = int((np.abs(wanted.values[codes] - inside) > GRID_TOLERANCE * wanted.step).sum())
-    notes += (f"{clipped:,} answers lay outside the scale and were clipped to it.",) if clipped else ()
-    notes += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
-    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, wanted)
-    return AnswersRead(coded, wanted, notes)
+    counts: tuple[str, ...] = (f"{clipped:,} answers lay outside the scale and were clipped to it.",) if clipped else ()
+    counts += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
+    rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
+    public = found.public_lists | given_lists(labels=wanted, tasks=None, workers=None)
+    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, wanted, public)
+    return AnswersRead(coded, wanted, (rule,), counts)
 
 
 def kind_of(alphabet: Alphabet | None) -> Kind:

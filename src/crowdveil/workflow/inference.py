@@ -16,6 +16,7 @@ from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.ingest.tables import load_prior
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.public_lists import not_public
 from crowdveil.storage.names import places
 from crowdveil.workflow.evidence import Evidence, listed
 from crowdveil.workflow.files import kind_of, read_gold
@@ -158,7 +159,7 @@ def infer_from_sums(path: Path, method: Method) -> Inference:
     tasks, workers = listed(crowd, path)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = ProfileSum().fit(totals, tasks=tasks, workers=workers)
-    notes = (SIMULATION,) if crowd["simulation"] else ()
+    notes = tuple(_caveats(crowd))
     reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
     return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
 
@@ -190,9 +191,16 @@ def _counts_null(channel: Channel | ChannelTable) -> bool:
     return channel.participation == "protected"
 
 
+def _caveats(crowd: Crowd) -> list[str]:
+    """Return why the reports of a crowd protect nobody, if they do not."""
+    notes = [SIMULATION] if crowd["simulation"] else []
+    missing = crowd["lists_from_answers"]
+    return notes if crowd["simulation"] or not missing else [f"{not_public(missing).capitalize()}."]
+
+
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
-    notes = [SIMULATION] if crowd is not None and crowd["simulation"] else []
+    notes = [] if crowd is None else _caveats(crowd)
     unread = unread_channel(evidence, type(estimator))
     if unread is not None:
         notes.append(unread)

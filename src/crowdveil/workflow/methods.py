@@ -113,7 +113,9 @@ def reading(evidence: Evidence, estimator: AnyEstimator) -> str:
     channel = evidence.channel
     if channel is None:
         return f"as if reports were answers: {evidence.answers_because}"
-    through = f"{channel.mechanism} ({channel.guarantee})"
+    crowd = evidence.crowd
+    unpromised = crowd is not None and crowd["lists_from_answers"] and not crowd["simulation"]
+    through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
         return f"through the channel of {through}{asked}"

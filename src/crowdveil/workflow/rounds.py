@@ -54,6 +54,7 @@ def join_collections(collections: Sequence[Evidence]) -> Joined:
     crowds = [one.crowd for one in collections if one.crowd is not None]
     crowd = describe_crowd(
         whole.reports,
+        participation="protected",
         mechanism=f"{len(rounds)} rounds: {' / '.join(dict.fromkeys(crowd['mechanism'] for crowd in crowds))}",
         guarantee=" / ".join(dict.fromkeys(crowd["guarantee"] for crowd in crowds)),
         simulation=any(crowd["simulation"] for crowd in crowds),

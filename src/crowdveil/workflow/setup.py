@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crowdveil.assignment import Assignment
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
@@ -48,16 +46,16 @@ def set_up(
     answers: Reports,
     *,
     channels: Path | None = None,
-    assignment: Path | None = None,
+    assignment: Assignment | None = None,
 ) -> Setup:
     """Build the mechanism and, where cells differ, the table of channels.
 
     Args:
         wanted: the mechanism.
         alphabet: what an answer can be.
-        answers: for their lists of tasks and workers only.
+        answers: for their lists of tasks and workers only, which are public or make the run promise nothing.
         channels: CSV file with a column `worker` or `task` and `epsilon` or `cuts` (or both) of each.
-        assignment: CSV file of the cells that report.
+        assignment: the cells that report; None for all.
 
     Raises:
         SettingsError: a mechanism without a channel per cell, cuts dealt and a file of channels, or what a mechanism
@@ -65,9 +63,6 @@ def set_up(
         ReportsError: a damaged file.
     """
     mechanism = build_mechanism(wanted, alphabet, tasks=len(answers.tasks))
-    cells = None
-    if assignment is not None:
-        cells = Assignment.from_csv(assignment, tasks=np.asarray(answers.tasks), workers=np.asarray(answers.workers))
     if channels is not None and wanted.dealt_cuts:
         raise SettingsError("cuts are dealt in turn or given by name, not both", value=str(channels))
     table = None
@@ -75,13 +70,13 @@ def set_up(
         table = _dealt(wanted, alphabet, answers)
     elif channels is not None:
         table = read_table(channels, wanted, alphabet, tasks=len(answers.tasks))
-    if (table is not None or cells is not None) and mechanism.channel() is None:
+    if (table is not None or assignment is not None) and mechanism.channel() is None:
         raise SettingsError(
             "only mechanisms with a channel per cell go with assigned tasks or channels by name",
             value=mechanism.name,
             way_out="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
-    return Setup(mechanism=mechanism, table=table, assignment=cells)
+    return Setup(mechanism=mechanism, table=table, assignment=assignment)
 
 
 def read_table(path: Path, wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
@@ -135,7 +130,7 @@ def _one(row: dict[str, str], wanted: MechanismWanted, alphabet: Alphabet, tasks
 
 
 def _dealt(wanted: MechanismWanted, alphabet: Alphabet, answers: Reports) -> ChannelTable:
-    """Deal cuts to the workers in the order of their list, which no answer has a part in."""
+    """Deal cuts to the workers in the order of their list."""
     built = [
         _channel(build_mechanism(replace(wanted, cuts=cuts), alphabet, tasks=len(answers.tasks)))
         for cuts in wanted.dealt_cuts

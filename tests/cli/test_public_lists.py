@@ -1,0 +1,217 @@
+"""What a guarantee needs to be public is given or refused; nothing that is written follows from who answered."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil import workflow
+from crowdveil.randomness import Secure
+from tests.cli.conftest import LABELS, LISTS, Run
+
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)
+GIVEN = {"labels": ("--labels", ",".join(LABELS)), "tasks": LISTS[:2], "workers": LISTS[2:]}
+EVERYTHING = tuple(word for words in GIVEN.values() for word in words)
+ANSWERS = ["a,ann,yes", "a,bob,no", "b,bob,no", "c,cid,maybe"]
+"""Worker ann, worker cid, task c, task b and the labels yes and maybe occur once."""
+
+
+def write(path: str, *lines: str) -> str:
+    """Write a text file and return its name."""
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    """Return the files of a folder by name."""
+    return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+@pytest.fixture
+def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace secure randomness by draws with which every input of a channel gives its first output."""
+    monkeypatch.setattr(Secure, "words", lambda self, count: np.zeros(count, dtype=np.int64))
+
+
+@pytest.fixture
+def listed(folder: Path) -> None:
+    """Write lists and an assignment of three tasks and four workers, one of whom nobody hears of."""
+    write("tasks.csv", "task", "a", "b", "c")
+    write("workers.csv", "worker", "dan", "cid", "bob", "ann")
+    write("asked.csv", "task,worker", "a,ann", "a,bob", "b,bob", "b,dan", "c,cid")
+
+
+@pytest.mark.parametrize("missing", [("labels",), ("tasks",), ("workers",), ("labels", "tasks", "workers")])
+def test_a_list_that_is_not_given_is_refused(missing: tuple[str, ...], refusal: Refusal, run: Run) -> None:
+    """Without a seed, each list that would be taken from the answers is named with its option; nothing is written."""
+    given = [word for name, words in GIVEN.items() if name not in missing for word in words]
+    line = refusal("perturb", "labels.csv", *RESPONSE, *given, "--out", "sent")
+
+    assert f"{' and '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))} taken from the answers" in line
+    assert all(f"--{name}" in line for name in (*missing, "lists-from-answers", "seed"))
+    assert not Path("sent").exists()
+    run("perturb", "labels.csv", *RESPONSE, *given, "--seed", 1, "--out", "sent")
+
+
+@pytest.mark.parametrize("missing", ["labels", "tasks", "workers"])
+def test_lists_from_answers_leave_no_epsilon(missing: str, run: Run, run_json: RunJson) -> None:
+    """Who only wants to look gets files in which the caveat stands in place of every epsilon, and infer repeats it."""
+    given = [word for name, words in GIVEN.items() if name != missing for word in words]
+    words = ("perturb", "labels.csv", *RESPONSE, *given, "--lists-from-answers")
+    table = run(*words, "--out", "sent").stdout
+    printed = run(*words, "--out", "again", "--json").stdout
+    data, crowd = json.loads(printed), Path("sent/crowd.json").read_text()
+    found = run_json("infer", "sent/reports.csv", "--out", "found")
+    caveat = f"{missing} were taken from the answers, and show who answered and what: no privacy"
+
+    assert f"none: {caveat}" == data["privacy"] == json.loads(crowd)["guarantee"]
+    assert [missing] == data["lists_from_answers"] == json.loads(crowd)["lists_from_answers"]
+    assert table.startswith(f"NO PRIVACY   {caveat}")
+    assert [] == [text for text in (table, printed, crowd, found["reading"]) if "epsilon" in text.lower()]
+    assert ([], {}) == (data["accounts"], data["parameters"])
+    certified = json.loads(Path("sent/certificate.json").read_bytes())["mechanism"]
+    assert "randomized-response, LISTS FROM ANSWERS: no privacy" == certified
+    assert f"{caveat.capitalize()}." in found["warnings"]
+
+
+def test_rounds_keep_the_caveat(run: Run, run_json: RunJson) -> None:
+    """A joined collection, and its encoded blocks, still name the lists that were taken from the answers."""
+    write("ann.csv", "task,worker,label", "1,ann,yes", "2,ann,no")
+    words = (*RESPONSE, *GIVEN["labels"], *GIVEN["tasks"])
+    run("perturb", "labels.csv", *words, *GIVEN["workers"], "--out", "round1")
+    run("perturb", "ann.csv", *words, "--lists-from-answers", "--out", "round2")
+    run("join", "round1/reports.csv", "round2/reports.csv", "--out", "rounds")
+    run("encode", "rounds/reports.csv", "--out", "blocks")
+    crowds = [json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("rounds", "blocks")]
+
+    assert [["workers"], ["workers"]] == [crowd["lists_from_answers"] for crowd in crowds]
+    assert all(crowd["guarantee"].startswith("none: workers were taken from the answers") for crowd in crowds)
+    assert any(text.startswith("Workers were taken") for text in run_json("infer", "blocks")["warnings"])
+
+
+def test_with_public_participation_only_labels_must_be_given(refusal: Refusal, run_json: RunJson) -> None:
+    """Where everyone may see who answered what, tasks and workers may follow from the answers, labels may not."""
+    words = ("perturb", "labels.csv", *RESPONSE, "--participation", "public", "--out", "sent")
+
+    assert "labels taken from the answers" in refusal(*words)
+    data = run_json(*words, *GIVEN["labels"])
+    assert ([], 20, 30) == (data["lists_from_answers"], data["tasks"], data["workers"])
+    assert "participation public" in data["privacy"]
+
+
+QUANTIZED = ("--mechanism", "quantized-response", "--epsilon", 2)
+SETTINGS: dict[str, tuple[object, ...]] = {
+    "csv": RESPONSE,
+    "parquet": (*RESPONSE, "--format", "parquet"),
+    "blocks": (*RESPONSE, "--format", "blocks"),
+    "assigned": (*RESPONSE, "--assignment", "asked.csv"),
+    "cuts dealt": (*QUANTIZED, "--cuts", "yes", "--cuts", "maybe", "--ordered"),
+    "laplace": ("--mechanism", "laplace", "--epsilon", 1, "--ordered"),
+}
+
+
+@pytest.mark.parametrize("left_out", range(len(ANSWERS)))
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_nothing_but_reports_follows_from_one_answer(
+    setting: str, left_out: int, run: Run, listed: None, same_draws: None
+) -> None:
+    """With and without a worker's, a task's or a label's only answer, all files and all that is printed are equal."""
+    words = (*SETTINGS[setting], "--labels", ",".join(LABELS), *LISTS)
+    printed, files = [], []
+    for name, rows in (("with", ANSWERS), ("without", ANSWERS[:left_out] + ANSWERS[left_out + 1 :])):
+        write("answers.csv", "task,worker,label", *rows)
+        result = [run("perturb", "answers.csv", *words, "--out", name, *extra) for extra in ((), ("--json",))]
+        printed.append([(one.stdout.replace(f"{name}/", "sent/"), one.stderr) for one in result])
+        files.append(contents(name))
+
+    assert files[0] == files[1]
+    assert printed[0] == printed[1]
+
+
+def test_numbers_that_are_clipped_are_not_counted(run: Run, run_json: RunJson, listed: None, same_draws: None) -> None:
+    """Without a seed the rule is stated that a scale clips and rounds; how often it did is shown to a simulation."""
+    words = (*("--mechanism", "laplace", "--epsilon", 1, "--scale", "0:9"), *LISTS, "--out", "sent")
+    printed = []
+    for rows in (["a,ann,0.5", "a,bob,99"], ["a,ann,1"]):
+        write("answers.csv", "task,worker,value", *rows)
+        printed.append(run("perturb", "answers.csv", *words).stdout)
+    write("answers.csv", "task,worker,value", "a,ann,0.5", "a,bob,99")
+    simulated = run_json("perturb", "answers.csv", *words, "--seed", 1)["warnings"]
+
+    assert printed[0] == printed[1]
+    assert "clipped to the scale and rounded to its grid" in " ".join(printed[0].split())
+    assert [text.split()[0] for text in simulated] == ["1", "1"]
+
+
+def test_a_repeated_answer_of_a_data_set_is_not_counted(
+    run_json: RunJson, listed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A data set's labels are public and its names are not: given lists, a run states the rule for repeats only."""
+    Path("data/tiny").mkdir(parents=True)
+    write("data/tiny/answers.csv", "task,worker,answer", "a,ann,x", "a,ann,y", "b,bob,x")
+    write("data/tiny/meta.json", json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    data = run_json("perturb", "dataset:tiny", *RESPONSE, *LISTS, "--out", "sent")
+
+    assert ([], 3, 4) == (data["lists_from_answers"], data["tasks"], data["workers"])
+    assert ["Of several answers of a worker to a task, policy 'first' says which counts."] == data["warnings"]
+
+
+def test_a_data_set_lists_its_own_names_for_a_look_only(
+    refusal: Refusal, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tasks and workers of a data set come from its answers: without a seed they are refused."""
+    Path("data/tiny").mkdir(parents=True)
+    write("data/tiny/answers.csv", "task,worker,answer", "a,ann,x", "b,bob,y")
+    write("data/tiny/meta.json", json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    words = ("perturb", "dataset:tiny", *RESPONSE, "--out", "sent")
+
+    assert "'tasks and workers taken from the answers'" in refusal(*words)
+    run(*words, "--participation", "public")
+
+
+def test_an_assignment_lists_tasks_and_workers(run_json: RunJson, listed: None) -> None:
+    """Without further lists, all assigned tasks and workers are the campaign's, those who skipped everything too."""
+    write("answers.csv", "task,worker,label", "a,bob,no")
+    words = (*RESPONSE, "--assignment", "asked.csv", "--labels", ",".join(LABELS), "--out", "sent")
+    data = run_json("perturb", "answers.csv", *words)
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+
+    assert (["a", "b", "c"], ["ann", "bob", "cid", "dan"]) == (crowd["tasks"], crowd["workers"])
+    assert "epsilon = 2 per cell, participation protected; hidden: which of the assigned" in data["privacy"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "lists"), [("z,bob,no", ()), ("a,zoe,no", ()), ("a,cid,no", ()), ("a,bob,no", ("--workers", "few.csv"))]
+)
+def test_no_refusal_advises_to_leave_rows_out(
+    answers: str, lists: tuple[str, ...], refusal: Refusal, listed: None
+) -> None:
+    """Answers outside the assignment, and assigned workers outside the list, never end in a thinned assignment."""
+    write("answers.csv", "task,worker,label", answers)
+    write("few.csv", "worker", "bob")
+    words = (*RESPONSE, "--assignment", "asked.csv", "--labels", ",".join(LABELS), *lists, "--out", "sent")
+    line = refusal("perturb", "answers.csv", *words)
+
+    assert "leave" not in line.lower()
+    assert "assignment" in line
+
+
+@pytest.mark.parametrize("extra", [(), ("--participation", "public")])
+def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
+    extra: tuple[str, ...], run: Run, run_json: RunJson
+) -> None:
+    """Table, JSON and crowd.json say that who holds the answers sees them all."""
+    words = ("perturb", "labels.csv", *RESPONSE, *EVERYTHING, *extra, "--out", "sent")
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+
+    assert workflow.HOLDER.startswith("whoever holds the answers sees them all")
+    assert f"holder {workflow.HOLDER}" in table
+    assert workflow.HOLDER == data["holder"]
+    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {workflow.HOLDER}")
