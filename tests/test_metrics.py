@@ -16,6 +16,7 @@ from crowdveil.reports import Reports
 from tests.strategies import small_numeric_reports, small_reports
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
+YES_NO = Categories(("no", "yes"))
 
 
 def estimate_of(posterior, alphabet, reports_per_task=None):
@@ -122,6 +123,47 @@ def test_ordered_labels_can_be_scored_by_position(name, constant, baseline):
     assert (name, constant) == (result.error_name, result.constant)
     assert pytest.approx(baseline) == result.baseline
     assert result.log_loss is None
+
+
+@settings(max_examples=40)
+@given(estimates_with_gold(), st.randoms(use_true_random=False))
+def test_changes_are_differences_of_errors_beside_the_constants(case, shuffler):
+    """Both changes are the error from reports minus the error from answers, and the constant's minus the latter."""
+    estimate, gold, truths = case
+    rows = estimate.posterior.tolist()
+    shuffler.shuffle(rows)
+    other = estimate_of(rows, estimate.alphabet)
+    constants = range(estimate.alphabet.size)
+    best = {
+        metrics.mae: min(np.mean([abs(c - t) for t in truths]) for c in constants),
+        metrics.error_rate: min(np.mean([c != t for t in truths]) for c in constants),
+    }
+
+    for change, error in ((metrics.mae_change, metrics.mae), (metrics.error_rate_change, metrics.error_rate)):
+        found = change(other, estimate, gold)
+
+        assert pytest.approx(error(other, gold) - error(estimate, gold)) == found.change
+        assert pytest.approx(best[error] - error(estimate, gold)) == found.constant_change
+        assert len(gold) == found.scored
+
+
+def test_a_change_prints_both_errors_and_the_constant():
+    """The text has the change with its sign, both errors and the constant's own change."""
+    answers, reports = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0], [1.0, 0.0]], YES_NO)
+
+    text = str(metrics.error_rate_change(reports, answers, {"t0": "no", "t1": "yes"}))
+
+    assert "error_rate change +0.5000 (0.0000 to 0.5000; constant no: +0.5000), 2 gold tasks" == text
+
+
+def test_changes_of_different_gold_tasks_are_refused():
+    """Two estimates that know different gold tasks are not compared."""
+    both, one = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0]], YES_NO)
+
+    with pytest.raises(SettingsError, match="the same gold tasks"):
+        metrics.error_rate_change(one, both, {"t0": "no", "t1": "yes"})
+    with pytest.raises(SettingsError, match="Use error_rate"):
+        metrics.mae_change(both, both, {"t0": "no"})
 
 
 def test_unordered_labels_have_no_distance():

@@ -67,6 +67,43 @@ class Score:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What randomizing the answers adds to the error of inference, beside what a constant would add.
+
+    Attributes:
+        error_name: as in `Score`.
+        protected: error of the estimate from reports.
+        unprotected: error of the estimate from the answers themselves, on the same gold tasks.
+        baseline: the same error of the best constant, chosen with knowledge of gold.
+        constant: that constant.
+        scored: gold tasks.
+    """
+
+    error_name: ErrorName
+    protected: float
+    unprotected: float
+    baseline: float
+    constant: str
+    scored: int
+
+    @property
+    def change(self) -> float:
+        """Error from reports minus error from answers; negative where the reports served better."""
+        return self.protected - self.unprotected
+
+    @property
+    def constant_change(self) -> float:
+        """The same for the best constant: a mechanism whose change is not below this may have left nothing to learn."""
+        return self.baseline - self.unprotected
+
+    def __str__(self) -> str:
+        return (
+            f"{self.error_name} change {self.change:+.4f} ({self.unprotected:.4f} to {self.protected:.4f}; "
+            f"constant {self.constant}: {self.constant_change:+.4f}), {self.scored} gold tasks"
+        )
+
+
 class BestConstant(NamedTuple):
     """The one answer that would serve best for all tasks, and its error."""
 
@@ -116,6 +153,33 @@ def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
 def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the mean absolute error, tied labels averaged; raises as `score` does."""
     return error_of(align(estimate, gold), "mae")
+
+
+def mae_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
+    """Return MAE_C = MAE_P - MAE_O of Sun et al. (2018), section VI-A, with the MAE of their equation 3.
+
+    Args:
+        protected: inferred from reports.
+        unprotected: inferred from the answers.
+        gold: truth by task name.
+
+    Raises:
+        SettingsError: the estimates know different gold tasks, or labels are in no order.
+        ReportsError: as `score`.
+    """
+    return _change(protected, unprotected, gold, "mae")
+
+
+def error_rate_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
+    """Return the error rate change of Li et al. (2018), sections 6.2 and 7.1.2: Error(H_perturbed) - Error(H).
+
+    Arguments as in `mae_change`; equation 10 names the difference.
+
+    Raises:
+        SettingsError: the estimates know different gold tasks, or are numbers.
+        ReportsError: as `score`.
+    """
+    return _change(protected, unprotected, gold, "error_rate")
 
 
 def rmse(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
@@ -205,6 +269,26 @@ def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
     below = np.searchsorted(others, values[known], side="left")
     up_to = np.searchsorted(others, values[known], side="right")
     return float((below + up_to).mean()) / 2 / len(others)
+
+
+def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any], name: ErrorName) -> Change:
+    with_reports, with_answers = align(protected, gold), align(unprotected, gold)
+    scored = [[str(one.estimate.tasks[at]) for at in one.at.tolist()] for one in (with_reports, with_answers)]
+    if scored[0] != scored[1]:
+        raise SettingsError(
+            "a change of error compares two estimates of the same gold tasks",
+            value=(len(scored[0]), len(scored[1])),
+            way_out="List the same tasks in both, those without reports included.",
+        )
+    best = best_constant(targets(with_answers, name), name)
+    return Change(
+        error_name=name,
+        protected=error_of(with_reports, name),
+        unprotected=error_of(with_answers, name),
+        baseline=best.error,
+        constant=best.constant,
+        scored=len(scored[0]),
+    )
 
 
 def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.fitting import Summary, summarize
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
 from crowdveil.guarantee import Participation
@@ -41,19 +41,20 @@ def random_table(seed: int, workers: int, tasks: int, labels: int = 2, share: fl
     return np.where(rng.random((workers, tasks)) < share, answers, -1)
 
 
-def slow_binary(table: NDArray[np.int64], steps: int, low: float, high: float) -> tuple[list[float], list[float]]:
-    """Equations (10), (7), (8) as loops over a binary table with gaps: (y after `steps` steps, the p that follows)."""
+def slow_binary(
+    table: NDArray[np.int64], iterations: int, low: float, high: float, first: list[float] | None = None
+) -> tuple[list[float], list[float]]:
+    """Steps 4 to 6 of Algorithm 1 as loops over a binary table with gaps: y(T) and p(T), by (10), (7) and (8)."""
     n, m = table.shape
     done = [[j for j in range(m) if table[i, j] >= 0] for i in range(n)]
     given = [[i for i in range(n) if table[i, j] >= 0] for j in range(m)]
-    y = [sum(table[i, j] for i in given[j]) / len(given[j]) if given[j] else 0.5 for j in range(m)]
-    for step in range(steps):
+    vote = [sum(table[i, j] for i in given[j]) / len(given[j]) if given[j] else 0.5 for j in range(m)]
+    y, p = vote if first is None else list(first), list[float]()
+    for _ in range(iterations):
         p = []
         for i in range(n):
             right = sum((1 - table[i, j]) * (1 - y[j]) + table[i, j] * y[j] for j in done[i])
             p.append(min(max(right / len(done[i]) if done[i] else 0.5, low), high))
-        if step == steps - 1:
-            break
         for j in range(m):
             one = math.prod(p[i] ** table[i, j] * (1 - p[i]) ** (1 - table[i, j]) for i in given[j])
             zero = math.prod(p[i] ** (1 - table[i, j]) * (1 - p[i]) ** table[i, j] for i in given[j])
@@ -61,17 +62,17 @@ def slow_binary(table: NDArray[np.int64], steps: int, low: float, high: float) -
     return y, p
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 6])
+@pytest.mark.parametrize("iterations", [1, 2, 3, 6])
 @pytest.mark.parametrize("share", [1.0, 0.4])
-def test_steps_equal_the_equations(share: float, steps: int) -> None:
-    """Each step equals equations (10), (7), (8) written as loops, and the abilities equal step 7, dense and sparse."""
+def test_steps_equal_the_equations(share: float, iterations: int) -> None:
+    """T iterations are T + 1 steps: truths follow from y(T), abilities by step 7 from p(T), dense and sparse."""
     epsilon, channel = 1.5, response(2, 1.5)
     flip = 1 / (math.exp(epsilon) + 1)
     for seed in range(4):
         table = random_table(seed, 6, 9, share=share)
-        estimate = PrivateDawidSkene(max_steps=steps, tolerance=0.0).fit(table_of(table), channel=channel)
+        estimate = PrivateDawidSkene(max_steps=iterations + 1, tolerance=0.0).fit(table_of(table), channel=channel)
 
-        y, p = slow_binary(table, steps, flip, 1 - flip)
+        y, p = slow_binary(table, iterations, flip, 1 - flip)
 
         factor = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
         abilities = [min(max(factor * (x - flip), 0.0), 1.0) for x in p]
@@ -80,11 +81,72 @@ def test_steps_equal_the_equations(share: float, steps: int) -> None:
         np.testing.assert_allclose(estimate.workers.quality, np.where(unknown, np.nan, abilities), atol=1e-9)
 
 
+def test_one_step_is_the_vote_with_the_abilities_that_follow_from_it() -> None:
+    """Without an iteration (T = 0) the paper has no abilities: truths are y(0), abilities those of p(1)."""
+    table, flip = random_table(1, 6, 9), 1 / (math.exp(1.5) + 1)
+
+    estimate = PrivateDawidSkene(max_steps=1).fit(table_of(table), channel=response(2, 1.5))
+
+    p = np.array(slow_binary(table, 1, flip, 1 - flip)[1])
+    np.testing.assert_allclose(estimate.posterior[:, 1], slow_binary(table, 0, flip, 1 - flip)[0], atol=1e-9)
+    np.testing.assert_allclose(estimate.workers.quality, np.clip((p - flip) / (1 - 2 * flip), 0, 1), atol=1e-9)
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 4])
+def test_a_given_start_takes_the_place_of_the_vote(iterations: int) -> None:
+    """`fit_from` begins with y(0) as labels or probabilities; tasks left out, and gold, keep theirs."""
+    epsilon = 1.5
+    flip = 1 / (math.exp(epsilon) + 1)
+    for seed in range(4):
+        table = random_table(seed, 6, 9, share=0.7)
+        first = slow_binary(table, 0, flip, 1 - flip)[0]
+        first[:4] = [0.0, 1.0, 0.2, 0.5]
+        given = {0: "0", 1: "1", 2: {"0": 0.8, "1": 0.2}, 3: {"1": 0.5, "0": 0.5}}
+        estimator = PrivateDawidSkene(max_steps=iterations + 1, tolerance=0.0)
+
+        estimate = estimator.fit_from(table_of(table), given, channel=response(2, epsilon))
+
+        y = slow_binary(table, iterations, flip, 1 - flip, first)[0]
+        np.testing.assert_allclose(estimate.posterior[:, 1], y, atol=1e-9)
+    known = estimator.fit_from(table_of(table), given, channel=response(2, epsilon), gold={0: "1"})
+    assert [0.0, 1.0] == known.posterior[0].tolist()
+
+
+def test_a_start_from_the_complement_ends_at_the_complement() -> None:
+    """With all first truths exchanged, every truth and every ability is exchanged: the likelihood has two optima."""
+    table = random_table(4, 30, 50)
+    reports, channel = table_of(table), response(2, 3.0)
+    vote = PrivateDawidSkene().fit(reports, channel=channel)
+    exchanged = {task: {"0": float(row[1]), "1": float(row[0])} for task, row in enumerate(vote.posterior)}
+
+    other = PrivateDawidSkene().fit_from(reports, exchanged, channel=channel)
+
+    np.testing.assert_allclose(other.posterior, vote.posterior[:, ::-1], atol=1e-6)
+    np.testing.assert_allclose(other.workers.quality, 1 - vote.workers.quality, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({0: "2"}, "first truth '2'"),
+        ({0: {"2": 1.0}}, "first truth"),
+        ({0: {"0": 0.3, "1": 0.3}}, "sum to 1"),
+        ({0: {"0": 1.5, "1": -0.5}}, "sum to 1"),
+        ({0: {"0": math.nan, "1": 1.0}}, "sum to 1"),
+        ({99: "0"}, "not among the tasks"),
+    ],
+)
+def test_a_start_that_is_none_is_refused(given: dict[int, object], rule: str) -> None:
+    """Unknown labels and tasks, and probabilities that do not sum to 1, are refused by name."""
+    with pytest.raises(ReportsError, match=rule):
+        PrivateDawidSkene().fit_from(table_of(random_table(0, 3, 4)), given)
+
+
 def test_the_papers_own_projection() -> None:
     """`projection=` replaces the channel's interval by the paper's [lambda, 1 - lambda]."""
     table = random_table(0, 6, 9)
 
-    estimate = PrivateDawidSkene(max_steps=4, tolerance=0.0, projection=0.3).fit(
+    estimate = PrivateDawidSkene(max_steps=5, tolerance=0.0, projection=0.3).fit(
         table_of(table), channel=response(2, 3)
     )
 

@@ -4,25 +4,30 @@ The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
-from crowdveil.errors import SettingsError
-from crowdveil.estimate import WorkerTable
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.gold import one_hot_gold
+from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.estimators.gold import align_gold, one_hot_gold
 from crowdveil.estimators.voting import log_odds_weight, right_share
 from crowdveil.labels import NULL
+from crowdveil.reports import Reports
+from crowdveil.storage.names import places
 
 LEAST_PROJECTION = 0.001
 """Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""
 EXPECTED_ABILITY = 0.7
 """The crowd's ability before guessing, before a single report is seen."""
+SUMS_TO_ONE = 1e-6
+"""What the probabilities of a given first truth may miss one by."""
 SAME = 1e-12
 """Table entries closer than this are equal: rounding to the device's denominator moves them by 2^-48."""
 
@@ -54,12 +59,14 @@ class DawidSkeneParameters:
     Attributes:
         right: P(report right) of each worker, shape (workers,); None at the start.
         centre: the crowd's ability, before guessing, that workers are shrunk to.
+        first_truths: given y(0), indexed [task, label], nan where the vote counts; None if all are votes.
     """
 
     summary: Summary
     reading: Reading
     right: NDArray[np.float64] | None
     centre: float
+    first_truths: NDArray[np.float64] | None = None
 
 
 class DawidSkeneStatistics(NamedTuple):
@@ -74,8 +81,9 @@ class DawidSkeneStatistics(NamedTuple):
 class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     """Alternate truths and abilities on the reports themselves; undo the channel in the abilities at the end.
 
-    Starts from the private majority vote (each label's share of the reports); a random start is not offered, because it
-    can end with all labels flipped. Truths have a uniform prior unless one is given.
+    Starts from the private majority vote (each label's share of the reports), or by `fit_from` from given truths, the
+    y(0) of Algorithm 1; a random start is not offered, because it can end with all labels flipped. Truths have a
+    uniform prior unless one is given. T iterations of the algorithm are T + 1 steps: the first step makes y(0).
 
     Attributes:
         projection: lambda: P(report right) is kept in [2 lambda / K, 1 - lambda], for two labels the paper's
@@ -124,7 +132,11 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         if parameters.right is None:
             votes = block.coded.vote_sums(np.ones(summary.workers))
             total = votes.sum(axis=1, keepdims=True)
-            posterior = one_hot_gold(np.where(total > 0, votes / np.maximum(total, 1.0), prior), block.gold)
+            truths = np.where(total > 0, votes / np.maximum(total, 1.0), prior)
+            if parameters.first_truths is not None:
+                given = parameters.first_truths[block.block.first : block.block.stop]
+                truths = np.where(np.isnan(given), truths, given)
+            posterior = one_hot_gold(truths, block.gold)
             return Expected(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
         weight = log_odds_weight(parameters.right, labels)
         step = block.coded.coin_step(weight, np.log(prior), block.gold, block.before)
@@ -134,7 +146,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
-        parameters = replace(parameters, right=self._project(statistics, parameters))
+        parameters = replace(parameters, right=self._project(statistics, parameters), first_truths=None)
         if not self.shrinkage:
             return parameters
         choices = candidates(EXPECTED_ABILITY)
@@ -154,15 +166,45 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         return float(density[0])
 
     def workers(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
-        """Return the abilities of step 7, clipped to [0, 1]; nan for a worker of whom reports tell nothing."""
+        """Return the abilities of step 7 from p(T), clipped to [0, 1]; nan for a worker of whom reports tell nothing.
+
+        p(T) is what the last truths y(T) follow from. After a single step there is none, and p(1) takes its place.
+        """
         reading = parameters.reading
-        ability = reading.abilities(self._project(statistics, parameters))
+        right = self._project(statistics, parameters) if parameters.right is None else parameters.right
+        ability = reading.abilities(right)
         ability[parameters.summary.per_worker == 0] = np.nan
         return WorkerTable(ability, "ability", participation=reading.participation)
 
     def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
         """Return the log of equation (2), None at the start; gold tasks count with their known label."""
         return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+    def fit_from(
+        self,
+        reports: Reports,
+        first_truths: Mapping[Any, Any],
+        *,
+        channel: Channel | None = None,
+        gold: Mapping[Any, Any] | None = None,
+        prior: Mapping[str, float] | None = None,
+    ) -> Estimate:
+        """Infer as `fit` does, from given first truths y(0) in place of the vote (input of Algorithm 1).
+
+        Args:
+            reports, channel, gold, prior: as in `fit`.
+            first_truths: y(0) by task name: a label, or the probability of each label (left out: 0), which sum to 1.
+                A task that is not listed begins with the vote; a gold truth counts before both.
+
+        Raises:
+            ReportsError: an unknown task or label, or probabilities that do not sum to 1; and as in `fit`.
+            SettingsError: as in `fit`.
+        """
+        coded, summary = summarize(self, reports, channel, None, prior)
+        assert summary.alphabet is not None
+        known = align_gold(reports, gold, summary.alphabet, numeric=False)
+        given = _first_truths(reports, first_truths, summary.alphabet.names)
+        return run(self, coded, summary, known, first=replace(self.start(summary), first_truths=given))
 
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
         summary, reading = parameters.summary, parameters.reading
@@ -191,6 +233,33 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         ability = centre + (1 - centre) / labels
         share = reading.base + reading.gain * ability[:, None]
         return known, strength * share, strength * (1 - share)
+
+
+def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return y(0), indexed [task, label], nan for the tasks that are not listed.
+
+    Raises:
+        ReportsError: an unknown task or label, or probabilities that do not sum to 1.
+    """
+    codes = places(reports.tasks, first_truths)
+    unknown = [str(task) for task in first_truths if str(task) not in codes]
+    if unknown:
+        raise ReportsError(
+            f"{len(unknown):,} first truths are of tasks that are not among the tasks",
+            examples=", ".join(unknown[:3]),
+            way_out="Leave them out, or list the tasks.",
+        )
+    given = np.full((len(reports.tasks), len(labels)), np.nan)
+    for task, truth in first_truths.items():
+        shares = truth if isinstance(truth, Mapping) else {truth: 1.0}
+        by_label = {str(label): float(share) for label, share in shares.items()}
+        if not by_label.keys() <= set(labels):
+            raise ReportsError(f"first truth {truth!r} of task {task!r} must be among {labels}")
+        row = np.array([by_label.get(label, 0.0) for label in labels])
+        if not ((row >= 0).all() and abs(row.sum() - 1) <= SUMS_TO_ONE):
+            raise ReportsError(f"first truth {truth!r} of task {task!r}: probabilities must be at least 0 and sum to 1")
+        given[codes[str(task)]] = row
+    return given
 
 
 def read_channel(summary: Summary) -> Reading:
