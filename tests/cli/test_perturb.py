@@ -14,7 +14,7 @@ import pytest
 from crowdveil.channel import Channel
 from crowdveil.cli.display import number
 from crowdveil.labels import Categories
-from crowdveil.mechanisms import TwoLayer
+from crowdveil.mechanisms import SunTwoLayer, TwoLayer
 from crowdveil.rounding import bound_text
 from tests.cli.conftest import LABELS, LISTS, Run
 
@@ -165,6 +165,25 @@ def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crow
     assert crowd["mechanism"].startswith("two-layer (low=0.1, high=0.4, answers=20")
     assert "claimed" in crowd["guarantee"]
     assert "no per-cell channel" in result.stdout
+
+
+def test_suns_two_layer_states_claim_and_exact_loss_and_infer_says_how_it_reads(run: Run, run_json: RunJson) -> None:
+    """The crowd states mean budget and exact epsilon of 20 cells, per cell; infer reads reports as answers."""
+    layers = ("--mechanism", "sun-two-layer", "--epsilon", 3, "--low", 1, "--labels", ",".join(LABELS), *LISTS)
+    data = run_json("perturb", "labels.csv", *layers, "--out", "sent")
+    crowd = json.loads(Path("sent/crowd.json").read_bytes())
+    expected = SunTwoLayer(alphabet=Categories(LABELS), epsilon=3.0, low=1.0, answers=20)
+
+    assert crowd["mechanism"] == "sun-two-layer (epsilon=3.0, low=1.0, answers=20)"
+    assert "per cell, participation protected; 20 cells of a worker share a budget of at most 5" in crowd["guarantee"]
+    assert [3.0, 60.0] == [account["claimed"] for account in data["accounts"]]
+    assert [one.epsilon for one in expected.guarantees(20)] == pytest.approx(
+        [account["exact"] for account in data["accounts"]], rel=1e-5
+    )
+    assert "sun-two-layer has no channel certificate" in run("infer", "sent/reports.csv").stdout
+    assert "no public participation" in run(
+        "perturb", "labels.csv", *layers, "--participation", "public", "--out", "other", code=1
+    ).stderr  # fmt: skip
 
 
 def test_matrix_factorization_writes_sums(folder: Path, run_json: RunJson) -> None:

@@ -7,7 +7,7 @@ import pytest
 from crowdveil import workflow
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.mechanisms import MECHANISMS, TwoLayer
+from crowdveil.mechanisms import MECHANISMS, SunTwoLayer, TwoLayer
 from crowdveil.reports import Reports
 from crowdveil.workflow import MechanismWanted, build_mechanism, describe
 
@@ -36,6 +36,15 @@ def test_two_layer_takes_epsilon_or_both_ends() -> None:
     assert (0.2, 0.5, 3) == (by_ends.low, by_ends.high, by_ends.answers)
 
 
+def test_suns_two_layer_takes_a_smallest_budget_and_counts_all_tasks() -> None:
+    """The smallest budget is 0 and the number of cells that of the tasks, unless given."""
+    usual = build_mechanism(MechanismWanted(name="sun-two-layer", epsilon=1.0), LABELS, tasks=12)
+    given = build_mechanism(MechanismWanted(name="sun-two-layer", epsilon=1.0, low=0.4, answers=30), LABELS, tasks=12)
+
+    assert SunTwoLayer(alphabet=LABELS, epsilon=1.0, answers=12) == usual
+    assert SunTwoLayer(alphabet=LABELS, epsilon=1.0, low=0.4, answers=30) == given
+
+
 @pytest.mark.parametrize(
     ("alphabet", "wanted"),
     [
@@ -44,6 +53,7 @@ def test_two_layer_takes_epsilon_or_both_ends() -> None:
         (LABELS, {"name": "two-layer"}),
         (LABELS, {"name": "two-layer", "high": 0.5}),
         (LABELS, {"name": "two-layer", "epsilon": 1.0, "low": 0.1, "high": 0.5}),
+        (LABELS, {"name": "sun-two-layer", "epsilon": 1.0, "low": 1.0}),
         (LABELS, {"name": "laplace", "epsilon": 1.0}),
         (LABELS, {"name": "matrix-factorization", "epsilon": 1.0}),
         (GRID, {"name": "matrix-factorization", "epsilon": 1.0, "participation": "public"}),
