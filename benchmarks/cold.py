@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from crowdveil.labels import Categories
-from crowdveil.output import reports_table, write_atomically, write_table
+from crowdveil.output import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 
@@ -28,7 +28,8 @@ def make(folder: Path, rows: int) -> Path:
     sparsity = 1 - rows / (tasks * WORKERS)
     crowd = categorical_crowd(workers=WORKERS, tasks=tasks, labels=labels, sparsity=sparsity, source=seeded(1))
     table = reports_table(crowd.answers)
-    write_atomically(folder / "answers.csv", lambda stream: write_table(stream, table))
+    with open(folder / "answers.csv", "wb") as stream:
+        write_table(stream, table)
     return folder / "answers.csv"
 
 

@@ -26,6 +26,7 @@ from crowdveil.output import (
     write_together,
 )
 from crowdveil.reports import Reports
+from crowdveil.storage.record import RECORD_FILE
 from tests.strategies import small_numeric_reports, small_reports
 from tests.test_reports import cells
 
@@ -71,7 +72,7 @@ def folder(tmp_path_factory):
 @given(st.one_of(small_reports(min_reports=0), small_numeric_reports(min_reports=0)))
 def test_reports_survive_the_files(folder, reports: Reports) -> None:
     """Written and read again, reports, silent workers and alphabet are the same, whatever stands in the names."""
-    write_reports(folder, reports, CERTIFICATE, crowd_of(reports, CERTIFICATE))
+    write_reports(folder, reports, CERTIFICATE, crowd_of(reports, CERTIFICATE), replace=True)
 
     assert_same(reports, read_back(folder))
 
@@ -89,7 +90,7 @@ def test_any_text_survives_as_a_name(folder, tasks, workers) -> None:
         alphabet=Categories(("no", "yes")),
         **names,
     )
-    write_reports(folder, reports, None, crowd_of(reports))
+    write_reports(folder, reports, None, crowd_of(reports), replace=True)
 
     assert_same(reports, read_back(folder))
 
@@ -104,14 +105,14 @@ def test_numbers_on_a_scale_survive(tmp_path) -> None:
 
 
 def test_an_old_certificate_does_not_stay(tmp_path) -> None:
-    """Reports without a certificate remove the one that earlier reports left in the folder."""
+    """Reports without a certificate that replace others remove the certificate of those."""
     reports = Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"])
     write_reports(tmp_path, reports, CERTIFICATE, crowd_of(reports, CERTIFICATE))
     assert CERTIFICATE == json.loads((tmp_path / "certificate.json").read_text())
 
-    write_reports(tmp_path, reports, None, crowd_of(reports))
+    write_reports(tmp_path, reports, None, crowd_of(reports), replace=True)
 
-    assert ["crowd.json", "reports.csv"] == sorted(os.listdir(tmp_path))
+    assert [RECORD_FILE, "crowd.json", "reports.csv"] == sorted(os.listdir(tmp_path))
 
 
 def test_plain_files_are_not_quoted(tmp_path) -> None:
@@ -121,34 +122,34 @@ def test_plain_files_are_not_quoted(tmp_path) -> None:
     assert "task,worker,label\na,v,x\nb,v,y\n" == (tmp_path / "reports.csv").read_text()
 
     quoted = Reports.from_arrays(['a,"1"', "b"], ["v", "v"], ["x", "y"])
-    write_reports(tmp_path, quoted, None, crowd_of(quoted))
+    write_reports(tmp_path, quoted, None, crowd_of(quoted), replace=True)
 
     assert 'task,worker,label\n"a,""1""","v","x"\n"b","v","y"\n' == (tmp_path / "reports.csv").read_text()
 
 
 def test_a_failure_writes_nothing(tmp_path) -> None:
     """If the second of two files fails halfway, neither appears and older ones stay as they were."""
-    (tmp_path / "first").write_text("old")
+    write_together(tmp_path, {"first": "old"}, kind="demo")
 
     def fail(stream) -> None:
         stream.write(b"half")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_together(tmp_path, {"first": b"new", "second": fail})
+        write_together(tmp_path, {"first": b"new", "second": fail}, kind="demo")
 
-    assert ["first"] == os.listdir(tmp_path)
+    assert [RECORD_FILE, "first"] == sorted(os.listdir(tmp_path))
     assert "old" == (tmp_path / "first").read_text()
 
 
 def test_one_file_appears_whole_with_ordinary_rights(tmp_path) -> None:
     """A single file is written to its place, folders made on the way, readable by whom new files are readable."""
     path = tmp_path / "deep" / "page.html"
-    write_atomically(path, "é")
+    write_atomically(path, "é", kind="demo")
     (tmp_path / "plain").write_text("")
 
     assert "é" == path.read_text("utf-8")
-    assert ["page.html"] == os.listdir(path.parent)
+    assert [RECORD_FILE, "page.html"] == sorted(os.listdir(path.parent))
     assert (tmp_path / "plain").stat().st_mode == path.stat().st_mode
 
 
@@ -157,7 +158,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(SettingsError, match=r"output folder must be writable.*file"):
-        write_atomically(tmp_path / "file" / "x", b"")
+        write_atomically(tmp_path / "file" / "x", b"", kind="demo")
 
 
 def estimate(posterior, quality_name: str, participation=None) -> Estimate:

@@ -7,7 +7,7 @@ themselves: there it names the blocks instead.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -19,7 +19,7 @@ from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.public_lists import LISTS, ListName, missing_lists, not_public
 from crowdveil.reports import Reports
 from crowdveil.storage.encoded import seal_of
-from crowdveil.storage.placing import Writer, placed, refusals_named
+from crowdveil.storage.placing import Outputs, Writer, placed, write_outputs
 from crowdveil.storage.placing import write_atomically as write_atomically
 from crowdveil.storage.placing import write_together as write_together
 from crowdveil.storage.report_files import REPORTS_FILES, Form, TableForm, write_report_files, write_tables
@@ -27,7 +27,9 @@ from crowdveil.storage.report_files import reports_table as reports_table
 from crowdveil.storage.report_files import write_table as write_table
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
-ASSIGNMENT_FILE = "assignment.csv"
+ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
+COLLECTION = "collection"
+ONE_COLLECTION = "a folder holds one collection, as what a second one reveals adds to what the first one does"
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
     "csv": ("truths.csv", "workers.csv"),
     "parquet": ("truths.parquet", "workers.parquet"),
@@ -132,12 +134,13 @@ def write_reports(
     *,
     assignment: str | None = None,
     form: Form = "csv",
+    replace: bool = False,
 ) -> None:
     """Write the reports in one of the `REPORTS_FILES`, `crowd.json` and, where there are any, `certificate.json` and
-    `assignment.csv`; old ones of these two, and reports in other forms, do not stay.
+    `assignment.csv`.
 
     Raises:
-        SettingsError: the crowd is not the one of the reports or of the certificate, or the system refuses to write.
+        SettingsError: the crowd is not the one of the reports or of the certificate, or as `collection_outputs`.
     """
     _check_belongs(reports, certificate, crowd)
     beside: dict[str, bytes] = {}
@@ -145,17 +148,31 @@ def write_reports(
         beside[CERTIFICATE_FILE] = _json(certificate)
     if assignment is not None:
         beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
-    names = [*beside, CROWD_FILE, *REPORTS_FILES[form]]
-    with placed(directory, names) as temporary:
+    names = (*beside, CROWD_FILE, *REPORTS_FILES[form])
+    with placed(collection_outputs(directory, names, replace=replace)) as temporary:
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
         told = crowd_of_blocks(crowd, temporary) if form == "blocks" else _json(crowd)
         (temporary / CROWD_FILE).write_bytes(told)
-    every = {CERTIFICATE_FILE, ASSIGNMENT_FILE, *(name for files in REPORTS_FILES.values() for name in files)}
-    with refusals_named(Path(directory)):
-        for name in every.difference(names):
-            Path(directory, name).unlink(missing_ok=True)
+
+
+def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
+    """Return the files of a collection as outputs; none of an earlier one may be there.
+
+    Args:
+        directory: where to.
+        names: of the files; the last one comes when the others are there.
+        replace: whether the recorded files of an earlier collection are removed, in whatever form they are.
+    """
+    return Outputs(
+        folder=Path(directory),
+        names=tuple(names),
+        kind=COLLECTION,
+        whole=True,
+        alone=(CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, *(name for files in REPORTS_FILES.values() for name in files)),
+        fresh="" if replace else ONE_COLLECTION,
+    )
 
 
 def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
@@ -164,7 +181,7 @@ def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: 
     Truths are written in parts, so that memory does not follow the tasks.
 
     Raises:
-        SettingsError: the system refuses to write there.
+        SettingsError: a file of that name is not an earlier estimate, or the system refuses to write there.
     """
     schema = next(estimate.parts()).tasks_frame().schema
     workers = estimate.workers_frame()
@@ -172,7 +189,12 @@ def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: 
         lambda stream: write_tables(stream, schema, lambda: (part.tasks_frame() for part in estimate.parts()), form),
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
-    write_together(directory, dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
+    write_outputs(estimate_outputs(directory, form), dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
+
+
+def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") -> Outputs:
+    """Return the files of an estimate as outputs."""
+    return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind="estimate")
 
 
 def read_crowd(path: str | PathLike[str]) -> Crowd:

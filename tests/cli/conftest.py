@@ -10,28 +10,35 @@ from click.testing import CliRunner, Result
 
 from crowdveil.cli import main
 from crowdveil.labels import Categories, Scale
-from crowdveil.output import reports_table, write_atomically, write_table
+from crowdveil.output import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
+from crowdveil.storage.record import RECORD_FILE
 
 Run = Callable[..., Result]
 LABELS = ("no", "yes", "maybe")
-LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv")
+LISTS = ("--tasks", "tasks.csv", "--workers", "every-worker.csv")
 """All tasks and workers of both crowds: what a run without a seed needs where participation is protected."""
+
+
+def written(folder: str | Path) -> set[str]:
+    """Names of what is in a folder, but for the record of what was written there."""
+    return {path.name for path in Path(folder).iterdir()} - {RECORD_FILE}
 
 
 def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
     """Write `<stem>.csv` with the answers and `<stem>-gold.csv` with the truths."""
     table = reports_table(crowd.answers)
-    write_atomically(folder / f"{stem}.csv", lambda stream: write_table(stream, table))
+    with open(folder / f"{stem}.csv", "wb") as stream:
+        write_table(stream, table)
     rows = "".join(f"{task},{truth}\n" for task, truth in crowd.gold.items())
-    write_atomically(folder / f"{stem}-gold.csv", "task,truth\n" + rows)
+    (folder / f"{stem}-gold.csv").write_text("task,truth\n" + rows, "utf-8")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand in a folder with a crowd of labels (`labels.csv`) and one of numbers (`numbers.csv`), each with gold, and
-    the lists of their tasks and workers (`tasks.csv`, `workers.csv`)."""
+    the lists of their tasks and workers (`tasks.csv`, `every-worker.csv`)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     ability = categorical_crowd(workers=30, tasks=20, labels=Categories(LABELS), sparsity=0.2, source=seeded(1))
@@ -39,8 +46,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_crowd(
         tmp_path, numeric_crowd(workers=30, tasks=20, sparsity=0.2, scale=Scale(-2, 7), source=seeded(2)), "numbers"
     )
-    for name, most in (("task", 20), ("worker", 30)):
-        (tmp_path / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
+    for file, name, most in (("tasks.csv", "task", 20), ("every-worker.csv", "worker", 30)):
+        (tmp_path / file).write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
     return tmp_path
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from crowdveil.bench import Bench, Line, Setup, markdown
 from crowdveil.bench.results import LeftOut, Took
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, written
 
 
 def line(program: str, ratio: float) -> Line:
@@ -62,9 +62,9 @@ def test_figures_are_printed_and_written(run: Run, asked: list[Setup]) -> None:
         "about 99 s",
     ):
         assert text in shown
-    assert {"bench.json", "bench.md", "growth.svg"} == {path.name for path in Path("measured").iterdir()}
-    written = json.loads(Path("measured/bench.json").read_text("utf-8"))
-    assert [1.0, 3.25] == [one["processor_ratio"] for one in written["lines"]]
+    assert {"bench.json", "bench.md", "growth.svg"} == written("measured")
+    data = json.loads(Path("measured/bench.json").read_text("utf-8"))
+    assert [1.0, 3.25] == [one["processor_ratio"] for one in data["lines"]]
     assert markdown((line("crowdveil", 1.0), line("numpy", 3.25))) == Path("measured/bench.md").read_text("utf-8")
 
 

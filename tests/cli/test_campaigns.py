@@ -66,9 +66,9 @@ def test_a_changed_assignment_is_refused(run: Run, refusal: Refusal, asked: str)
 
 
 def test_an_old_assignment_does_not_stay(run: Run, asked: str) -> None:
-    """A collection without an assignment leaves none behind in the folder."""
+    """A collection without an assignment that replaces one with an assignment leaves none behind."""
     run("perturb", "labels.csv", *RESPONSE, "--assignment", asked, "--out", "sent")
-    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--replace")
 
     assert not Path("sent/assignment.csv").exists()
 

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from crowdveil.reports import Reports
+from crowdveil.storage.record import RECORD_FILE
 from tests.cli.conftest import LABELS, LISTS, Run
 from tests.test_reports import cells
 
@@ -44,20 +45,20 @@ def test_what_is_written_is_told(blocks: Path, run: Run, run_json: RunJson) -> N
 
     assert (20, 30, list(LABELS)) == (data["tasks"], data["workers"], data["labels"])
     assert len(Reports.open("again")) == data["reports"]
-    assert sum(path.stat().st_size for path in Path("again").iterdir()) == data["bytes"]
+    assert sum(p.stat().st_size for p in Path("again").iterdir() if p.name != RECORD_FILE) == data["bytes"]
     assert "from 30 workers on 20 tasks" in table
 
 
 @pytest.mark.parametrize("form", ["blocks", "parquet"])
 def test_perturb_writes_other_forms(form: str, run: Run, run_json: RunJson) -> None:
-    """Blocks and Parquet hold the reports of the CSV file, replace it in the folder, and are inferred from alike."""
+    """Blocks and Parquet hold the reports of the CSV file, replace it if asked to, and are inferred from alike."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     wanted, plain = run_json("infer", "sent/reports.csv", "--out", "a"), cells(Reports.from_csv("sent/reports.csv"))
-    data = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--format", form)
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--format", form, "--replace")
     path = "sent" if form == "blocks" else "sent/reports.parquet"
     found = run_json("infer", path, "--out", "b")
 
-    assert sorted(os.path.basename(name) for name in data["files"]) == sorted(os.listdir("sent"))
+    assert sorted(os.path.basename(name) for name in data["files"]) == sorted({*os.listdir("sent")} - {RECORD_FILE})
     assert "reports.csv" not in os.listdir("sent")
     assert plain == cells(Reports.open(path) if form == "blocks" else Reports.from_parquet(path))
     assert wanted["truths"] == found["truths"]
@@ -136,8 +137,8 @@ def test_the_crowd_of_blocks_goes_with_nothing_else(blocks: Path, refusal: Calla
 
 
 def test_an_old_crowd_does_not_stay(blocks: Path, run: Run) -> None:
-    """Blocks of plain answers over blocks of reports leave no certificate and no crowd behind."""
-    run("encode", "labels.csv", "--out", "blocks")
+    """Blocks of plain answers that replace blocks of reports leave no certificate and no crowd behind."""
+    run("encode", "labels.csv", "--out", "blocks", "--replace")
 
     assert {"certificate.json", "crowd.json"}.isdisjoint(os.listdir(blocks))
 

@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil.cli.display import number
 from crowdveil.cli.options import METHOD_NAMES
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Run, written
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
@@ -125,7 +125,7 @@ def test_outputs_have_the_promised_columns(sent: Path, run: Run) -> None:
 
     assert {"task", "truth", "confidence", "reports", *(f"probability_{name}" for name in LABELS)} <= set(truths[0])
     assert {"worker", "ability", "reports"} <= set(workers[0])
-    assert {path.name for path in Path("found").iterdir()} == {"truths.csv", "workers.csv"}
+    assert written("found") == {"truths.csv", "workers.csv"}
 
 
 def test_outputs_stand_beside_the_reports_unless_told_otherwise(sent: Path, run: Run) -> None:

@@ -33,7 +33,7 @@ PAGE = (DOCS / "guides" / "json-output.md").read_text("utf-8")
 
 Words = tuple[object, ...]
 RESPONSE: Words = ("--mechanism", "randomized-response", "--epsilon", 3)
-LISTS: Words = ("--tasks", "tasks.csv", "--workers", "workers.csv")
+LISTS: Words = ("--tasks", "tasks.csv", "--workers", "every-worker.csv")
 PERTURB: Words = ("perturb", "labels.csv", *RESPONSE, *LISTS, "--labels", ",".join(LABELS), "--seed", 1)
 CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--seed", 1, *LISTS),
     *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
@@ -61,7 +61,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
 REFUSED: dict[str, Words] = {
     "demo": ("--out", "labels.csv/below"),
     "plan": (*SIZE, "--labels", "no,yes", "--target-error", -1),
-    "assign": ("--tasks", "none.csv", "--workers", "workers.csv", "--per-task", 5, "--out", "asked.csv"),
+    "assign": ("--tasks", "none.csv", "--workers", "every-worker.csv", "--per-task", 5, "--out", "asked.csv"),
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
     "encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),

@@ -113,6 +113,8 @@ def test_nothing_essential_is_cut_on_a_narrow_terminal(
     """At 60 and 80 columns no line is longer, and every number of a wide table is still there."""
     infer = ("infer", "sent/reports.csv", "--score", "labels-gold.csv")
     wide = [run(*words).stdout for words in (PERTURB, infer)]
+    for earlier in Path("sent").iterdir():
+        earlier.unlink()
     monkeypatch.setenv("COLUMNS", width)
     narrow = [run(*words).stdout for words in (PERTURB, infer)]
 

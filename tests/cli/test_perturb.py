@@ -16,7 +16,7 @@ from crowdveil.cli.display import number
 from crowdveil.labels import Categories
 from crowdveil.mechanisms import SunTwoLayer, TwoLayer
 from crowdveil.rounding import bound_text
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Run, written
 
 RunJson = Callable[..., dict[str, Any]]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
@@ -27,11 +27,6 @@ def rows(path: Path) -> list[dict[str, str]]:
     """Rows of a CSV file by column name."""
     with open(path, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
-
-
-def written(folder: Path) -> set[str]:
-    """Names of the files in a folder."""
-    return {path.name for path in folder.iterdir()}
 
 
 def test_writes_reports_certificate_and_crowd_that_belong_together(folder: Path, run: Run) -> None:
@@ -62,7 +57,7 @@ def test_without_a_seed_nothing_speaks_of_a_simulation(run: Run) -> None:
 def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJson) -> None:
     """With --seed, the table, crowd.json and the JSON each say simulation and that there is no privacy."""
     table = run("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent").stdout
-    data = run_json("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent")
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent", "--replace")
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
 
     assert table.startswith("SIMULATION")
@@ -99,7 +94,7 @@ def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
 def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra: tuple[str, ...]) -> None:
     """Every epsilon and every count of the JSON stands in the table; answers are counted where all see them."""
     words = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", 1, "--seed", 1, "--out", "sent", *extra)
-    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
     for row in data["accounts"]:
         assert f"exact {bound_text(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
@@ -116,7 +111,7 @@ def test_counts_and_cells_follow_participation(run_json: RunJson) -> None:
     answers = rows(Path("labels.csv"))
     most = max(sum(row["worker"] == name for row in answers) for name in {row["worker"] for row in answers})
     public = run_json("perturb", "labels.csv", *RESPONSE, "--participation", "public", "--out", "sent")
-    protected = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    protected = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--replace")
 
     assert [len(answers)] * 2 + [None] == [public["answers"], public["reports"], protected["answers"]]
     assert [most, 20] == [public["accounts"][1]["cells"], protected["accounts"][1]["cells"]]
@@ -154,10 +149,10 @@ def test_many_rows_are_announced_on_stderr(run: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crowd(folder: Path, run: Run) -> None:
-    """Two-layer writes no certificate, removes an old one, and crowd.json states parameters and the exact epsilon."""
+    """Two-layer writes no certificate, with --replace removes an old one, and crowd.json states the exact epsilon."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     layers = ("--mechanism", "two-layer", "--low", 0.1, "--high", 0.4, "--labels", ",".join(LABELS), *LISTS)
-    result = run("perturb", "labels.csv", *layers, "--out", "sent")
+    result = run("perturb", "labels.csv", *layers, "--out", "sent", "--replace")
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
 
     assert {"reports.csv", "crowd.json"} == written(folder / "sent")
@@ -256,7 +251,7 @@ def test_parquet_and_a_data_set_by_name_are_answers_too(
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
     parquet = run_json("perturb", "labels.parquet", *RESPONSE, "--out", "sent")
     named = run_json(
-        "perturb", "dataset:tiny", "--mechanism", "one-layer", "--epsilon", 1, "--seed", 1, "--out", "sent"
+        "perturb", "dataset:tiny", "--mechanism", "one-layer", "--epsilon", 1, "--seed", 1, "--out", "named"
     )
 
     assert (20, 30, list(LABELS)) == (parquet["tasks"], parquet["workers"], parquet["labels"])

@@ -42,7 +42,7 @@ def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def listed(folder: Path) -> None:
     """Write lists and an assignment of three tasks and four workers, one of whom nobody hears of."""
     write("tasks.csv", "task", "a", "b", "c")
-    write("workers.csv", "worker", "dan", "cid", "bob", "ann")
+    write("every-worker.csv", "worker", "dan", "cid", "bob", "ann")
     write("asked.csv", "task,worker", "a,ann", "a,bob", "b,bob", "b,dan", "c,cid")
 
 
@@ -125,7 +125,9 @@ def test_nothing_but_reports_follows_from_one_answer(
     printed, files = [], []
     for name, rows in (("with", ANSWERS), ("without", ANSWERS[:left_out] + ANSWERS[left_out + 1 :])):
         write("answers.csv", "task,worker,label", *rows)
-        result = [run("perturb", "answers.csv", *words, "--out", name, *extra) for extra in ((), ("--json",))]
+        result = [
+            run("perturb", "answers.csv", *words, "--out", name, *extra) for extra in ((), ("--json", "--replace"))
+        ]
         printed.append([(one.stdout.replace(f"{name}/", "sent/"), one.stderr) for one in result])
         files.append(contents(name))
 
@@ -135,11 +137,11 @@ def test_nothing_but_reports_follows_from_one_answer(
 
 def test_numbers_that_are_clipped_are_not_counted(run: Run, run_json: RunJson, listed: None, same_draws: None) -> None:
     """Without a seed the rule is stated that a scale clips and rounds; how often it did is shown to a simulation."""
-    words = (*("--mechanism", "laplace", "--epsilon", 1, "--scale", "0:9"), *LISTS, "--out", "sent")
+    words = (*("--mechanism", "laplace", "--epsilon", 1, "--scale", "0:9"), *LISTS, "--out", "sent", "--replace")
     printed = []
     for rows in (["a,ann,0.5", "a,bob,99"], ["a,ann,1"]):
         write("answers.csv", "task,worker,value", *rows)
-        printed.append(run("perturb", "answers.csv", *words).stdout)
+        printed.append(run("perturb", "answers.csv", *words).stdout.partition("replaced")[0].partition("written")[0])
     write("answers.csv", "task,worker,value", "a,ann,0.5", "a,bob,99")
     simulated = run_json("perturb", "answers.csv", *words, "--seed", 1)["warnings"]
 
@@ -209,7 +211,7 @@ def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
 ) -> None:
     """Table, JSON and crowd.json say that who holds the answers sees them all."""
     words = ("perturb", "labels.csv", *RESPONSE, *EVERYTHING, *extra, "--out", "sent")
-    table, data = " ".join(run(*words).stdout.split()), run_json(*words)
+    table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
     assert workflow.HOLDER.startswith("whoever holds the answers sees them all")
     assert f"holder {workflow.HOLDER}" in table

@@ -13,6 +13,7 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import CrowdFolder, categorical_crowd_folder, crowd_folders
 from crowdveil.storage.encoded import FILES
 from crowdveil.storage.names import NumberedNames
+from crowdveil.storage.record import RECORD_FILE
 from tests.chi_square import chi_square_p_value
 
 LABELS = Categories(("no", "maybe", "yes"))
@@ -65,7 +66,7 @@ def test_the_folder_opens_again(made) -> None:
     """The folder holds blocks, truths and abilities, and opens with the same crowd; abilities are clipped."""
     again = CrowdFolder.open(made[1])
 
-    assert sorted([*FILES, "truth.npy", "ability.npy"]) == sorted(os.listdir(made[1]))
+    assert sorted([*FILES, "truth.npy", "ability.npy", RECORD_FILE]) == sorted(os.listdir(made[1]))
     assert made[0].truth.tolist() == again.truth.tolist()
     assert made[0].answers.value.tolist() == again.answers.value.tolist()
     assert [0.9] * 20 + [1.0] * 20 == again.ability.tolist()

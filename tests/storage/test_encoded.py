@@ -20,6 +20,7 @@ from crowdveil.simulate import categorical_crowd
 from crowdveil.storage import encoded
 from crowdveil.storage.encoded import FILES, Part, write_encoded
 from crowdveil.storage.manifest import MANIFEST_FILE
+from crowdveil.storage.record import RECORD_FILE
 from tests.strategies import small_numeric_reports, small_reports
 from tests.test_output import assert_same
 from tests.test_reports import cells
@@ -203,7 +204,7 @@ def test_a_failure_leaves_what_was_there(saved, monkeypatch) -> None:
         with pytest.raises(ReportsError, match="names must be whole numbers or text"):
             reports.save(folder)
     assert before == cells(Reports.open(saved, verify=True))
-    assert sorted(FILES) == sorted(os.listdir(saved))
+    assert sorted([RECORD_FILE, *FILES]) == sorted(os.listdir(saved))
     assert [] == os.listdir(saved.parent / "new")
 
 

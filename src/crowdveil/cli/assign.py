@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import show
+from crowdveil.cli.display import replaced_rows, show
 from crowdveil.cli.options import json_option
 
 
@@ -27,13 +27,13 @@ def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) 
     """
     from crowdveil import workflow
     from crowdveil.assignment import Assignment
-    from crowdveil.output import write_atomically
     from crowdveil.randomness import secure
 
-    workflow.refuse_overwriting([out], [tasks, workers])
+    outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="assignment")
+    replaced = list(map(str, outputs.check(inputs=[tasks, workers])))
     names = workflow.read_names(tasks, "task"), workflow.read_names(workers, "worker")
     drawn = Assignment.balanced(*names, per_task, secure())
-    write_atomically(out, drawn.to_csv())
+    workflow.write_outputs(outputs, {out.name: drawn.to_csv()})
     loads = drawn.per_worker
     fewest, most = int(loads.min()), int(loads.max())
     data = {
@@ -43,11 +43,13 @@ def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) 
         "fewest": fewest,
         "most": most,
         "files": [str(out)],
+        "replaced": replaced,
     }
     each = f"{fewest} to {most}" if fewest < most else str(most)
     rows = [
         ("cells", f"{data['cells']:,}: {per_task} workers for each of {data['tasks']:,} tasks"),
         ("tasks of a worker", each),
+        *replaced_rows(replaced),
         ("written", str(out)),
     ]
     show(data, rows, as_json=as_json)

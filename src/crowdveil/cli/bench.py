@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, show, warn
+from crowdveil.cli.display import progress_bar, replaced_rows, show, warn
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import json_option, numbers
 
 if TYPE_CHECKING:
     from crowdveil.bench import Bench, Line, Peer
+    from crowdveil.storage.placing import Outputs
 
 FILES = ("bench.json", "bench.md", "growth.svg")
 HELP = """Measure how fast crowdveil infers on this machine, beside crowd-kit and beside plain numpy.
@@ -75,6 +76,7 @@ def bench(
 ) -> None:
     """Measure, write, print; see `HELP`."""
     from crowdveil.bench import Setup, race
+    from crowdveil.storage.placing import Outputs
 
     if peer_python is not None and install_peer:
         raise click.UsageError("Give --peer-python or --install-peer, not both.")
@@ -86,13 +88,16 @@ def bench(
         patience=patience,
         peer=_peer(peer_python, install_peer),
     )
+    outputs = None if out is None else Outputs(folder=out, names=FILES, kind="benchmark")
+    replaced = [] if outputs is None else outputs.check()
     with progress_bar("fitting") as bar:
         found = race(setup, bar)
     data = found.to_json()
     data["warnings"] = _warnings(found)
-    data["files"] = [] if out is None else [str(out / name) for name in FILES]
-    if out is not None:
-        _write(out, found, data)
+    data["files"] = [] if outputs is None else list(map(str, outputs.paths))
+    data["replaced"] = list(map(str, replaced))
+    if outputs is not None:
+        _write(outputs, found, data)
     if not as_json:
         _print_table(found)
     show(data, _rows(found, data), as_json=as_json)
@@ -125,12 +130,12 @@ def _warnings(found: Bench) -> list[str]:
     ]
 
 
-def _write(out: Path, found: Bench, data: dict[str, Any]) -> None:
+def _write(outputs: Outputs, found: Bench, data: dict[str, Any]) -> None:
     from crowdveil.bench import growth, markdown
-    from crowdveil.output import write_together
+    from crowdveil.storage.placing import write_outputs
 
     contents = (as_text(result(data)) + "\n", markdown(found.lines), growth(found))
-    write_together(out, dict(zip(FILES, contents, strict=True)))
+    write_outputs(outputs, dict(zip(FILES, contents, strict=True)))
 
 
 def _rows(found: Bench, data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -143,6 +148,7 @@ def _rows(found: Bench, data: dict[str, Any]) -> list[tuple[str, str]]:
         ("machine", f"{machine['processor']}, {machine['cores']} cores; {loads}"),
         ("versions", named),
         ("roof", f"{found.roof:.3g} GB/s, read by one thread"),
+        *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],
     ]
 

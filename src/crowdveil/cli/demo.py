@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import progress_bar, show
+from crowdveil.cli.display import progress_bar, replaced_rows, show
 from crowdveil.cli.options import json_option
 from crowdveil.rounding import bound_text
 
@@ -38,16 +38,19 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     cells only, or public, as each row says); infers with every method
     that fits; prints one table and writes one HTML page. Devices are simulated: nobody is protected by the result.
     """
-    from crowdveil.demo import PAGE_FILE, ROWS_FILE, run_demo
+    from crowdveil.demo import demo_outputs, run_demo
 
+    outputs = demo_outputs(out)
+    replaced = list(map(str, outputs.check()))
     with progress_bar("perturbing and inferring") as bar:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
     if not as_json:
         _print_table(done)
     note = f"a simulation from seed {seed}: nobody is protected by these reports"
-    written = [str(out / name) for name in (PAGE_FILE, ROWS_FILE)]
-    told = done.to_json(seed) | {"warnings": [note], "files": written}
-    show(told, [("warning", note), *[("written", path) for path in written]], as_json=as_json)
+    written = list(map(str, outputs.paths))
+    told = done.to_json(seed) | {"warnings": [note], "files": written, "replaced": replaced}
+    rows = [("warning", note), *replaced_rows(replaced), *[("written", path) for path in written]]
+    show(told, rows, as_json=as_json)
 
 
 def _print_table(done: Demo) -> None:

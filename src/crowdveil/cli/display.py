@@ -46,6 +46,11 @@ def _stacked(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def replaced_rows(replaced: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the line that names the files that were replaced or removed; none if there were none."""
+    return [("replaced", ", ".join(replaced))] if replaced else []
+
+
 def warn(text: str) -> None:
     """Say something on stderr before long work begins."""
     click.echo(f"Warning: {printable(text)}", err=True)

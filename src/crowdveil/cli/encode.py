@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import show
-from crowdveil.cli.options import alphabet_options, duplicates_option, json_option
+from crowdveil.cli.display import replaced_rows, show
+from crowdveil.cli.options import alphabet_options, duplicates_option, json_option, replace_option
 
 if TYPE_CHECKING:
     from crowdveil.ingest.coding import Duplicates
@@ -29,18 +29,28 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
 )
 @duplicates_option("error")
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Folder of the blocks.")
+@replace_option
 @json_option
 def encode(
-    reports: Path, alphabet: Alphabet | None, kind: Kind | None, duplicates: Duplicates, out: Path, as_json: bool
+    reports: Path,
+    alphabet: Alphabet | None,
+    kind: Kind | None,
+    duplicates: Duplicates,
+    out: Path,
+    replace: bool,
+    as_json: bool,
 ) -> None:
     """Read, write, print; see `HELP`."""
     from crowdveil import workflow
 
-    encoded = workflow.encode(reports, out, alphabet=alphabet, kind=kind, duplicates=duplicates)
-    files = workflow.encoded_files(out)
-    size = sum(path.stat().st_size for path in files)
+    outputs = workflow.encoded_outputs(reports, out, replace=replace)
+    replaced = list(map(str, outputs.check(inputs=workflow.evidence_files(reports))))
+    encoded = workflow.encode(reports, out, alphabet=alphabet, kind=kind, duplicates=duplicates, replace=replace)
+    size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    data = {**counts, "labels": labels, "bytes": size, "files": [str(path) for path in files]}
+    files = {"files": list(map(str, outputs.paths)), "replaced": replaced}
+    data = {**counts, "labels": labels, "bytes": size, **files}
     crowd = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
-    show(data, [("reports", crowd), ("size", f"{size:,} bytes"), ("written", str(out))], as_json=as_json)
+    rows = [("reports", crowd), ("size", f"{size:,} bytes"), *replaced_rows(replaced), ("written", str(out))]
+    show(data, rows, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, show, warn
+from crowdveil.cli.display import number, progress_bar, replaced_rows, show, warn
 from crowdveil.cli.json_output import shortened
 from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option, numbers
 from crowdveil.cli.resources import resource_options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crowdveil.labels import Alphabet
     from crowdveil.reports import Kind
     from crowdveil.storage.report_files import TableForm
-    from crowdveil.workflow import Inference, KeptFits, Method, Resources
+    from crowdveil.workflow import Inference, KeptFits, Method, Outputs, Resources
 
 SHOWN = 5
 FOR_NORMAL = "gaussian"
@@ -151,10 +151,9 @@ def infer(
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    outputs = [(out or workflow.home(reports)) / name for name in workflow.ESTIMATE_FILES[form]]
-    written = outputs if kept.save is None else [*outputs, kept.save]
-    workflow.refuse_overwriting(written, [reports, certificate, prior, gold, score])
-    workflow.refuse_overwriting(outputs, [kept.start_from])
+    outputs = workflow.estimate_outputs(out or workflow.home(reports), form)
+    inputs = [*workflow.evidence_files(reports), certificate, prior, gold, score]
+    files = _checked(outputs, kept, inputs)
     if reports.suffix == ".json":
         _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, *astuple(kept), *_set(resources))
         inference = workflow.infer_from_sums(reports, method)
@@ -183,9 +182,20 @@ def infer(
                 progress=step,
             )
     inference = inference if score is None else workflow.scored(inference, score)
-    workflow.write_estimate(outputs[0].parent, inference.estimate, form=form)
-    data = _summary(inference) | {"files": [str(path) for path in written]}
+    workflow.write_estimate(outputs.folder, inference.estimate, form=form)
+    data = _summary(inference) | files
     show(data, _rows(data), as_json=as_json)
+
+
+def _checked(outputs: Outputs, kept: KeptFits, inputs: list[Any]) -> dict[str, list[str]]:
+    """Return the paths that are written and those that are replaced, or refuse before the work begins."""
+    from crowdveil.workflow import fit_outputs
+
+    written, replaced = outputs.paths, outputs.check(inputs=[*inputs, kept.start_from, kept.save])
+    if kept.save is not None:
+        written.append(kept.save)
+        replaced += fit_outputs(kept.save).check(inputs=inputs)
+    return {"files": list(map(str, written)), "replaced": list(map(str, replaced))}
 
 
 def _set(resources: Resources) -> tuple[object, ...]:
@@ -277,7 +287,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
         ("workers", _quality_line(data["quality"])),
     ]
-    return rows + [("written", path) for path in data["files"]]
+    return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
 
 
 def _passes_line(continued: dict[str, Any]) -> str:

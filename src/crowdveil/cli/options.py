@@ -252,6 +252,13 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; nothing else on stdout."
 )
 
+replace_option = click.option(
+    "--replace",
+    is_flag=True,
+    help="Remove the collection that is in the folder: the files recorded there as one, and no others. What it "
+    "revealed stays revealed to those who have it.",
+)
+
 
 def duplicates_option(default: str | None) -> Callable[[Command], Command]:
     """Declare the policy for repeated (task, worker) pairs."""

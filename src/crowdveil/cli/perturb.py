@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, progress_bar, show, warn
-from crowdveil.cli.options import alphabet_options, duplicates_option, json_option, mechanism_options
+from crowdveil.cli.display import account_data, account_rows, progress_bar, replaced_rows, show, warn
+from crowdveil.cli.options import (
+    alphabet_options,
+    duplicates_option,
+    json_option,
+    mechanism_options,
+    replace_option,
+)
 
 if TYPE_CHECKING:
     from crowdveil.ingest.coding import Duplicates
@@ -76,6 +82,7 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
     show_default=True,
     help="Of the reports; blocks are opened by infer without being read.",
 )
+@replace_option
 @json_option
 def perturb(
     answers: str,
@@ -90,6 +97,7 @@ def perturb(
     channels: Path | None,
     out: Path,
     form: Form,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
@@ -100,17 +108,18 @@ def perturb(
         answers, alphabet=alphabet, duplicates=duplicates, tasks=lists.tasks, workers=lists.workers
     )
     setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
-    outputs = [out / name for name in workflow.collection_files(setup, form)]
-    workflow.refuse_overwriting(outputs, [answers, tasks, workers, assignment, channels])
+    outputs = workflow.collection_outputs(out, workflow.collection_files(setup, form), replace=replace)
+    replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, wanted.expected.prior])
     announced = _many_rows(read.answers, setup)
     with workflow.room_for(out, workflow.rows_expected(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
             collection = workflow.collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
-        workflow.write_collection(out, collection, form)
+        workflow.write_collection(out, collection, form, replace=replace)
     warnings = [*_notes(read, collection), *announced]
-    data = _summary(collection) | {"files": [str(path) for path in outputs], "warnings": warnings}
+    data = _summary(collection) | {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
+    data["warnings"] = warnings
     show(data, _rows(data), as_json=as_json)
 
 
@@ -181,5 +190,6 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("holder", data["holder"]),
         ("certificate", sealed),
         *[("warning", text) for text in data["warnings"]],
+        *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],
     ]

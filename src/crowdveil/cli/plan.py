@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, show
+from crowdveil.cli.display import progress_bar, replaced_rows, show
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
 from crowdveil.cli.plan_commands import next_commands
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crowdveil.mechanisms import Question
     from crowdveil.planning import Campaign, NumberCrowd, Plan, Row, Way
     from crowdveil.planning.trials import Prediction
+    from crowdveil.storage.placing import Outputs
     from crowdveil.workflow import Expectation
 
 USUAL_SIGMAS = (0.1, 0.5)
@@ -130,19 +131,21 @@ def plan(
     campaign = _campaign(
         alphabet, expected, participation, tasks=tasks, workers=workers, assigned=assigned_per_task, method=method
     )
+    merged = campaign.crowd.alphabet != alphabet
+    outputs = _outputs(out, prior_too=merged and expected.prior is not None)
+    replaced = [] if outputs is None else outputs.check(inputs=[expected.prior])
     epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or EPSILONS
     with progress_bar("simulating") as bar:
         made = make_plan(campaign, target=target, epsilons=epsilons, progress=bar)
-    merged = campaign.crowd.alphabet != alphabet
     prior = out / PRIOR if merged and out is not None and expected.prior is not None else expected.prior
     data = _data(made)
     data["merged_labels"] = alphabet.size if merged else None
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
-    names = [*FILES, *([PRIOR] if merged and prior is not None else [])]
-    data["files"] = [] if out is None else [str(out / name) for name in names]
-    if out is not None:
-        _write(out, made, data, names)
-    show(data, plan_lines(made, data), as_json=as_json)
+    data["files"] = [] if outputs is None else list(map(str, outputs.paths))
+    data["replaced"] = list(map(str, replaced))
+    if outputs is not None:
+        _write(outputs, made, data)
+    show(data, [*plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
         print_candidates(made)
 
@@ -199,10 +202,18 @@ def _on_a_scale(scale: Scale, expected: Expectation, participation: Participatio
     return question, NumberCrowd(alphabet=planned_on, prior=question.prior, sigmas=sigmas)
 
 
-def _write(out: Path, made: Plan, data: dict[str, Any], names: list[str]) -> None:
+def _outputs(out: Path | None, *, prior_too: bool) -> Outputs | None:
+    """Return the plan and its picture as outputs, and the prior where it was merged."""
+    from crowdveil.storage.placing import Outputs
+
+    names = (*FILES, *((PRIOR,) if prior_too else ()))
+    return None if out is None else Outputs(folder=out, names=names, kind="plan")
+
+
+def _write(outputs: Outputs, made: Plan, data: dict[str, Any]) -> None:
     """Write the plan and its picture, and the prior where it was merged."""
-    from crowdveil.output import write_together
     from crowdveil.planning.picture import draw
+    from crowdveil.storage.placing import write_outputs
 
     crowd = made.campaign.crowd
     rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
@@ -212,7 +223,7 @@ def _write(out: Path, made: Plan, data: dict[str, Any], names: list[str]) -> Non
         "plan.png": draw(made, "png"),
         PRIOR: "\n".join(["label,probability", *rows]) + "\n",
     }
-    write_together(out, {name: contents[name] for name in names})
+    write_outputs(outputs, contents)
 
 
 def _data(made: Plan) -> dict[str, Any]:

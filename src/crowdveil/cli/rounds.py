@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import show
-from crowdveil.cli.options import json_option
+from crowdveil.cli.display import replaced_rows, show
+from crowdveil.cli.options import json_option, replace_option
 
 MOST_CUTS = 12
 
@@ -15,8 +15,9 @@ MOST_CUTS = 12
 @click.command(short_help="Join the rounds of a campaign to one collection.")
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@replace_option
 @json_option
-def join(reports: tuple[Path, ...], out: Path, as_json: bool) -> None:
+def join(reports: tuple[Path, ...], out: Path, replace: bool, as_json: bool) -> None:
     """Join the rounds of a campaign to one collection, which infer reads like any other.
 
     REPORTS are the reports of all rounds so far, each with its certificate.json and crowd.json beside it. Rounds are on
@@ -24,10 +25,11 @@ def join(reports: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """
     from crowdveil import workflow
 
-    names = [out / name for name in ("reports.csv", "certificate.json", "crowd.json")]
-    workflow.refuse_overwriting(names, [path.parent / name.name for path in reports for name in names])
+    outputs = workflow.collection_outputs(out, workflow.JOINED_FILES, replace=replace)
+    inputs = [file for path in reports for file in workflow.evidence_files(path)]
+    replaced = list(map(str, outputs.check(inputs=inputs)))
     joined = workflow.join_collections([workflow.read_evidence(path) for path in reports])
-    joined.write(out)
+    joined.write(out, replace=replace)
     crowd, sent = joined.crowd, joined.round.reports
     data = {
         "rounds": len(reports),
@@ -37,13 +39,15 @@ def join(reports: tuple[Path, ...], out: Path, as_json: bool) -> None:
         "guarantee": crowd["guarantee"],
         "simulation": crowd["simulation"],
         "certificate_sha256": crowd["certificate_sha256"],
-        "files": [str(name) for name in names],
+        "files": list(map(str, outputs.paths)),
+        "replaced": replaced,
     }
     rows = [
         ("rounds", str(data["rounds"])),
         ("reports", f"{len(sent):,} from {len(sent.workers):,} workers on {len(sent.tasks):,} tasks"),
         ("guarantee", crowd["guarantee"]),
-        *[("written", str(name)) for name in names],
+        *replaced_rows(replaced),
+        *[("written", str(path)) for path in outputs.paths],
     ]
     show(data, rows, as_json=as_json)
 
@@ -70,12 +74,12 @@ def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bo
     no answer: a cell is promised what it would be promised in a campaign of one round.
     """
     from crowdveil import workflow
-    from crowdveil.output import write_atomically
 
-    workflow.refuse_overwriting([out], [truths, certificate])
+    outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="cuts")
+    replaced = list(map(str, outputs.check(inputs=[truths, certificate])))
     cuts = workflow.cuts_from(truths, workflow.read_channel(certificate, None).alphabet, most=most)
-    write_atomically(out, workflow.cuts_text(cuts))
+    workflow.write_outputs(outputs, {out.name: workflow.cuts_text(cuts)})
     different = list(dict.fromkeys(cuts.values()))
-    data = {"tasks": len(cuts), "cuts": different, "files": [str(out)]}
-    rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), ("written", str(out))]
-    show(data, rows, as_json=as_json)
+    data = {"tasks": len(cuts), "cuts": different, "files": [str(out)], "replaced": replaced}
+    rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), *replaced_rows(replaced)]
+    show(data, [*rows, ("written", str(out))], as_json=as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, show
+from crowdveil.cli.display import number, progress_bar, replaced_rows, show
 from crowdveil.cli.options import as_one, duplicates_option, json_option
 from crowdveil.rounding import bound_text, delta_text
 
@@ -202,11 +202,12 @@ def synthesize(
     as_json: bool,
 ) -> None:
     """Read, release, draw, write, print; see `HELP`."""
-    from crowdveil.workflow import refuse_overwriting
+    from crowdveil.workflow import Outputs
     from crowdveil.workflow import synthesis as work
 
     limits = _bounds(bounds)
-    refuse_overwriting([out / name for name in (work.SYNTHETIC_FILE, work.GUARANTEE_FILE)], [claims, tasks])
+    outputs = Outputs(folder=out, names=(work.GUARANTEE_FILE, work.SYNTHETIC_FILE), kind="synthesis")
+    replaced = outputs.check(inputs=[claims, tasks])
     read = work.read_claims(
         claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
     )
@@ -221,6 +222,7 @@ def synthesize(
     warnings = [*read.notes, *([CURATOR_ONLY] if drawn else [])]
     told = {name: value for name, value in made.to_json().items() if name != "format"}
     data = told | {"files": [str(out / name) for name in names], "warnings": warnings}
+    data["replaced"] = list(map(str, replaced))
     show(data, _rows(data, made), as_json=as_json)
 
 
@@ -236,6 +238,7 @@ def _rows(data: dict[str, Any], made: Synthesis) -> list[tuple[str, str]]:
         ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
         *withheld,
         *[("warning", text) for text in data["warnings"]],
+        *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],
     ]
 

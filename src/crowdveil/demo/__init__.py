@@ -12,7 +12,7 @@ from pathlib import Path
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
 from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
-from crowdveil.output import write_together
+from crowdveil.storage.placing import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"
@@ -43,6 +43,11 @@ class Demo:
         return {"simulation": True, "seed": seed, "page": str(self.page), "rows": rows}
 
 
+def demo_outputs(out: Path) -> Outputs:
+    """Return `demo.html` and `demo.json` as outputs."""
+    return Outputs(folder=out, names=(PAGE_FILE, ROWS_FILE), kind="demo")
+
+
 def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Progress | None = None) -> Demo:
     """Perturb every crowd with every mechanism, infer with every method that fits, and write page and rows.
 
@@ -57,14 +62,17 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
     Call it under `if __name__ == "__main__":` in a script: trials run in processes of their own.
 
     Raises:
-        SettingsError: the folder cannot be written.
+        SettingsError: the folder cannot be written, or holds other files of these names.
     """
+    outputs = demo_outputs(out)
+    outputs.check()
     crowds = scenes(data)
     plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
     private = [trial for scene in crowds for trial in trials_for(scene, seed)]
     results = beside_unprotected(_in_order(plain + private, progress))
     demo = Demo(scenes=crowds, results=results, page=out / PAGE_FILE)
-    write_together(out, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: json.dumps(demo.to_json(seed), indent=1)})
+    rows = json.dumps(demo.to_json(seed), indent=1)
+    write_outputs(outputs, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: rows})
     return demo
 
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.learned import Learned
-from crowdveil.storage.placing import write_atomically
+from crowdveil.storage.placing import Outputs, write_outputs
 
-FORMAT = "crowdveil-fit/1"
+FORMAT_NAME = "crowdveil-fit/"
+FORMAT = FORMAT_NAME + "1"
 MANIFEST, NAMES = "fit.json", "names.json"
 FIELDS = {"format", "version", "identity", "members", "fingerprints", "sha256"}
 IDENTITY_FIELDS = {"method", "settings", "channel_sha256", "assigned", "reports", "truths", "prior"}
@@ -58,10 +59,10 @@ class SavedFit:
     sums: dict[str, NDArray[Any]]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the file; it appears whole or not at all.
+        """Write the file; it appears whole or not at all, and replaces only another saved fit.
 
         Raises:
-            SettingsError: the system refuses to write there.
+            SettingsError: another file is in its place, or the system refuses to write there.
         """
         members = {NAMES: json.dumps({"tasks": self.tasks, "workers": self.workers}).encode()}
         members |= {f"{name}.npy": _array_bytes(array) for name, array in self._arrays().items()}
@@ -79,7 +80,8 @@ class SavedFit:
                 for name, data in {MANIFEST: text, **members}.items():
                     archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data)
 
-        write_atomically(path, write)
+        outputs = fit_outputs(path)
+        write_outputs(outputs, {outputs.names[0]: write})
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Self:
@@ -163,6 +165,21 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
         raise _damaged(source, "a member is missing, or has another checksum")
     return manifest, members
+
+
+def fit_outputs(path: str | PathLike[str]) -> Outputs:
+    """Return the one output file of a saved fit."""
+    return Outputs(folder=Path(path).parent, names=(Path(path).name,), kind="saved fit", recognized=is_saved_fit)
+
+
+def is_saved_fit(path: Path) -> bool:
+    """Return whether a file says that it is a saved fit, of this format or another version of it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(MANIFEST))
+        return str(manifest["format"]).startswith(FORMAT_NAME)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, RecursionError, RuntimeError, zipfile.BadZipFile):
+        return False
 
 
 def _entry(data: bytes) -> dict[str, object]:

@@ -20,9 +20,8 @@ from crowdveil.reports import Reports
 from crowdveil.simulate.coins import HITS_AT_ONCE, all_hits, coordinates
 from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, half_to_sure
 from crowdveil.storage.encoded import FILES, Part, write_encoded
-from crowdveil.storage.manifest import MANIFEST_FILE
 from crowdveil.storage.names import NumberedNames
-from crowdveil.storage.placing import placed
+from crowdveil.storage.placing import Outputs, placed
 
 TRUTH_FILE, ABILITY_FILE = "truth.npy", "ability.npy"
 TASKS_AT_ONCE = 1 << 18
@@ -89,7 +88,8 @@ def categorical_crowd_folder(
     generator, shares = source.generator, checked_prior(prior, labels.size)
     skill = np.clip(np.asarray(ability(generator, workers), dtype=float), 0.0, 1.0)
     names = NumberedNames.of_count("task-", tasks), NumberedNames.of_count("worker-", workers)
-    with placed(folder, [TRUTH_FILE, ABILITY_FILE, *FILES]) as temporary:
+    outputs = Outputs(folder=Path(folder), names=(TRUTH_FILE, ABILITY_FILE, *FILES), kind="made-up crowd")
+    with placed(outputs) as temporary:
         np.save(temporary / ABILITY_FILE, skill)
         truth = np.lib.format.open_memmap(temporary / TRUTH_FILE, mode="w+", dtype="<i2", shape=(tasks,))
         for first in range(0, tasks, TASKS_AT_ONCE):
@@ -97,7 +97,6 @@ def categorical_crowd_folder(
             part[:] = generator.choice(labels.size, size=len(part), p=shares)
         parts = _answers(generator, truth, skill, labels.size, 1 - sparsity, progress)
         write_encoded(temporary, parts, *names, labels)
-        Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
     return CrowdFolder.open(folder)
 
 

@@ -34,7 +34,7 @@ from crowdveil.storage.manifest import (
 )
 from crowdveil.storage.name_files import read_names, write_names
 from crowdveil.storage.names import LazyNames, NameList, NumberedNames
-from crowdveil.storage.placing import placed
+from crowdveil.storage.placing import Outputs, placed
 
 FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
@@ -102,9 +102,8 @@ def save_encoded(
     alphabet: Alphabet | None,
 ) -> None:
     """As `write_encoded`, into a folder that need not exist; the files appear whole or not at all."""
-    with placed(folder, FILES) as temporary:
+    with placed(Outputs(folder=Path(folder), names=FILES, kind="blocks")) as temporary:
         write_encoded(temporary, parts, tasks, workers, alphabet)
-        Path(folder, MANIFEST_FILE).unlink(missing_ok=True)
 
 
 def open_encoded(folder: Path, *, verify: bool = False) -> Opened:

@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crowdveil.output import ESTIMATE_FILES, home, write_estimate
+    from crowdveil.incremental.saved_fit import fit_outputs
+    from crowdveil.output import collection_outputs, estimate_outputs, home, write_estimate
+    from crowdveil.storage.placing import Outputs, write_atomically, write_outputs
     from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
     from crowdveil.workflow.collection import (
         Collection,
@@ -18,27 +20,20 @@ if TYPE_CHECKING:
         rows_of_nobody,
         write_collection,
     )
-    from crowdveil.workflow.encoding import encode, encoded_files
-    from crowdveil.workflow.evidence import Evidence, read_channel, read_evidence
+    from crowdveil.workflow.encoding import encode, encoded_outputs
+    from crowdveil.workflow.evidence import Evidence, evidence_files, read_channel, read_evidence
     from crowdveil.workflow.expectation import Expectation
-    from crowdveil.workflow.files import (
-        AnswersRead,
-        CampaignLists,
-        read_answers,
-        read_lists,
-        read_names,
-        refuse_overwriting,
-    )
+    from crowdveil.workflow.files import AnswersRead, CampaignLists, read_answers, read_lists, read_names
     from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
     from crowdveil.workflow.promise import HOLDER
     from crowdveil.workflow.resources import Resources
-    from crowdveil.workflow.rounds import Joined, cuts_from, cuts_text, join_collections
+    from crowdveil.workflow.rounds import JOINED_FILES, Joined, cuts_from, cuts_text, join_collections
     from crowdveil.workflow.setup import Setup, set_up
 
 __all__ = [
-    "ESTIMATE_FILES",
     "HOLDER",
+    "JOINED_FILES",
     "METHODS",
     "AnswersRead",
     "CampaignLists",
@@ -50,17 +45,22 @@ __all__ = [
     "KeptFits",
     "MechanismWanted",
     "Method",
+    "Outputs",
     "Resources",
     "Setup",
     "build_estimator",
     "build_mechanism",
     "collect",
     "collection_files",
+    "collection_outputs",
     "cuts_from",
     "cuts_text",
     "describe",
     "encode",
-    "encoded_files",
+    "encoded_outputs",
+    "estimate_outputs",
+    "evidence_files",
+    "fit_outputs",
     "home",
     "infer",
     "infer_from_sums",
@@ -71,20 +71,21 @@ __all__ = [
     "read_evidence",
     "read_lists",
     "read_names",
-    "refuse_overwriting",
     "room_for",
     "rows_expected",
     "rows_of_nobody",
     "scored",
     "set_up",
     "unread_channel",
+    "write_atomically",
     "write_collection",
     "write_estimate",
+    "write_outputs",
 ]
 
 _HOMES = {
-    "ESTIMATE_FILES": "output",
     "HOLDER": "workflow.promise",
+    "JOINED_FILES": "workflow.rounds",
     "METHODS": "workflow.methods",
     "AnswersRead": "workflow.files",
     "CampaignLists": "workflow.files",
@@ -96,17 +97,22 @@ _HOMES = {
     "KeptFits": "workflow.inference",
     "MechanismWanted": "workflow.choice",
     "Method": "workflow.methods",
+    "Outputs": "storage.placing",
     "Resources": "workflow.resources",
     "Setup": "workflow.setup",
     "build_estimator": "workflow.methods",
     "build_mechanism": "workflow.choice",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
+    "collection_outputs": "output",
     "cuts_from": "workflow.rounds",
     "cuts_text": "workflow.rounds",
     "describe": "workflow.choice",
     "encode": "workflow.encoding",
-    "encoded_files": "workflow.encoding",
+    "encoded_outputs": "workflow.encoding",
+    "estimate_outputs": "output",
+    "evidence_files": "workflow.evidence",
+    "fit_outputs": "incremental.saved_fit",
     "home": "output",
     "infer": "workflow.inference",
     "infer_from_sums": "workflow.inference",
@@ -117,15 +123,16 @@ _HOMES = {
     "read_evidence": "workflow.evidence",
     "read_lists": "workflow.files",
     "read_names": "workflow.files",
-    "refuse_overwriting": "workflow.files",
     "room_for": "workflow.collection",
     "rows_expected": "workflow.collection",
     "rows_of_nobody": "workflow.collection",
     "scored": "workflow.inference",
     "set_up": "workflow.setup",
     "unread_channel": "workflow.methods",
+    "write_atomically": "storage.placing",
     "write_collection": "workflow.collection",
     "write_estimate": "output",
+    "write_outputs": "storage.placing",
 }
 
 # Hidden from type checkers, which would otherwise accept any attribute of the package.

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,23 @@ from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
+    SUMS_FILE,
     Crowd,
+    collection_outputs,
     describe_crowd,
     write_reports,
-    write_together,
 )
 from crowdveil.public_lists import ListName, missing_lists, not_public
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
+from crowdveil.storage.placing import write_outputs
 from crowdveil.storage.report_files import REPORTS_FILES, Form
+from crowdveil.storage.temporary import temporary_folder
 from crowdveil.workflow.choice import describe
 from crowdveil.workflow.promise import HOLDER, SIMULATION, refuse_missing, stated
 from crowdveil.workflow.setup import Setup
-from crowdveil.workflow.sums import SUMS_FILE, Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.workflow.sums import Sums, answer_vectors, collect_sums, sums_text
 
 Progress = Callable[[int, int], None]
 HELD_ROWS = 1 << 24
@@ -180,8 +182,8 @@ def room_for(out: Path, rows: float) -> Iterator[Path | None]:
         yield None
         return
     near = next(place for place in (out.absolute(), *out.absolute().parents) if place.is_dir())
-    with TemporaryDirectory(prefix=".crowdveil-", dir=near) as folder:
-        yield Path(folder)
+    with temporary_folder(near) as folder:
+        yield folder
 
 
 def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
@@ -232,20 +234,21 @@ def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
     return *REPORTS_FILES[form], *sealed, *assigned, CROWD_FILE
 
 
-def write_collection(directory: Path, collection: Collection, form: Form = "csv") -> None:
-    """Write what the curator gets: `collection_files`.
+def write_collection(directory: Path, collection: Collection, form: Form = "csv", *, replace: bool = False) -> None:
+    """Write what the curator gets: `collection_files`; with `replace`, in place of the collection that is there.
 
     Raises:
-        SettingsError: the folder cannot be written.
+        SettingsError: another collection is there, or the folder cannot be written.
     """
     crowd, sent = collection.crowd, collection.sent
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
         asked = None if assignment is None else assignment.to_csv()
-        write_reports(directory, sent, collection.certificate, crowd, assignment=asked, form=form)
+        write_reports(directory, sent, collection.certificate, crowd, assignment=asked, form=form, replace=replace)
     else:
         crowd_text = json.dumps(crowd, ensure_ascii=False, indent=1) + "\n"
-        write_together(directory, {CROWD_FILE: crowd_text, SUMS_FILE: sums_text(sent)})
+        outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
+        write_outputs(outputs, {CROWD_FILE: crowd_text, SUMS_FILE: sums_text(sent)})
 
 
 def _sent(

@@ -24,7 +24,7 @@ from crowdveil.output import (
 )
 from crowdveil.public_lists import ALL_LISTS
 from crowdveil.reports import Kind, Reports
-from crowdveil.storage.encoded import seal_of
+from crowdveil.storage.encoded import FILES, seal_of
 
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""
@@ -107,6 +107,12 @@ def read_evidence(
         answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
         assignment=_assignment_beside(path, reports, crowd),
     )
+
+
+def evidence_files(path: Path) -> list[Path]:
+    """Return the files that may be read with reports, whether they exist or not: those that must stay."""
+    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(FILES if path.is_dir() else ()))
+    return [path, *(home(path) / name for name in names)]
 
 
 def _opened(path: Path, known: Alphabet | None, crowd: Crowd | None, verify: bool) -> Reports:

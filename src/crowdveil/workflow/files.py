@@ -1,6 +1,5 @@
 """What people hand over becomes answers, gold and lists of names: a file, or `dataset:NAME` for a public data set."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,20 +117,6 @@ def read_names(path: Path, what: str) -> list[str]:
     if "" in names:
         raise ReportsError(f"every row needs a {what}", source=source, rows=(names.index("") + 1,))
     return names
-
-
-def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path | None]) -> None:
-    """Refuse to write a file that is also an input.
-
-    Raises:
-        SettingsError: naming the file.
-    """
-    inputs = {Path(path).resolve() for path in read if path is not None}
-    for path in written:
-        if path.resolve() in inputs:
-            raise SettingsError(
-                "an output must not replace an input", value=str(path), way_out="Choose another folder with --out."
-            )
 
 
 def _from_dataset(

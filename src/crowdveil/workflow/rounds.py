@@ -12,9 +12,11 @@ import numpy as np
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest.csvfile import read_csv
 from crowdveil.labels import Alphabet
-from crowdveil.output import Crowd, describe_crowd, write_reports
+from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, describe_crowd, write_reports
 from crowdveil.rounds import Round, join_rounds, next_cuts
 from crowdveil.workflow.evidence import Evidence
+
+JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,13 +26,14 @@ class Joined:
     round: Round
     crowd: Crowd
 
-    def write(self, directory: Path) -> None:
-        """Write `reports.csv`, `certificate.json` and `crowd.json`.
+    def write(self, directory: Path, *, replace: bool = False) -> None:
+        """Write `JOINED_FILES`; with `replace`, in place of the collection that is there.
 
         Raises:
-            SettingsError: the folder cannot be written.
+            SettingsError: another collection is there, or the folder cannot be written.
         """
-        write_reports(directory, self.round.reports, self.round.channel.certificate(), self.crowd)
+        certificate = self.round.channel.certificate()
+        write_reports(directory, self.round.reports, certificate, self.crowd, replace=replace)
 
 
 def join_collections(collections: Sequence[Evidence]) -> Joined:

@@ -20,7 +20,6 @@ from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
 from crowdveil.workflow.choice import describe, parameters
 
-SUMS_FILE = "sums.json"
 SUMS_FORMAT = "crowdveil-sums/1"
 LARGEST = 1 << 62
 """Sums stay below it, so that they fit 64 signed bits."""

@@ -261,6 +261,7 @@ def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str
     write_together(
         directory,
         {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table), **pictures},
+        kind="synthesis",
     )
     return (SYNTHETIC_FILE, GUARANTEE_FILE, *pictures)
 

@@ -1,0 +1,84 @@
+"""Record of the files that were written into a folder: `.crowdveil.json`, with kind, size and SHA-256 of each.
+
+It tells apart what may be replaced from what belongs to somebody else. It finds accidents, not forgery: whoever can
+write the folder can write another record. It names files of its own folder only, no times and no people.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from crowdveil.errors import SettingsError
+
+RECORD_FILE = ".crowdveil.json"
+RECORD_FORMAT = "crowdveil-record/1"
+LARGEST = 1 << 24
+"""Bytes of a record at most."""
+
+
+class Entry(NamedTuple):
+    """One file of the folder, as it was written.
+
+    Attributes:
+        name: of the file.
+        kind: of output, such as "estimate"; only outputs of the same kind replace it.
+        size: in bytes.
+        sha256: of its contents, in hexadecimal.
+    """
+
+    name: str
+    kind: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, kind: str) -> "Entry":
+        """Return the entry of a file as it is now."""
+        with open(path, "rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return cls(path.name, kind, path.stat().st_size, digest)
+
+    def describes(self, path: Path) -> bool:
+        """Return whether a file is as it was written."""
+        return self.size == path.stat().st_size and self == Entry.of(path, self.kind)
+
+
+def read_record(folder: Path) -> tuple[Entry, ...]:
+    """Return the entries of a folder's record, none where there is no record; a name has two while it is replaced.
+
+    Raises:
+        SettingsError: a record that is not one.
+    """
+    path = folder / RECORD_FILE
+    try:
+        with open(path, "rb") as stream:
+            data = json.loads(stream.read(LARGEST))
+        return tuple(_entry(**entry) for entry in _files(data))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise SettingsError(
+            "the record of a folder must be readable, as it says which files may be replaced",
+            value=str(path),
+            way_out="Choose another folder (--out), or remove the record: then no file of the folder is replaced.",
+        ) from error
+
+
+def record_text(entries: Iterable[Entry]) -> str:
+    """Return the contents of a record, in the order of names."""
+    files = [entry._asdict() for entry in sorted(set(entries))]
+    return json.dumps({"format": RECORD_FORMAT, "files": files}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _files(data: Any) -> list[dict[str, Any]]:
+    if set(data) != {"format", "files"} or data["format"] != RECORD_FORMAT:
+        raise ValueError(f"a record has the format {RECORD_FORMAT!r}")
+    return list(data["files"])
+
+
+def _entry(name: str, kind: str, size: int, sha256: str) -> Entry:
+    if not all(isinstance(text, str) for text in (name, kind, sha256)) or type(size) is not int:
+        raise TypeError("an entry has a name, a kind, a size and a digest")
+    return Entry(name, kind, size, sha256)

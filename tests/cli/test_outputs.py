@@ -1,0 +1,296 @@
+"""Output files of all commands: only earlier outputs of the same kind are replaced, and the command names them."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import LABELS, LISTS, Run
+
+Refusal = Callable[..., str]
+RunJson = Callable[..., dict[str, Any]]
+RECORD = ".crowdveil.json"
+UNLISTED = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS))
+RESPONSE = (*UNLISTED, *LISTS)
+LAPLACE = ("--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 1, *LISTS)
+SUMS = ("--mechanism", "matrix-factorization", "--scale", "-2:7", "--epsilon", 1, *LISTS)
+
+
+def contents(folder: str | Path) -> dict[str, bytes]:
+    """Contents of the files in a folder by name, without those of folders in it."""
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+
+def test_a_second_collection_is_refused(run: Run, refusal: Refusal) -> None:
+    """A folder that holds a collection keeps it: another mechanism's reports beside it would add their epsilon."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    before = contents("sent")
+
+    for words in (("labels.csv", *RESPONSE), ("numbers.csv", *SUMS), ("numbers.csv", *LAPLACE, "--format", "blocks")):
+        line = refusal("perturb", *words, "--out", "sent")
+        assert "a folder holds one collection" in line
+        assert "--replace" in line
+    assert before == contents("sent")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "blocks"])
+def test_replace_removes_that_collection_and_nothing_else(form: str, run: Run, run_json: RunJson) -> None:
+    """With --replace every file of the earlier collection goes, in whatever form; notes and truths of others stay."""
+    data = run_json("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--format", form)
+    Path("sent/notes.txt").write_text("mine")
+    Path("sent/assignment.csv").write_text("mine too")
+    run("infer", "sent" if form == "blocks" else f"sent/reports.{form}")
+    again = run_json("perturb", "numbers.csv", *SUMS, "--out", "sent", "--replace")
+
+    assert sorted(data["files"]) == sorted(again["replaced"])
+    assert [] == data["replaced"]
+    kept = {"notes.txt", "assignment.csv", "truths.csv", "workers.csv", RECORD}
+    assert {"crowd.json", "sums.json"} | kept == set(os.listdir("sent"))
+    assert "mine" == Path("sent/notes.txt").read_text()
+
+
+def test_replace_refuses_files_that_it_did_not_write(run: Run, refusal: Refusal) -> None:
+    """Reports of somebody else, and a collection that was edited, stay where they are even with --replace."""
+    Path("theirs").mkdir()
+    Path("theirs/reports.parquet").write_text("theirs")
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    with open("sent/reports.csv", "a") as stream:
+        stream.write("t,w,yes\n")
+    before = contents("sent")
+
+    line = refusal("perturb", "labels.csv", *RESPONSE, "--out", "theirs", "--replace")
+    assert f"only a file that {RECORD} records" in line
+    assert "theirs/reports.parquet" in line
+    assert "changed after it was written" in refusal("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--replace")
+    assert {"reports.parquet": b"theirs"} == contents("theirs")
+    assert before == contents("sent")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "blocks"])
+def test_perturb_never_removes_its_input(form: str, run: Run, refusal: Refusal) -> None:
+    """Answers in the output folder are an input, whatever their name and whatever form the reports get."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "p", "--format", "parquet")
+    before = contents("p")
+    words = ("perturb", "p/reports.parquet", *RESPONSE, "--out", "p", "--format", form)
+
+    refusal(*words)
+    assert "must not replace an input" in refusal(*words, "--replace")
+    assert before == contents("p")
+
+
+def test_links_to_an_input_are_that_input(run: Run, refusal: Refusal) -> None:
+    """An output that is a hard or symbolic link to an input, or the input by another path, is refused."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    before = contents("sent")
+    os.link("sent/reports.csv", "hard.csv")
+    os.symlink("sent/reports.csv", "soft.csv")
+
+    for answers in ("hard.csv", "soft.csv", "sent/../sent/reports.csv"):
+        line = refusal("perturb", answers, *RESPONSE, "--out", "sent", "--replace")
+        assert "must not replace an input" in line
+    assert before == contents("sent")
+
+
+def test_an_assignment_of_the_user_stays(run: Run, refusal: Refusal) -> None:
+    """An assignment.csv in the folder is left alone by a collection without one, and not replaced by one with."""
+    Path("camp").mkdir()
+    rows = [line.rsplit(",", 1)[0] for line in Path("labels.csv").read_text().splitlines()]
+    for name in ("asked.csv", "camp/assignment.csv"):
+        Path(name).write_text("\n".join(rows) + "\n")
+    before = contents("camp")
+
+    line = refusal("perturb", "labels.csv", *UNLISTED, "--assignment", "asked.csv", "--out", "camp")
+    assert "camp/assignment.csv" in line
+    run("perturb", "labels.csv", *RESPONSE, "--out", "camp")
+    assert before["assignment.csv"] == contents("camp")["assignment.csv"]
+
+
+def test_a_folder_in_the_way_is_found_before_anything_is_written(run: Run, refusal: Refusal) -> None:
+    """Where one output name is a folder, no other output is written, and the earlier ones stay."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    run("infer", "sent/reports.csv")
+    before = contents("sent")
+    Path("sent/truths.parquet").mkdir()
+    Path("out/reports.csv").mkdir(parents=True)
+
+    assert "a file cannot replace a folder" in refusal("infer", "sent/reports.csv", "--format", "parquet")
+    assert "out/reports.csv" in refusal("perturb", "labels.csv", *RESPONSE, "--out", "out")
+    assert before == contents("sent")
+    assert ["reports.csv"] == os.listdir("out")
+
+
+@pytest.mark.parametrize("name", ["certificate.json", "crowd.json", "blocks.json", "reports.csv"])
+def test_a_saved_fit_replaces_nothing_else(name: str, run: Run, refusal: Refusal) -> None:
+    """--save-fit at the place of a file that the next run needs is refused before the fit."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "c", "--format", "blocks")
+    Path("c/reports.csv").write_text("task,worker,label\n")
+    before = contents("c")
+
+    assert f"c/{name}" in refusal("infer", "c", "--out", "x", "--save-fit", f"c/{name}")
+    assert before == contents("c")
+    assert not Path("x").exists()
+
+
+def test_a_saved_fit_replaces_a_saved_fit(run: Run, run_json: RunJson) -> None:
+    """A fit goes on from a file and is saved in it; the result names it as replaced."""
+    run("infer", "labels.csv", "--out", "x", "--save-fit", "kept.fit")
+    data = run_json("infer", "labels.csv", "--out", "x", "--start-from", "kept.fit", "--save-fit", "kept.fit")
+
+    assert ["x/truths.csv", "x/workers.csv", "kept.fit"] == data["replaced"]
+    assert RECORD not in os.listdir()
+
+
+def test_truths_and_a_saved_fit_need_two_names(refusal: Refusal) -> None:
+    """A fit is not saved under the name of the truths."""
+    assert "x/truths.csv" in refusal("infer", "labels.csv", "--out", "x", "--save-fit", "x/truths.csv")
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("words", [("sent/reports.csv",), ("sent/reports.csv", "--score", "labels-gold.csv")])
+def test_known_truths_beside_the_reports_stay(words: tuple[str, ...], run: Run, refusal: Refusal) -> None:
+    """Without --out, truths go beside the reports, but never in place of somebody's truths.csv."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    gold = Path("sent/truths.csv")
+    gold.write_bytes(Path("labels-gold.csv").read_bytes())
+    before = contents("sent")
+
+    assert "sent/truths.csv" in refusal("infer", *words)
+    assert before == contents("sent")
+    run("infer", *words, "--out", "found")
+
+
+def test_an_estimate_replaces_its_predecessor_and_says_so(run: Run, run_json: RunJson) -> None:
+    """A second run of infer replaces the files of the first, in table and JSON, but not one that was edited."""
+    run("infer", "labels.csv", "--out", "found")
+    data = run_json("infer", "labels.csv", "--out", "found")
+    table = " ".join(run("infer", "labels.csv", "--out", "found").stdout.split())
+
+    assert ["found/truths.csv", "found/workers.csv"] == data["replaced"]
+    assert "replaced found/truths.csv, found/workers.csv" in table
+
+
+def test_an_edited_estimate_stays(run: Run, refusal: Refusal) -> None:
+    """Truths that somebody corrected by hand are not overwritten."""
+    run("infer", "labels.csv", "--out", "found")
+    Path("found/truths.csv").write_text(Path("found/truths.csv").read_text().replace("yes", "no"))
+    before = contents("found")
+
+    assert "changed after it was written" in refusal("infer", "labels.csv", "--out", "found")
+    assert before == contents("found")
+
+
+def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, run_json: RunJson) -> None:
+    """Blocks beside the certificate and crowd of other reports are refused; with --replace those reports go too."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "c6")
+    run("perturb", "labels.csv", *RESPONSE, "--out", "c7")
+    before = contents("c7")
+
+    assert "a folder holds one collection" in refusal("encode", "c6/reports.csv", "--out", "c7")
+    assert before == contents("c7")
+    data = run_json("encode", "c6/reports.csv", "--out", "c7", "--replace")
+    assert {f"c7/{name}" for name in before} - {f"c7/{RECORD}"} == set(data["replaced"])
+    assert "reports.csv" not in os.listdir("c7")
+    assert contents("c6")["certificate.json"] == contents("c7")["certificate.json"]
+
+
+def test_rounds_never_replace_one_of_them(run: Run, refusal: Refusal) -> None:
+    """Rounds are joined in a folder of their own: that of a round is an input, with --replace too."""
+    for part, names in (("a", range(15)), ("b", range(15, 30))):
+        text = Path("labels.csv").read_text().splitlines()
+        Path(f"{part}.csv").write_text(
+            "\n".join([text[0], *(row for row in text[1:] if int(row.split(",")[1]) in names)]) + "\n"
+        )
+        run("perturb", f"{part}.csv", *UNLISTED, "--seed", 1, "--out", part)
+    before = contents("a")
+    words = ("join", "a/reports.csv", "b/reports.csv", "--out", "a")
+
+    refusal(*words)
+    assert "must not replace an input" in refusal(*words, "--replace")
+    assert before == contents("a")
+
+
+@pytest.mark.parametrize("command", ["assign", "next-cuts"])
+def test_single_files_replace_their_own_kind_only(command: str, run: Run, run_json: RunJson, refusal: Refusal) -> None:
+    """A single output replaces what the same command wrote there, and no other file."""
+    if command == "assign":
+        words: tuple[object, ...] = ("assign", *LISTS, "--per-task", 2, "--out", "made.csv")
+    else:
+        run("perturb", "numbers.csv", "--mechanism", "quantized-response", "--scale", "-2:7", "--epsilon", 4,
+            "--cuts", "2", *LISTS, "--out", "sent")  # fmt: skip
+        run("infer", "sent/reports.csv", "--method", "gaussian", "--out", "found")
+        words = ("next-cuts", "found/truths.csv", "--certificate", "sent/certificate.json", "--out", "made.csv")
+    run(*words)
+
+    assert ["made.csv"] == run_json(*words)["replaced"]
+    Path("made.csv").write_text("task,worker\nmine,me\n")
+    assert "made.csv" in refusal(*words)
+    assert "task,worker\nmine,me\n" == Path("made.csv").read_text()
+    for theirs in ("numbers.csv", "labels-gold.csv"):
+        before = Path(theirs).read_bytes()
+        assert theirs in refusal(*words[:-1], theirs)
+        assert before == Path(theirs).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("bench", "--methods", "majority-vote", "--sizes", "1e3", "--rounds", 1), "bench.md"),
+        (("demo",), "demo.json"),
+        (
+            ("plan", "--labels", "no,yes", "--tasks", 9, "--workers", 9, "--participation-rate", 1,
+             "--target-error", 0.1),
+            "plan.png",
+        ),
+        (("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2), "guarantee.json"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_long_work_does_not_begin_for_an_output_that_is_refused(
+    words: tuple[object, ...], name: str, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A foreign file under the name of an output is found before the work, and stays."""
+    for work in ("crowdveil.bench.race", "crowdveil.planning.plan", "crowdveil.demo.scenes"):
+        monkeypatch.setattr(work, lambda *_, **__: pytest.fail("the work was begun"))
+    Path("out").mkdir()
+    Path("out", name).write_text("mine")
+
+    assert f"out/{name}" in refusal(*words, "--out", "out")
+    assert {name: b"mine"} == contents("out")
+
+
+def test_the_record_names_files_of_its_folder_and_nothing_else(run: Run) -> None:
+    """The record holds name, kind, size and SHA-256 of each file, no time and no path, so that runs agree on it."""
+    run("perturb", "labels.csv", *RESPONSE, "--seed", 1, "--out", "a")
+    run("perturb", "labels.csv", *RESPONSE, "--seed", 1, "--out", "b")
+    names = ["certificate.json", "crowd.json", "reports.csv"]
+    wanted = [
+        {
+            "name": name,
+            "kind": "collection",
+            "size": Path("a", name).stat().st_size,
+            "sha256": hashlib.sha256(Path("a", name).read_bytes()).hexdigest(),
+        }
+        for name in names
+    ]
+
+    assert {"format": "crowdveil-record/1", "files": wanted} == json.loads(Path("a", RECORD).read_bytes())
+    assert contents("a") == contents("b")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"format": "crowdveil-record/1", "files": [{"name": 1}]}', "[" * 9999]
+)
+def test_a_record_that_is_none_is_refused(text: str, run: Run, refusal: Refusal) -> None:
+    """Where the record cannot be read, nothing is replaced and nothing is written."""
+    run("infer", "labels.csv", "--out", "found")
+    Path("found", RECORD).write_text(text)
+    before = contents("found")
+
+    line = refusal("infer", "labels.csv", "--out", "found")
+    assert f"found/{RECORD}" in line
+    assert "remove the record" in line
+    assert before == contents("found")
