@@ -220,3 +220,14 @@ def test_a_worker_loses_at_least_a_cell_and_at_most_the_sum(mechanism):
         assert cell.epsilon <= worker.epsilon <= cells * cell.epsilon * (1 + 1e-12)
         assert before <= (cell.epsilon, worker.epsilon)
         before = (cell.epsilon, worker.epsilon)
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=repr)
+def test_law_of_a_single_cell_is_what_one_cell_loses(mechanism):
+    """Where a report is made of cells, one cell alone has a channel with the epsilon of a one-cell worker."""
+    alone, cellwise = mechanism.single_cell_channel(), mechanism.channel()
+
+    assert (alone is None) == mechanism.name.startswith("matrix-factorization")
+    if alone is not None:
+        assert mechanism.guarantees(1)[0].epsilon == alone.epsilon
+        assert cellwise is None or cellwise.rows == alone.rows
