@@ -1,6 +1,8 @@
 """Files and frames of strangers: what is accepted, and how damage is named."""
 
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -47,6 +49,7 @@ ACCEPTED = {
     "crowd-kit's old names": b"task,performer,label\na,v,x\nb,w,y\n",
     "other names": b"item,annotator,answer\na,v,x\nb,w,y\n",
     "accents in the header": "task,worker,prénom,label\na,v,é,x\nb,w,ü,y\n".encode(),
+    "a long name of a column": b"task,worker,label," + b"n" * 140_000 + b"\na,v,x,\nb,w,y,\n",
     "stray quotes": b'task,worker,label,note\na,v,x,5" disc\nb,w,y,\n',
 }
 
@@ -100,6 +103,15 @@ DAMAGED = {
         "row 2: quotes must be closed",
     ),
     "open quote, ragged before": (HEAD + b'a,v\nb,w,"y\nc,w,x\n', "row 1: every row must have as many cells"),
+    "text after a quote": (
+        HEAD + b'a,v,x\nb,w,"a"4\nc,w,x\n',
+        "row 2: quotes must be closed, and only a comma or the end",
+    ),
+    "text after a quote in the header": (b'task,worker,label,"n"1\na,v,x,\n', "only a comma or the end of the row"),
+    "text after a quote in an unread column": (
+        b'task,worker,label,n\na,v,x,\nb,w,y,"n" \n',
+        "row 2: quotes must be closed, and only a comma",
+    ),
     "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be whole"),
     "empty id": (HEAD + b"a,v,x\n,w,y\n", "row 2: every row needs a task"),
     "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
@@ -128,13 +140,34 @@ def test_many_ragged_rows_are_not_all_listed(write) -> None:
     assert (1, 2, 3, 4, 5) == caught.value.rows
 
 
-def test_an_overlong_row_is_refused(write, monkeypatch) -> None:
-    """A row longer than a block is refused, whether or not what makes it so can be found."""
-    path = write(HEAD + b"a,v,x\nb,w," + b"y" * 500 + b"\nc,w,x\n")
+@pytest.mark.parametrize("cell", [b"y" * 500, b'"' + b"y\n" * 250 + b'"', b'"' + b'\n","' * 200 + b'"'])
+def test_an_overlong_row_is_refused(write, monkeypatch, cell) -> None:
+    """A row of more bytes than are read at a time is refused by its number, on one line or on many."""
+    path = write(HEAD + b"a,v,x\nb,w," + cell + b"\nc,w,x\n")
     monkeypatch.setattr(csvfile, "BLOCK_BYTES", 100)
 
-    with pytest.raises(ReportsError, match=r"must be a readable table.*straddl"):
+    with pytest.raises(ReportsError, match="row 2: a row must have at most 100 bytes"):
         Reports.from_csv(path)
+
+
+def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
+    """Of a small gzipped file that holds one row of 200 MB, a process of 300 MB more than it starts with reads enough.
+
+    Before, a row was inflated whole for the message: more than twice its size.
+    """
+    path = write(gzip.compress(HEAD + b"a,v," + b"x" * 200_000_000 + b"\n", compresslevel=1))
+    program = (
+        "import sys, resource; from crowdveil import Reports; from crowdveil.errors import ReportsError\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: Reports.from_csv(sys.argv[1])\n"
+        "except ReportsError as error: print(error)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    message, megabytes = done.stdout.splitlines()
+
+    assert "row 1: a row must have at most 4,194,304 bytes" in message
+    assert int(megabytes) < 100
 
 
 @pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold, load_prior])
@@ -292,6 +325,67 @@ def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> N
 
     with pytest.raises(ReportsError, match="row 5: every row needs a worker"):
         Reports.from_parquet(tmp_path / "reports.parquet")
+
+
+TEXT_KINDS = ["string", "large_string", "string_view", "binary", "large_binary", "binary_view"]
+
+
+@pytest.mark.parametrize("kind", TEXT_KINDS)
+@pytest.mark.parametrize("coded", [False, True])
+def test_text_is_read_in_every_form_that_arrow_has(tmp_path, kind, coded) -> None:
+    """Views, long text and bytes in UTF-8, plain or in a dictionary, give the same reports from frame and Parquet."""
+    columns = {}
+    for name, cells_of in zip(("task", "worker", "label"), (["a", "b"], ["v", "wü"], ["x", "y"]), strict=True):
+        text = pa.array(cells_of).cast(getattr(pa, kind)())
+        columns[name] = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), text) if coded else text
+    table = pa.table(columns)
+
+    assert [("a", "v", "x"), ("b", "wü", "y")] == cells(Reports.from_frame(table))
+    if not (coded and "view" in kind):  # which Parquet cannot hold
+        pq.write_table(table, tmp_path / "reports.parquet")
+        assert [("a", "v", "x"), ("b", "wü", "y")] == cells(Reports.from_parquet(tmp_path / "reports.parquet"))
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"other", b"oth\xffr"), (b"task", b"t\xffsk"), (b"wname", b"wn\xffme")])
+def test_parquet_that_is_not_utf8_is_refused(tmp_path, old, new) -> None:
+    """A column's name or a cell that is not UTF-8 is a clear error."""
+    table = pa.table({"task": ["a", "b"], "worker": ["wname", "v"], "label": ["x", "y"], "other": [1, 2]})
+    pq.write_table(table, tmp_path / "plain.parquet", store_schema=False, compression="none")
+    (tmp_path / "bad.parquet").write_bytes((tmp_path / "plain.parquet").read_bytes().replace(old, new))
+
+    with pytest.raises(ReportsError, match=r"bad\.parquet.*UTF-8.*Write the file again") as caught:
+        Reports.from_parquet(tmp_path / "bad.parquet")
+    assert caught.value.source == str(tmp_path / "bad.parquet")
+
+
+def test_bytes_that_are_not_utf8_are_refused() -> None:
+    """A frame with bytes that are no text is a clear error."""
+    frame = pa.table({"task": [b"a\xff"], "worker": ["v"], "label": ["x"]})
+
+    with pytest.raises(ReportsError, match="text in UTF-8"):
+        Reports.from_frame(frame)
+
+
+HALF = "a\ud800"
+
+
+@pytest.mark.parametrize("column", ["task", "worker", "label"])
+def test_half_a_surrogate_pair_is_refused(column) -> None:
+    """A name that no file can hold is refused by its row, from arrays, lists and frames."""
+    columns = {"task": ["a", "b"], "worker": ["v", "w"], "label": ["x", "y"]}
+    columns[column] = ["x", HALF]
+
+    with pytest.raises(ReportsError, match="row 2: names must be text that can be written in UTF-8"):
+        Reports.from_arrays(columns["task"], columns["worker"], columns["label"])
+    with pytest.raises(ReportsError, match="UTF-8"):
+        Reports.from_frame(pd.DataFrame(columns, dtype=object))
+
+
+@pytest.mark.parametrize("what", ["task", "worker"])
+def test_half_a_surrogate_pair_is_refused_in_lists(what) -> None:
+    """A list of tasks or workers with a name that no file can hold is refused."""
+    with pytest.raises(ReportsError, match=f"the list of {what}s must hold text that can be written in UTF-8"):
+        Reports.from_arrays(["a", "b"], ["a", "b"], ["x", "y"], **{f"{what}s": ["a", "b", HALF]})
 
 
 def test_what_is_no_parquet_is_refused(write) -> None:

@@ -198,7 +198,8 @@ def test_what_holds_no_blocks_is_refused(tmp_path, text) -> None:
 def test_a_failure_leaves_what_was_there(saved, monkeypatch) -> None:
     """If writing fails halfway, the old blocks stay whole and nothing new appears; a new folder stays empty."""
     before = cells(Reports.open(saved))
-    reports = Reports.from_arrays(["a", "\ud800"], [1, 2], ["x", "y"])
+    codes, names = np.arange(2), np.array(["a", "\ud800"])
+    reports = Reports(codes, codes, codes, names, codes, Categories(("x", "y")))
 
     for folder in (saved, saved.parent / "new"):
         with pytest.raises(ReportsError, match="names must be whole numbers or text"):

@@ -19,6 +19,9 @@ EXAMPLES_SHOWN = 5
 MISSING = -1
 SORT_KEY_LIMIT = 2**63
 """Keys at or above it do not fit 64 signed bits."""
+SURROGATES = 0xD800 >> 11
+"""First bits of U+D800 to U+DFFF."""
+TEXT_RULE = "names must be text that can be written in UTF-8"
 NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
 
 
@@ -80,7 +83,8 @@ def code_ids(
     """Return names and codes of ids: sorted names that occur, or the positions in `listed`, compared as text.
 
     Raises:
-        ReportsError: an id is missing or not listed, the list repeats a name, or ids are fractions.
+        ReportsError: an id is missing, not listed or not text that can be written, the list repeats a name, or ids are
+            fractions.
     """
     column = _distinct(column)
     refuse(
@@ -88,8 +92,11 @@ def code_ids(
     )
     if column.names.dtype.kind == "f":
         refuse(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
     if listed is None:
         return column.names, column.codes
+    if half_surrogates(np.asarray(listed)).any():
+        raise ReportsError(f"the list of {what}s must hold text that can be written in UTF-8", source=source)
     place = {str(name): code for code, name in enumerate(listed)}
     if len(place) != len(listed):
         raise ReportsError(f"the list of {what}s must not repeat a name", source=source)
@@ -121,6 +128,7 @@ def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tupl
         source=source,
         way_out="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
     )
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(len(texts), source)
         alphabet = Categories(_label_order(texts))
@@ -258,6 +266,15 @@ def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, sou
         examples=", ".join(cells) + more,
         way_out=way_out,
     )
+
+
+def half_surrogates(names: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark names that hold half a surrogate pair, which no file can; names decoded from UTF-8 (objects) hold none."""
+    if names.dtype.kind != "U" or not names.size:
+        return np.zeros(names.shape, dtype=bool)
+    letters = np.ascontiguousarray(names, dtype=names.dtype.newbyteorder("="))
+    halves = letters.view(np.uint32).reshape(len(names), -1) >> 11 == SURROGATES
+    return np.asarray(halves.any(axis=1))
 
 
 def _distinct(column: Coded) -> Coded:

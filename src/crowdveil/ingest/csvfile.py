@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.csv
 from crowdveil.errors import ReportsError
 from crowdveil.ingest.coding import Coded
 from crowdveil.ingest.dictionaries import code_batches, encode_batches
+from crowdveil.ingest.quoting import UTF8_MARK, QuoteCheck
 from crowdveil.labels import encodable
 
 Taken = TypeVar("Taken")
@@ -29,8 +31,9 @@ BLOCK_BYTES = 4 << 20
 GROUP_BYTES = 256 << 20
 """Text held at a time before it is replaced by codes."""
 GZIP_MAGIC = b"\x1f\x8b"
-UTF8_MARK = b"\xef\xbb\xbf"
 EXAMPLES_SHOWN = 5
+CELL_LIMIT = Lock()
+"""Held while the csv module's limit is another than the process's own."""
 
 
 def read_header(path: Path) -> list[str]:
@@ -43,7 +46,8 @@ def read_header(path: Path) -> list[str]:
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
     # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
     text = start.decode("utf-8", errors="surrogateescape")
-    names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
+    with _long_cells():
+        names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
     if names is None:
         raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
     if any("\0" in name or (not name.isascii() and not encodable(name)) for name in names):
@@ -67,17 +71,23 @@ def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
 
 def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
     """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
-    with _opened(path) as raw:
-        counted = _QuoteCounter(raw)
+    found = ""
+    with _opened(path) as raw, QuoteCheck(raw) as checked:
         try:
-            columns = take(_batches(counted, names), names, GROUP_BYTES)
+            columns = take(_batches(checked, names), names, GROUP_BYTES)
+            checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
-            raise find_defect(path) or ReportsError(
-                "the file must be a readable table", source=str(path), examples=str(error)
-            ) from error
-    # An opening quote that is never closed swallows the rest of the file without an error from the parser.
-    if counted.quotes % 2 and (defect := find_defect(path)):
-        raise defect
+            found = str(error)[:200]
+    if found:
+        raise find_defect(path) or ReportsError(
+            "the file must be a readable table",
+            source=str(path),
+            examples=found,
+            way_out="Write it again as comma-separated text in UTF-8.",
+        )
+    # The parser reads on without an error: behind a quote that is never closed, and over text after a closing one.
+    if not checked.sound:
+        raise find_defect(path) or _bad_quotes(path, 0, "")
     return columns
 
 
@@ -85,9 +95,11 @@ def find_defect(path: Path) -> ReportsError | None:
     """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with _opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text:
+    with _opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+        lines = _RowLines(text, BLOCK_BYTES)
         try:
-            for row in csv.reader(text, strict=True):
+            for row in csv.reader(lines, strict=True):
+                lines.length = 0
                 number += bool(row)
                 width = width or len(row)
                 if any(not cell.isascii() and not _is_utf8(cell) for cell in row):
@@ -96,35 +108,52 @@ def find_defect(path: Path) -> ReportsError | None:
                 if len(ragged) == EXAMPLES_SHOWN:
                     break
         except csv.Error as error:
-            return _ragged_error(path, width, ragged) or ReportsError(
-                f"quotes must be closed and a row must be shorter than {BLOCK_BYTES >> 20} MB",
-                source=str(path),
-                rows=(number + 1,),
-                examples=str(error),
-                way_out="Close the quote; write a quote inside a quoted cell twice.",
-            )
+            return _ragged_error(path, width, ragged) or _bad_quotes(path, number + 1, str(error))
+        except _TooLongError:
+            return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
     if number <= 0:
         return ReportsError("there is no row under the header", source=str(path), way_out="Check the file.")
     return _ragged_error(path, width, ragged)
 
 
-class _QuoteCounter(io.RawIOBase):
-    """A file that counts the double quotes read from it."""
+class _TooLongError(Exception):
+    """A row is longer than what is read of a file at a time."""
 
-    def __init__(self, raw: BinaryIO) -> None:
-        self.raw, self.quotes = raw, 0
 
-    def readable(self) -> bool:
-        """Return True: Arrow asks."""
-        return True
+class _RowLines:
+    """Lines of a text file for a CSV reader, which may take several for a row.
 
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
-        data = self.raw.read(size)
-        # Most files have none, which is found out much faster than how many there are.
-        if b'"' in data:
-            self.quotes += data.count(b'"')
-        return data
+    Attributes:
+        length: characters since the row began; set to 0 by whoever has got the row.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, most: int) -> None:
+        self.text, self.most, self.length = text, most, 0
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the lines themselves."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line; a row is never held beyond `most` characters."""
+        line = self.text.readline(self.most + 1)
+        self.length += len(line)
+        if self.length > self.most:
+            raise _TooLongError
+        if not line:
+            raise StopIteration
+        return line
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module, which has one limit for the whole process, read cells as long as a row may be."""
+    with CELL_LIMIT:
+        before = csv.field_size_limit(BLOCK_BYTES)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 @contextmanager
@@ -170,6 +199,25 @@ def _not_utf8(path: Path, row: int) -> ReportsError:
         source=str(path),
         rows=(row,) if row else (),
         way_out="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
+    )
+
+
+def _bad_quotes(path: Path, row: int, found: str) -> ReportsError:
+    return ReportsError(
+        "quotes must be closed, and only a comma or the end of the row may follow a closing quote",
+        source=str(path),
+        rows=(row,) if row else (),
+        examples=found,
+        way_out="Close the quote; write a quote inside a quoted cell twice.",
+    )
+
+
+def _too_long(path: Path, row: int) -> ReportsError:
+    return ReportsError(
+        f"a row must have at most {BLOCK_BYTES:,} bytes",
+        source=str(path),
+        rows=(row,) if row else (),
+        way_out="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
     )
 
 

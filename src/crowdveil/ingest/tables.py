@@ -31,6 +31,8 @@ ANSWERS: Accepted = {
 }
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
+TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
+"""Arrow's types of text; the views are not in every version that is supported."""
 ROWS_AT_ONCE = 1 << 16
 """Rows of a Parquet file that are read together."""
 
@@ -79,10 +81,14 @@ def read_parquet_columns(path: str | PathLike[str]) -> Columns:
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
                 coded = code_batches(batches, names, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
-        table = pq.read_table(Path(path), columns=names, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
-        raise ReportsError("the file must be readable Parquet", source=source, examples=str(error)) from error
-    return _columns(roles, table, source)
+        return _columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise ReportsError(
+            "the file must be readable Parquet, with names and text in UTF-8",
+            source=source,
+            examples=str(error)[:200],
+            way_out="Write the file again.",
+        ) from error
 
 
 def frame_columns(frame: object) -> Columns:
@@ -102,14 +108,14 @@ def frame_columns(frame: object) -> Columns:
             table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
             roles = pick(table.columns, ANSWERS, "frame")
             arrow = table.select(list(roles.values())).to_arrow()
-    except (TypeError, pa.ArrowException, nw.exceptions.NarwhalsError) as error:
+        return _columns(roles, arrow, "frame")
+    except (TypeError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
         raise ReportsError(
-            "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each",
+            "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each, text in UTF-8",
             source="frame",
             examples=str(error).partition("\n")[0][:200],
             way_out="Collect a lazy frame first; turn mixed columns into text.",
         ) from error
-    return _columns(roles, arrow, "frame")
 
 
 def load_gold(
@@ -182,7 +188,7 @@ def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str
             raise ReportsError(
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
-                examples="the columns " + ", ".join(repr(str(name)) for name in found[:20]),
+                examples="the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]),
                 way_out=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
@@ -191,12 +197,12 @@ def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str
 def code_column(column: Any, source: str) -> Coded:
     """Code an Arrow column: whole numbers and text by their sorted names, floats by themselves; null is missing.
 
-    Columns that are dictionary-encoded already (Categorical, Enum) are not hashed again.
+    Columns that are dictionary-encoded already (Categorical, Enum) are not hashed again. Bytes are read as UTF-8.
 
     Raises:
         ReportsError: the column holds neither text nor numbers.
     """
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = _kind(column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64()).to_numpy()
         return Coded(numbers, np.arange(len(numbers), dtype=np.int32))
@@ -204,12 +210,9 @@ def code_column(column: Any, source: str) -> Coded:
         column = pc.if_else(column.cast(kind), "True", "False")
     elif pa.types.is_null(kind):
         column = column.cast(pa.string())
-    elif not (
-        pa.types.is_integer(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or str(kind) == "string_view"
-    ):
+    elif str(kind) in TEXT_KINDS:
+        column = _plain_text(column)
+    elif not pa.types.is_integer(kind):
         raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
     if pa.types.is_dictionary(column.type):
         return sorted_codes(column)
@@ -217,6 +220,22 @@ def code_column(column: Any, source: str) -> Coded:
         return code_text(column)
     counted = whole_numbers(column)
     return Coded(*counted) if counted is not None else sorted_codes(column.dictionary_encode())
+
+
+def _kind(column: Any) -> Any:
+    """Return the type of a column's cells, which a dictionary may hold."""
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+
+
+def _plain_text(column: Any) -> Any:
+    """Return text with the bytes of each cell behind those of the last, also where a dictionary holds it."""
+    if pa.types.is_string(_kind(column)) or pa.types.is_large_string(_kind(column)):
+        return column
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(pa.large_string())
+    plain: Any = pa.dictionary(column.type.index_type, pa.large_string())
+    chunks = [(chunk.indices, chunk.dictionary.cast(pa.large_string())) for chunk in column.chunks]
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(*chunk) for chunk in chunks], plain)
 
 
 def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
