@@ -4,11 +4,10 @@ Without an assignment every worker reports on every task, and nearly all of thos
 report on assigned cells only: the cost of protected participation then follows the cells that were asked.
 """
 
-import csv
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import StringIO
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +20,7 @@ from crowdveil.ingest.coding import code_array, code_ids
 from crowdveil.ingest.csvfile import read_csv, read_header
 from crowdveil.ingest.tables import pick
 from crowdveil.randomness import Source
+from crowdveil.storage.csv_line import csv_line
 
 ROWS_SHOWN = 3
 
@@ -138,8 +138,5 @@ class Assignment:
 
     def to_csv(self) -> str:
         """Return the assignment as the text of a CSV file that `from_csv` reads."""
-        text = StringIO()
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(("task", "worker"))
-        rows.writerows(zip(self.tasks[self.task], self.workers[self.worker], strict=True))
-        return text.getvalue()
+        cells = zip(self.tasks[self.task], self.workers[self.worker], strict=True)
+        return "".join(csv_line(cell) + "\n" for cell in chain([("task", "worker")], cells))

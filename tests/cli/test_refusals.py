@@ -197,6 +197,8 @@ def test_names_cannot_steer_the_terminal(refusal: Refusal) -> None:
             "x",
         ),
         ("infer", "labels.csv", "--max-steps", "0"),
+        ("infer", "labels.csv", "--labels", '"a"4,b'),
+        ("infer", "labels.csv", "--labels", "a\nb"),
         ("infer", "labels.csv", "--certificate", "c.json", "--no-certificate"),
         ("infer", "sums.json", "--prior", "prior.csv"),
         ("account", "--mechanism", "randomized-response", "--epsilon", "1", "--tasks", "10"),

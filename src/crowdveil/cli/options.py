@@ -86,7 +86,12 @@ def _alphabet(*, labels: str | None, scale: str | None, ordered: bool) -> Alphab
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(next(csv.reader([text], skipinitialspace=True), []))
+    try:
+        return tuple(next(csv.reader([text], skipinitialspace=True, strict=True), []))
+    except csv.Error as error:
+        raise click.UsageError(
+            f"Write labels with commas between them, and odd ones in closed quotes; found {text[:100]!r}: {error}."
+        ) from None
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import shlex
-from collections.abc import Iterable
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from crowdveil.storage.csv_line import csv_line
 
 if TYPE_CHECKING:
     from crowdveil.labels import Alphabet
@@ -77,7 +76,7 @@ def _mechanism(row: Row, expected: Expectation, prior: Path | None) -> list[str]
 
     mechanism, chosen = row.mechanism, list[str]()
     if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
-        chosen = ["--cuts", _listed(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
+        chosen = ["--cuts", csv_line(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
     elif isinstance(mechanism, QuantizedResponse | Designed):
         if row.line.startswith(OTHER):
             return None
@@ -108,11 +107,4 @@ def _alphabet(alphabet: Alphabet) -> list[str]:
     if isinstance(alphabet, Scale):
         step = "" if alphabet.step == 1 else f":{alphabet.step:.12g}"
         return ["--scale", f"{alphabet.low:.12g}:{alphabet.high:.12g}{step}"]
-    return ["--labels", _listed(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return names with commas between them, quoted where they hold one."""
-    text = StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    return ["--labels", csv_line(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]

@@ -3,8 +3,6 @@
 Rows stand in the order of tasks and workers, never in the order of arrival.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 
 from crowdveil.labels import Scale
 from crowdveil.reports import Reports
+from crowdveil.storage.csv_line import csv_line
 from crowdveil.storage.encoded import FILES, write_encoded
 
 TableForm = Literal["csv", "parquet"]
@@ -75,9 +74,7 @@ def write_tables(
 
 def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
     """Write a header and tables; where a cell turns out to need quotes, all is written again."""
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(schema.names)
-    stream.write(header.getvalue().encode("utf-8"))
+    stream.write((csv_line(schema.names) + "\n").encode("utf-8"))
     start = stream.tell()
     try:
         _write_rows(stream, schema, tables(), "none")

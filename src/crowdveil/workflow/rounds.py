@@ -1,10 +1,8 @@
 """A campaign in rounds, as files: where the next round cuts, and all rounds as one collection."""
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from crowdveil.ingest.csvfile import read_csv
 from crowdveil.labels import Alphabet
 from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, describe_crowd, write_reports
 from crowdveil.rounds import Round, join_rounds, next_cuts
+from crowdveil.storage.csv_line import csv_line
 from crowdveil.workflow.evidence import Evidence
 
 JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
@@ -86,10 +85,7 @@ def cuts_from(truths: Path, alphabet: Alphabet, *, most: int) -> dict[str, str]:
 
 def cuts_text(cuts: Mapping[str, str]) -> str:
     """Return cuts as `perturb --channels` reads them: columns task and cuts."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([("task", "cuts"), *cuts.items()])
-    return text.getvalue()
+    return "".join(csv_line(row) + "\n" for row in [("task", "cuts"), *cuts.items()])
 
 
 def _number(text: str, source: Path) -> float:
