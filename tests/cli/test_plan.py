@@ -1,6 +1,7 @@
 """`crowdveil plan`: what to expect, as a table, as JSON and as files."""
 
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -60,14 +61,81 @@ def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
 
     assert [1, 2, 4] == sorted({row["epsilon"] for row in data["candidates"]})
     for row in data["candidates"]:
-        shown = f"{row['line']} {row['error']:.3g} {row['low']:.3g} to {row['high']:.3g}"
+        shown = f"{row['line']} {row['shown'].replace('less than', '<')} {row['shown_interval']}"
         same = f"{row['line']} sends the same as {row['same_as']} at epsilon"
         assert (same if row["same_as"] else shown) in table
     assert f"constant {data['constant_error']:.3g}" in table
-    assert f"unprotected {data['unprotected']['error']:.3g}" in table
+    assert f"unprotected {data['unprotected']['shown']}" in table
+    assert data["real_sets"] in table
     assert all(" ".join(sentence.split()) in table for sentence in data["verdict"])
     assert 40 == data["candidates"][0]["cells_per_worker"]
     assert data["recommended"]["error"] <= 0.2
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_first_lines_name_assumptions_and_experience(width: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ability, participation and sources come first, then how plans of real sets fared, then epsilon per worker."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    text, given = (" ".join(run(*LABELS, "--epsilon", 4, *more).stdout.split()) for more in ((), ("--ability", 0.8)))
+
+    assert text.startswith("assumed ability 0.75 on average, 0.54 to 0.92 (a default guess); each worker answers ")
+    assert (
+        "0.5 of the tasks (given), participation protected (default); every label equally likely (a default guess)."
+        in text
+    )
+    assert "assumed ability 0.8 on average" in given
+    assert "0.95 (given)" in given
+    order = [text.index(words) for words in ("assumed", "real crowds Such predictions were too hopeful", "plan Use")]
+    assert sorted(order) == order
+    headline = (
+        "at epsilon 4 per answer and 160 per worker (40 cells, participation protected) with 30 workers: expected"
+    )
+    assert headline in text
+
+
+@pytest.mark.parametrize(
+    ("more", "losses"),
+    [
+        (("--participation", "public"), "per worker (about 20 answers, participation public)"),
+        (("--assigned-per-task", 15), "per worker (20 assigned cells, participation protected)"),
+    ],
+)
+def test_the_headline_counts_a_workers_cells(more: tuple[object, ...], losses: str, run_json: RunJson) -> None:
+    """Epsilon per worker is over the answers expected where participation is public, else over the assigned cells."""
+    data = run_json(*LABELS, "--epsilon", 4, *more)
+
+    assert f"epsilon 4 per answer and 80 {losses}" in data["verdict"][0]
+    assert 80 == pytest.approx(data["recommended"]["epsilon_per_worker"])
+
+
+def test_assumptions_have_their_source(run_json: RunJson) -> None:
+    """What was given and what is a default is told apart; on a scale workers have deviations in place of an ability."""
+    Path("prior.csv").write_text("label,probability\nno,0.6\nyes,0.3\nmaybe,0.1\n", "utf-8")
+    words = ("--epsilon", 4, "--ability", 0.8, "--prior", "prior.csv", "--participation", "protected")
+    given = run_json(*LABELS, *words)["assumptions"]
+    guessed = run_json(*SIZE, "--scale", "0:4", "--target-error", 0.3, "--epsilon", 4)["assumptions"]
+
+    assert [("ability", "given"), ("participation_rate", "given"), ("participation", "given"), ("prior", "given")] == [
+        (one["name"], one["source"]) for one in given
+    ]
+    assert [0.8, 0.5, "protected", [0.6, 0.3, 0.1]] == [
+        pytest.approx(one["value"]) if not isinstance(one["value"], str) else one["value"] for one in given
+    ]
+    assert ["default", "given", "default", "default"] == [one["source"] for one in guessed]
+    assert ("sigmas", [0.4, 2.0]) == (guessed[0]["name"], guessed[0]["value"])
+
+
+def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json: RunJson) -> None:
+    """An error that no simulated task shows is a bound, in the table, in JSON and in the sentences alike."""
+    words = ("plan", "--tasks", 100, "--workers", 400, "--participation-rate", 0.8, "--labels", "no,yes")
+    asked = (*words, "--target-error", 0.05, "--epsilon", 6)
+    data, table = run_json(*asked), run(*asked).stdout
+    bound = data["recommended"]["less_than"]
+
+    assert data["recommended"]["error"] < bound < 0.05
+    assert data["recommended"]["shown"].startswith("less than 0.00")
+    assert f"expected error {data['recommended']['shown']}" in " ".join(table.split())
+    assert [] == [figure for figure in re.findall(r"0\.0*[1-9]\d*", table) if len(figure.lstrip("0.")) > 4]
 
 
 def test_files_are_written(run_json: RunJson) -> None:

@@ -74,7 +74,7 @@ def test_an_impossible_target_is_called_so(missed: Plan) -> None:
     assert "Impossible as asked: with 8 workers no mechanism reaches 0.02" in said
     assert f"Without protection it takes about {missed.unprotected_workers.campaign.workers:,} workers" in said
     assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
-    assert f"at epsilon 4 about {missed.workers[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
+    assert f"at epsilon 4 per answer about {missed.workers[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
 
 
 def test_guessing_workers_never_reach_a_target() -> None:
@@ -82,7 +82,7 @@ def test_guessing_workers_never_reach_a_target() -> None:
     said = " ".join(verdict(plan(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
 
     assert f"even {MOST_WORKERS:,} such workers would not reach the target" in said
-    assert f"at epsilon 2, none up to {MOST_WORKERS:,} were found to be enough" in said
+    assert f"at epsilon 2 per answer, none up to {MOST_WORKERS:,} were found to be enough" in said
 
 
 def test_a_target_that_a_constant_meets_needs_nobody() -> None:

@@ -9,8 +9,10 @@ from crowdveil.rounding import bound_text
 if TYPE_CHECKING:
     from crowdveil.planning import Plan, Row
 
-WIDE = 76
-"""Columns of a terminal from which on the table shows what a worker spends and sends."""
+COSTS = {"per worker": 76, "bytes": 92}
+"""Columns of a terminal from which on the table shows what a worker spends, and sends."""
+GUESSED = {"default": "a default guess", "given": "given"}
+"""Words for where an assumption about the crowd comes from."""
 SHOWN_COMMANDS = 6
 """Commands of a campaign in rounds up to its second: later rounds repeat them."""
 
@@ -19,7 +21,9 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a plan; `data` is its JSON object."""
     from crowdveil.planning.verdict import interval
 
-    rows = [("plan", sentence) for sentence in data["verdict"]]
+    rows = [("assumed", sentence) for sentence in _assumed(data)]
+    rows.append(("real crowds", data["real_sets"]))
+    rows += [("plan", sentence) for sentence in data["verdict"]]
     if made.recommended is not None:
         rows += _commands(made.recommended, data)
     if data["merged_labels"] is not None:
@@ -37,24 +41,27 @@ def print_candidates(made: Plan) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from crowdveil.planning.figures import expected_error, real_interval
+
     console = Console(highlight=False)
-    costs = ("per worker", "bytes") if console.width >= WIDE else ()
+    costs = [name for name, columns in COSTS.items() if console.width >= columns]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
     for name in ("epsilon", "mechanism"):
         table.add_column(name, overflow="fold")
-    for name in ("error", "9 of 10 runs", *costs):
+    for name in ("error", "real crowds", *costs):
         table.add_column(name, justify="right")
     shown = None
     for row in made.rows:
         if row.same_as is not None:
             continue
         first, shown = f"{row.epsilon:g}" if row.epsilon != shown else "", row.epsilon
-        found, spent = row.prediction, bound_text(row.cost.worker_epsilon, 4)
-        spread = f"{found.low:.3g} to {found.high:.3g}"
-        table.add_row(first, row.line, f"{found.error:.3g}", spread, *(spent, f"{row.cost.bytes:,}")[: len(costs)])
+        spent = bound_text(row.cost.worker_epsilon, 4)
+        figures = expected_error(row.prediction, "<"), real_interval(row.prediction), spent, f"{row.cost.bytes:,}"
+        table.add_row(first, row.line, *figures[: 2 + len(costs)])
     console.print()
     console.print(table)
-    narrow = [] if costs else ["On a wider terminal, and with --json, there are each worker's epsilon and bytes."]
+    hidden = " and ".join(name for name in COSTS if name not in costs)
+    narrow = [f"On a wider terminal, and with --json, there are columns: {hidden}."] if hidden else []
     console.print()
     for sentence in _same(made) + narrow:
         console.print(sentence)
@@ -69,6 +76,25 @@ def _same(made: Plan) -> list[str]:
         if row.same_as is not None and not row.line.endswith(READ_IN_ORDER):
             where.setdefault((row.line, row.same_as), []).append(f"{row.epsilon:g}")
     return [f"{line} sends the same as {other} at epsilon {', '.join(at)}." for (line, other), at in where.items()]
+
+
+def _assumed(data: dict[str, Any]) -> list[str]:
+    """Return what is taken for granted about workers, participation and truths, each with its source."""
+    found = {one["name"]: (one["value"], GUESSED[one["source"]]) for one in data["assumptions"]}
+    rate = found["participation_rate"]
+    hidden = next(one["source"] for one in data["assumptions"] if one["name"] == "participation")
+    if "ability" in found:
+        low, high = data["worker_qualities"][0], data["worker_qualities"][-1]
+        mean, source = found["ability"]
+        workers = f"ability {mean:.3g} on average, {low:.2f} to {high:.2f} ({source})"
+    else:
+        sigmas, source = found["sigmas"]
+        workers = f"normal errors of standard deviation {' and '.join(f'{one:.3g}' for one in sigmas)} ({source})"
+    truths = "the prior of --prior" if data["prior_known_to_inference"] else "every label equally likely"
+    return [
+        f"{workers}; each worker answers {rate[0]:.3g} of the tasks ({rate[1]}), participation {data['participation']} "
+        f"({hidden}); {truths} ({found['prior'][1]})."
+    ]
 
 
 def _merged(data: dict[str, Any]) -> str:

@@ -5,12 +5,14 @@ from crowdveil.planning.campaign import METHODS, Campaign
 from crowdveil.planning.candidates import KINDS, LINES, Candidate, Cost, Kind, candidates
 from crowdveil.planning.coarser import coarser, merged
 from crowdveil.planning.crowds import LabelCrowd, NumberCrowd, beta_abilities
+from crowdveil.planning.model_error import DEPARTURES, Departure, experience
 from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
 from crowdveil.planning.search import MOST_WORKERS, Way
 from crowdveil.planning.trials import LEVEL, Prediction, predict
 from crowdveil.planning.verdict import verdict
 
 __all__ = [
+    "DEPARTURES",
     "EPSILONS",
     "KINDS",
     "LEVEL",
@@ -21,6 +23,7 @@ __all__ = [
     "Campaign",
     "Candidate",
     "Cost",
+    "Departure",
     "Kind",
     "LabelCrowd",
     "NumberCrowd",
@@ -32,6 +35,7 @@ __all__ = [
     "bounds",
     "candidates",
     "coarser",
+    "experience",
     "merged",
     "plan",
     "predict",

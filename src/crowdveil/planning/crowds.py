@@ -191,13 +191,14 @@ class NumberCrowd:
     @cached_property
     def points(self) -> NDArray[np.float64]:
         """Return the grid of truths, ascending, evenly spaced."""
-        scale, spacing = self.alphabet, self._spacing
+        scale, spacing = self.alphabet, self.spacing
         below = round((0.5 + BEYOND) * scale.step / spacing)
         count = round(scale.range / spacing) + 2 * below
         return np.add(scale.low, spacing * (np.arange(count) - below + 0.5), dtype=np.float64)
 
     @property
-    def _spacing(self) -> float:
+    def spacing(self) -> float:
+        """Return the distance of neighbours on the grid of truths, in units of the answers."""
         return self.alphabet.step / (2 * max(1, min(PER_STEP // 2, POINTS // self.alphabet.size // 2)))
 
     @cached_property
@@ -240,7 +241,7 @@ class NumberCrowd:
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Draw truths as numbers, off the grid."""
         drawn = self.points[generator.choice(len(self.points), count, p=self.weights)]
-        return np.asarray(drawn + self._spacing * generator.uniform(-0.5, 0.5, count))
+        return np.asarray(drawn + self.spacing * generator.uniform(-0.5, 0.5, count))
 
     def truths_of(self, crowd: Crowd) -> NDArray[np.float64]:
         """Return the truths of a made-up crowd."""

@@ -30,7 +30,8 @@ def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
         number = plan.campaign.crowd.error_name == "mae"
         axes.set_ylabel("mean absolute error" if number else "share of wrong truths")
         axes.set_xlabel(f"epsilon per cell, participation {plan.campaign.participation}")
-        axes.set_title(f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks", fontsize=10)
+        size = f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks"
+        axes.set_title(f"{size}; bands: nine of ten runs, if the crowd is as assumed", fontsize=10)
         epsilons = sorted({row.epsilon for row in plan.rows})
         axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
         # Bands of what was simulated once may be wide; lines and levels say how high the picture is.

@@ -24,6 +24,7 @@ from crowdveil.metrics import score
 from crowdveil.planning.bounds import CROWDS, Bounds, bounds
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.crowds import NumberCrowd
+from crowdveil.planning.model_error import widened
 from crowdveil.planning.posteriors import known_error, report_table
 from crowdveil.randomness import Seeded, seeded
 from crowdveil.reports import Reports
@@ -45,6 +46,10 @@ BETWEEN_ROUNDS = 2
 """Points of truth per step of a scale in fits that say where to cut next."""
 FEWEST = 10
 FIRST_SEED = 101
+RESOLVED_TASKS = 3
+"""Wrong tasks among the simulated ones below which an error is not resolved: only an upper bound is stated."""
+BOUND = 0.95
+"""Confidence of that bound."""
 
 Tick = Callable[[], None]
 """Called after each simulation."""
@@ -55,8 +60,11 @@ class Prediction:
     """The error that a real run should measure, over all its tasks.
 
     Attributes:
-        error: expected.
-        low, high: interval for the error of one run, of probability `LEVEL`.
+        error: expected, if the crowd is as assumed.
+        low, high: interval for the error of one run, of probability `LEVEL`, if the crowd is as assumed.
+        real_low, real_high: the same widened by the model error of real sets (`crowdveil.planning.model_error`).
+        less_than: upper bound of the expected error, of confidence `BOUND`, where the simulation is too small to
+            resolve it; else None.
         information: mutual information of truth and report, in nats per cell.
         known, nameless: errors of exact posteriors, see `Bounds`.
         simulated: how many campaigns were simulated; 0 for the closed form alone.
@@ -66,6 +74,9 @@ class Prediction:
     error: float
     low: float
     high: float
+    real_low: float
+    real_high: float
+    less_than: float | None
     information: float
     known: float
     nameless: float
@@ -237,10 +248,17 @@ def _predicted(campaign: Campaign, channel: Channel | None, exact: Bounds, gaps:
         + unknown**2
     )
     low, high = _interval(error, variance, campaign)
+    less_than = _upper_bound(campaign, error, exact, gaps.runs * gaps.tasks)
+    real_low, real_high = widened(low, max(high, less_than or 0.0), campaign.crowd.constant_error)
+    if not isinstance(campaign.crowd, NumberCrowd):
+        real_low, real_high = _whole_tasks(real_low, real_high, campaign.tasks)
     return Prediction(
         error=error,
         low=low,
         high=high,
+        real_low=real_low,
+        real_high=real_high,
+        less_than=less_than,
         information=campaign.information(channel),
         known=exact.known,
         nameless=exact.nameless,
@@ -264,8 +282,36 @@ def _interval(error: float, variance: float, campaign: Campaign) -> tuple[float,
     if not (error > 0 and variance > 0):
         return error, error
     low, high = gamma.ppf(((1 - LEVEL) / 2, (1 + LEVEL) / 2), error**2 / variance, scale=variance / error).tolist()
+    return (low, high) if isinstance(campaign.crowd, NumberCrowd) else _whole_tasks(low, high, campaign.tasks)
+
+
+def _whole_tasks(low: float, high: float, tasks: int) -> tuple[float, float]:
+    """Return an interval of error rates widened to whole numbers of wrong tasks."""
+    return math.floor(low * tasks) / tasks, min(1.0, math.ceil(high * tasks) / tasks)
+
+
+def _upper_bound(campaign: Campaign, error: float, exact: Bounds, simulated: int) -> float | None:
+    """Return the upper bound of an error that is not resolved; None where it is.
+
+    An error rate is resolved by `RESOLVED_TASKS` wrong tasks among those simulated, or drawn for the closed form. Its
+    bound is that of a Poisson mean (Garwood 1936), 3 / simulated tasks where none is wrong, or the error of nameless
+    workers where that is less. A mean absolute error is resolved from that of a truth known to its grid point only.
+
+    Args:
+        campaign: what is planned.
+        error: the predicted one.
+        exact: the closed form.
+        simulated: tasks of all simulations; 0 for the closed form alone.
+    """
     if isinstance(campaign.crowd, NumberCrowd):
-        return low, high
-    return math.floor(low * campaign.tasks) / campaign.tasks, min(
-        1.0, math.ceil(high * campaign.tasks) / campaign.tasks
-    )
+        smallest = campaign.crowd.spacing / 4
+        return smallest if error < smallest else None
+    drawn = exact.losses.size
+    if error * max(simulated, drawn) >= RESOLVED_TASKS:
+        return None
+    nameless = max(exact.nameless, error, _poisson_bound(0.0, drawn))
+    return min(nameless, _poisson_bound(error, simulated)) if simulated else nameless
+
+
+def _poisson_bound(error: float, tasks: int) -> float:
+    return min(1.0, float(gamma.ppf(BOUND, error * tasks + 1)) / tasks)

@@ -1,6 +1,7 @@
 """A plan in sentences: what to use, and where the target cannot be met, what would make it possible."""
 
 from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.figures import assumed_interval, expected_error, real_interval
 from crowdveil.planning.plan import Plan, Row
 from crowdveil.planning.search import MOST_WORKERS, Way, full_assignment, public_participation
 from crowdveil.planning.trials import LEVEL, Prediction
@@ -14,12 +15,25 @@ def verdict(plan: Plan) -> list[str]:
             f"Nobody need be asked: the best public constant has an error of {plan.constant_error:.3g}, "
             f"no more than the target {plan.target:g}."
         ]
-    return [*_main(plan), *_surely(plan), *_workers(plan), *map(_way, plan.ways)]
+    return [*_main(plan), *_surely(plan), *_pilot(plan), *_workers(plan), *map(_way, plan.ways)]
 
 
 def interval(prediction: Prediction) -> str:
-    """Return the error with its interval."""
-    return f"{prediction.error:.3g} ({prediction.low:.3g} to {prediction.high:.3g})"
+    """Return the predicted error with its interval for real crowds."""
+    return f"{expected_error(prediction)} (real crowds {real_interval(prediction)})"
+
+
+def losses(row: Row) -> str:
+    """Return what a candidate costs: epsilon per answer and per worker, with the worker's cells and participation."""
+    cells, campaign = f"{row.cost.cells:,}", row.campaign
+    if campaign.participation == "public":
+        which = f"about {cells} answers"
+    else:
+        which = f"{cells} assigned cells" if campaign.assigned_per_task is not None else f"{cells} cells"
+    return (
+        f"epsilon {bound_text(row.cost.cell_epsilon)} per answer and {bound_text(row.cost.worker_epsilon)} per worker "
+        f"({which}, participation {campaign.participation})"
+    )
 
 
 def _main(plan: Plan) -> list[str]:
@@ -27,14 +41,14 @@ def _main(plan: Plan) -> list[str]:
     if row is not None:
         below = f"; at a smaller epsilon of those asked for, {crowd} are too few" if plan.workers else ""
         return [
-            f"Use {row.line} at epsilon {row.epsilon:g} with {crowd}: expected error {interval(row.prediction)}, "
+            f"Use {row.line} at {losses(row)} with {crowd}: expected error {interval(row.prediction)}, "
             f"target {plan.target:g}{below}."
         ]
     best = plan.best
     ways = "no mechanism, in rounds or not," if any(row.campaign.rounds > 1 for row in plan.rows) else "no mechanism"
     said = [
         f"Impossible as asked: with {crowd} {ways} reaches {plan.target:g} at any epsilon asked for. "
-        f"The best is {best.line} at epsilon {best.epsilon:g}, expected error {interval(best.prediction)}."
+        f"The best is {best.line} at {losses(best)}: expected error {interval(best.prediction)}."
     ]
     return [*said, _unprotected(plan), *_of_no_use(plan)]
 
@@ -52,7 +66,8 @@ def _of_no_use(plan: Plan) -> list[str]:
 
 def _unprotected(plan: Plan) -> str:
     error = (
-        f"the unprotected answers of {plan.campaign.workers:,} workers have an error of {plan.unprotected.error:.3g}"
+        f"the unprotected answers of {plan.campaign.workers:,} workers have an error of "
+        f"{expected_error(plan.unprotected)}"
     )
     if plan.unprotected.error <= plan.target:
         return f"A larger epsilon may do: {error}."
@@ -67,25 +82,34 @@ def _unprotected(plan: Plan) -> str:
 def _surely(plan: Plan) -> list[str]:
     if plan.recommended is None or plan.recommended.prediction.high <= plan.target:
         return []
-    of_hundred = round(50 * (1 + LEVEL))
+    of_hundred, expectation = round(50 * (1 + LEVEL)), "If the crowd is as assumed, the expected error meets the target"
     if plan.sure is None:
-        return [f"The expected error meets the target; no candidate does so in {of_hundred} of 100 runs."]
-    return [f"To meet it in {of_hundred} of 100 runs: {_named(plan.sure)}, {interval(plan.sure.prediction)}."]
+        return [f"{expectation}; no candidate does so in {of_hundred} of 100 runs."]
+    found = f"{expected_error(plan.sure.prediction)} ({assumed_interval(plan.sure.prediction)})"
+    return [f"{expectation}. To meet it in {of_hundred} of 100 runs: {_named(plan.sure)}, {found}."]
+
+
+def _pilot(plan: Plan) -> list[str]:
+    """Advise a pilot where real crowds may miss the target."""
+    if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target:
+        return []
+    return ["Real crowds may miss the target: learn ability and prior from a pilot with known truths, and plan again."]
 
 
 def _named(row: Row) -> str:
-    return f"{row.line} at epsilon {row.epsilon:g}"
+    return f"{row.line} at epsilon {bound_text(row.epsilon)} per answer"
 
 
 def _workers(plan: Plan) -> list[str]:
     """Say how many workers each missed epsilon takes."""
     said = []
     for epsilon, way in plan.workers.items():
+        at = f"More workers: at epsilon {bound_text(epsilon)} per answer"
         if way is None:
-            said.append(f"More workers: at epsilon {epsilon:g}, none up to {MOST_WORKERS:,} were found to be enough.")
+            said.append(f"{at}, none up to {MOST_WORKERS:,} were found to be enough.")
         else:
             said.append(
-                f"More workers: at epsilon {epsilon:g} about {way.campaign.workers:,}, with {way.line}, "
+                f"{at} about {way.campaign.workers:,}, with {way.line}, "
                 f"expected error {interval(way.prediction)}{_checked(way)}."
             )
     return said
@@ -93,7 +117,8 @@ def _workers(plan: Plan) -> list[str]:
 
 def _way(way: Way) -> str:
     assert way.mechanism is not None
-    error = f"{way.line} at epsilon {bound_text(way.mechanism.epsilon)} meets the target, {interval(way.prediction)}"
+    at = f"{way.line} at epsilon {bound_text(way.mechanism.epsilon)} per answer"
+    error = f"{at} meets the target, {interval(way.prediction)}"
     if way.change == "public":
         return f"Public participation: if everyone may see who answers what, {error}."
     return f"Assignment: {_assigned(way.campaign)}, {error}."

@@ -1,0 +1,219 @@
+"""Plans of real sets from public facts, and the errors measured on them.
+
+Every set is planned as `crowdveil plan` does without options: labels or scale, numbers of tasks and workers and the
+share of answered cells are public; abilities, deviations and the prior are the defaults. Devices run randomized
+response. The measured error is that of `perturb` and `infer` on the gold tasks, the mean of two seeds. Sets with fewer
+than a hundred gold tasks, and populations of cities, which have no public scale, are left out.
+
+With `--pilot`, ability and prior are those of fifty random tasks with known truth instead, for sets of labels.
+
+    python experiments/utility/real_sets.py > experiments/utility/results/real_sets.csv
+    python experiments/utility/real_sets.py --pilot >> experiments/utility/results/real_sets.csv
+"""
+
+import argparse
+import csv
+import math
+import sys
+from dataclasses import astuple, dataclass, fields, replace
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil import Categories, DawidSkene, Gaussian, Question, RandomizedResponse, Reports, Scale
+from crowdveil.datasets import Dataset, available, load
+from crowdveil.demo.scenes import every_task
+from crowdveil.design import normal_answers, one_coin_answers
+from crowdveil.guarantee import Participation
+from crowdveil.metrics import score
+from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
+from crowdveil.planning.crowds import ExpectedCrowd
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb
+
+ABILITY, DEVIATIONS = 0.75, (0.1, 0.5)
+"""Defaults of `crowdveil plan`: mean ability; deviations as shares of the range."""
+SCALES = {
+    "n_emotion": Scale(-100, 100, 10),
+    "snow_valence": Scale(-100, 100, 10),
+    "weather_temperature": Scale(0, 120, 5),
+}
+EVERY = {"weather_temperature": 16}
+"""One task in so many is used, to save time."""
+PILOT_TASKS = 50
+"""Tasks with known truth in a pilot."""
+LABELS = (
+    "adult2",
+    "bluebird",
+    "d_possent",
+    "d_product",
+    "dog",
+    "duchenne",
+    "s_rel",
+    "snow_rte",
+    "snow_wsd",
+    "web_zhou",
+)
+CONDITIONS: tuple[tuple[Participation, float], ...] = (
+    ("protected", 2.0),
+    ("protected", 4.0),
+    ("public", 2.0),
+    ("public", 4.0),
+    ("public", math.inf),
+)
+"""Participation and epsilon per cell; infinity stands for answers that are sent as they are."""
+SEEDS = (7_000, 7_001)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One set under one condition.
+
+    `source` is "default" or "pilot". Errors are shares of wrong labels, or mean absolute errors on the scale; `low` and
+    `high` are the ends of the interval for a crowd as assumed, constants the errors of the best constants.
+    """
+
+    set: str
+    kind: str
+    source: str
+    participation: str
+    epsilon: float
+    planned: float
+    low: float
+    high: float
+    planned_constant: float
+    measured: float
+    measured_constant: float
+    gold: int
+    tasks: int
+    workers: int
+
+
+def answers_of(name: str, data: Dataset) -> Reports:
+    """Return the answers of a set on its labels or its public scale."""
+    if name in SCALES:
+        answers = every_task(data.answers, EVERY.get(name, 1))
+        return replace(answers, value=SCALES[name].encode(answers.value), alphabet=SCALES[name])
+    alphabet = data.answers.alphabet
+    assert isinstance(alphabet, Categories)
+    return replace(data.answers, alphabet=replace(alphabet, ordered=data.kind == "ordinal"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pilot:
+    """What a few tasks with known truth say: mean ability of their answers, and the smoothed shares of labels."""
+
+    ability: float
+    prior: NDArray[np.float64]
+
+
+def pilot_of(answers: Reports, gold: dict[str, object]) -> Pilot:
+    """Return what `PILOT_TASKS` tasks with known truth, drawn at random, say about a set of labels."""
+    alphabet = answers.alphabet
+    assert isinstance(alphabet, Categories)
+    codes = {name: code for code, name in enumerate(alphabet.names)}
+    truth = np.array([codes[str(gold[name])] if name in gold else -1 for name in map(str, answers.tasks)])
+    drawn = seeded(SEEDS[0]).generator.permutation(np.flatnonzero(truth >= 0))[:PILOT_TASKS]
+    counts = np.bincount(truth[drawn], minlength=alphabet.size) + 1.0
+    asked = np.isin(answers.task, drawn)
+    right = answers.value[asked] == truth[answers.task[asked]]
+    return Pilot(ability=float(right.mean()), prior=counts / counts.sum())
+
+
+def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | None = None) -> Campaign:
+    """Return what `crowdveil plan` is told of a set: without a pilot, its defaults."""
+    alphabet = answers.alphabet
+    assert alphabet is not None
+    crowd: ExpectedCrowd
+    prior = np.full(alphabet.size, 1 / alphabet.size) if pilot is None else pilot.prior
+    ability = ABILITY if pilot is None else pilot.ability
+    if isinstance(alphabet, Scale):
+        sigmas = tuple(share * alphabet.range for share in DEVIATIONS)
+        crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_answers(alphabet, sigmas)
+    else:
+        crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ability))
+        table = one_coin_answers(alphabet.size, ability)
+    tasks, workers = len(answers.tasks), len(answers.workers)
+    question = Question(
+        alphabet=alphabet,
+        prior=prior,
+        answers=table,
+        participation_rate=len(answers) / (tasks * workers),
+        participation=participation,
+    )
+    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, prior_public=pilot is not None)
+
+
+def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float) -> tuple[float, float, int]:
+    """Return the mean error over the seeds, that of the best constant, and the number of gold tasks."""
+    found = []
+    for seed in SEEDS[:1] if math.isinf(epsilon) else SEEDS:
+        mechanism = mechanism_of(campaign, epsilon)
+        reports = answers if mechanism is None else perturb(answers, mechanism, seeded(seed))
+        channel = None if mechanism is None else mechanism.channel()
+        estimator = Gaussian() if isinstance(campaign.crowd, NumberCrowd) else DawidSkene()
+        estimate = estimator.fit(reports, channel=channel, prior=campaign.prior)
+        found.append(score(estimate, data.gold, error=campaign.crowd.error_name))
+    return float(np.mean([one.error for one in found])), found[0].baseline, found[0].scored
+
+
+def mechanism_of(campaign: Campaign, epsilon: float) -> RandomizedResponse | None:
+    """Return what devices run; None where answers are sent as they are."""
+    if math.isinf(epsilon):
+        return None
+    return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
+
+
+def rows_of(name: str, *, pilots: bool) -> list[Row]:
+    """Plan and measure one set under every condition, from a pilot or from the defaults."""
+    data, rows = load(name), list[Row]()
+    answers = answers_of(name, data)
+    pilot = pilot_of(answers, data.gold) if pilots else None
+    for participation, epsilon in CONDITIONS:
+        campaign = campaign_of(answers, participation, pilot)
+        planned = predict(campaign, mechanism_of(campaign, epsilon))
+        error, constant, gold = measured(campaign, answers, data, epsilon)
+        rows.append(
+            Row(
+                set=name,
+                kind="numbers" if name in SCALES else "labels",
+                source="pilot" if pilots else "default",
+                participation=participation,
+                epsilon=epsilon,
+                planned=planned.error,
+                low=planned.low,
+                high=planned.high,
+                planned_constant=campaign.crowd.constant_error,
+                measured=error,
+                measured_constant=constant,
+                gold=gold,
+                tasks=campaign.tasks,
+                workers=campaign.workers,
+            )
+        )
+    return rows
+
+
+def main() -> None:
+    """Plan and measure the sets that are there, and print them as CSV."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", help="by name; all unless given")
+    parser.add_argument("--pilot", action="store_true", help="plan sets of labels from a pilot; without a header")
+    given = parser.parse_args()
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if not given.pilot:
+        writer.writerow(field.name for field in fields(Row))
+    for name in given.sets or (LABELS if given.pilot else (*LABELS, *SCALES)):
+        if name not in available():
+            print(f"{name} is not in the data directory", file=sys.stderr)
+            continue
+        began = process_time()
+        for row in rows_of(name, pilots=given.pilot):
+            writer.writerow(f"{one:.4g}" if isinstance(one, float) else one for one in astuple(row))
+            sys.stdout.flush()
+        print(f"{name}: {process_time() - began:.1f} s of processor time", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

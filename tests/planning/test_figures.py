@@ -1,0 +1,81 @@
+"""Figures of a plan as text: two digits, and no error that a simulation does not resolve."""
+
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
+
+import pytest
+
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.planning import Prediction, predict
+from crowdveil.planning.figures import assumed_interval, expected_error, real_interval, two_digits
+from crowdveil.planning.trials import closed_form
+from tests.planning.campaigns import of_labels, of_numbers
+
+FOUND = Prediction(
+    error=0.12345, low=0.0987, high=0.1501, real_low=0.0123, real_high=0.4567, less_than=None, information=0.1,
+    known=0.1, nameless=0.2, simulated=1, simulated_tasks=60,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "nearest", "down", "up"),
+    [
+        (0.0, "0", "0", "0"),
+        (0.1, "0.10", "0.10", "0.10"),
+        (0.123, "0.12", "0.12", "0.13"),
+        (0.0996, "0.10", "0.099", "0.10"),
+        (0.00021, "0.00021", "0.00021", "0.00021"),
+        (1.0, "1.0", "1.0", "1.0"),
+        (39.4, "39", "39", "40"),
+        (12345.6, "12,000", "12,000", "13,000"),
+    ],
+)
+def test_numbers_have_two_digits(value: float, nearest: str, down: str, up: str) -> None:
+    """A number has two significant digits in each direction of rounding, and no exponent."""
+    assert nearest == two_digits(value)
+    assert (down, up) == (two_digits(value, ROUND_FLOOR), two_digits(value, ROUND_CEILING))
+
+
+def test_intervals_are_rounded_outwards() -> None:
+    """The lower end is rounded down, the upper end up."""
+    assert ("0.12", "0.098 to 0.16", "0.012 to 0.46") == (
+        expected_error(FOUND),
+        assumed_interval(FOUND),
+        real_interval(FOUND),
+    )
+
+
+def test_what_is_not_resolved_is_a_bound() -> None:
+    """Where there is a bound, it is stated in place of the error, rounded up."""
+    assert "less than 0.0022" == expected_error(replace(FOUND, error=4.38e-10, less_than=0.00213))
+    assert "< 0.0022" == expected_error(replace(FOUND, error=4.38e-10, less_than=0.00213), "<")
+
+
+def test_a_bound_follows_from_what_was_simulated_and_drawn() -> None:
+    """No wrong task among n: 3 / n bounds the error, or the error of nameless workers, from 3072 draws, if less."""
+    campaign = of_labels(workers=300)
+    found = predict(campaign, RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=8.0))
+    simulated = 2.9957 / (found.simulated * found.simulated_tasks)
+
+    assert found.error < 1e-6
+    assert min(max(found.nameless, 2.9957 / 3072), simulated) == pytest.approx(found.less_than, rel=1e-3)
+    assert found.real_high >= (found.less_than or 1.0)
+
+
+def test_the_closed_form_alone_has_a_bound_too() -> None:
+    """Without a simulation the 3072 tasks drawn are what an error can be resolved by; an error that is, has none."""
+    campaign = of_labels(workers=300)
+    channel = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=8.0).channel()
+    noisy = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0).channel()
+
+    assert closed_form(campaign, channel, 0.0).less_than == pytest.approx(2.9957 / 3072, rel=1e-3)
+    assert closed_form(of_labels(), noisy, 0.0).less_than is None
+
+
+def test_errors_of_numbers_are_resolved_from_the_grid_of_truths_on() -> None:
+    """Truths lie between grid points an eighth of a step apart: a mean absolute error below 1/32 is stated as that."""
+    found = closed_form(of_numbers(workers=100_000), None, 0.0)
+
+    assert found.error < 1 / 32
+    assert found.less_than == pytest.approx(1 / 32)
+    assert closed_form(of_numbers(), None, 0.5).less_than is None
