@@ -173,6 +173,7 @@ def test_the_pages_examples_do_what_they_say(run: Run) -> None:
     """Every command that the page shows with a dollar sign runs, in order, on a file of answers."""
     Path("labels.csv").rename("answers.csv")
     Path("labels-gold.csv").rename("gold.csv")
+    Path("every-worker.csv").rename("workers.csv")
     for number, name in enumerate(("first", "second"), start=1):
         workers = range(8 * number, 8 * number + 8)
         rows = "".join(f"{k},{worker},{(k + worker) % 10}\n" for k in range(1, 21) for worker in workers)
