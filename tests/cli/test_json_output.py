@@ -163,7 +163,14 @@ def parts() -> dict[str, dict[str, Any]]:
 def test_the_schema_refuses_other_documents(change: dict[str, Any]) -> None:
     """A member that is not described, another type, and another format do not pass."""
     Draft202012Validator.check_schema(SCHEMA)
-    document = {"format": "crowdveil-json/1", "command": "next-cuts", "status": "done", "warnings": [], "files": []}
+    document = {
+        "format": "crowdveil-json/1",
+        "command": "next-cuts",
+        "status": "done",
+        "warnings": [],
+        "files": [],
+        "replaced": [],
+    }
     document |= {"tasks": 20, "cuts": ["2"]}
 
     check(document, "next-cuts")
@@ -318,3 +325,11 @@ def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
 
     assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
     assert Demo.__dataclass_fields__.keys() == {"scenes", "results", "page"}
+
+
+@pytest.mark.parametrize("text", re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+def test_the_pages_examples_are_documents(text: str) -> None:
+    """Each object that the page shows is valid under the schema."""
+    document = json.loads(text)
+
+    check(document, "error" if document["status"] == "error" else document["command"])

@@ -24,11 +24,11 @@ def result(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of the command that is being run, and was done.
 
     Args:
-        data: the command's own members; `warnings` and `files` are empty lists unless it gives them.
+        data: the command's own members; `warnings`, `files` and `replaced` are empty lists unless it gives them.
     """
     envelope = {"format": FORMAT, "command": _command(click.get_current_context()), "status": "done"}
     assert not envelope.keys() & data.keys(), "the envelope's own members"
-    return envelope | {"warnings": [], "files": []} | dict(data)
+    return envelope | {"warnings": [], "files": [], "replaced": []} | dict(data)
 
 
 def failure(error: Exception, group: click.Group, words: Sequence[str]) -> dict[str, Any]:
