@@ -218,6 +218,7 @@ MALFORMED = {
     "an empty name": ({"workers": [""]}, "'workers' of a crowd must be distinct, non-empty texts"),
     "no list of tasks": ({"tasks": None}, "'tasks' must be listed by a crowd, or by blocks"),
     "a list beside blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
+    "no digest": ({"reports_sha256": None}, "by 'reports_sha256' or blocks by 'blocks_sha256'"),
     "a seed that is real": ({"simulation": False}, "with a seed is a simulation"),
     "another kind": ({"kind": "numeric"}, "'kind' of a crowd must fit"),
     "an unknown list": ({"lists_from_answers": ["colours"]}, "'lists_from_answers' of a crowd"),
@@ -231,7 +232,7 @@ def test_a_malformed_crowd_is_refused(tmp_path, name) -> None:
     """A crowd.json that was edited is refused with its name and the rule."""
     change, message = MALFORMED[name]
     path = tmp_path / "crowd.json"
-    path.write_text(json.dumps({**crowd_of(REPORTS), **change}))
+    path.write_text(json.dumps({**crowd_of(REPORTS), "reports_sha256": "0" * 64, **change}))
 
     with pytest.raises(ReportsError, match=message) as caught:
         read_crowd(path)

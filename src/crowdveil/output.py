@@ -18,6 +18,7 @@ from crowdveil.guarantee import Participation
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.public_lists import LISTS, ListName, missing_lists, not_public
 from crowdveil.reports import Reports
+from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import seal_of
 from crowdveil.storage.placing import Outputs, Writer, placed, write_outputs
 from crowdveil.storage.placing import write_atomically as write_atomically
@@ -43,6 +44,8 @@ class Crowd(TypedDict):
 
     With `blocks_sha256`, the seal of encoded blocks, tasks and workers are None: they are those of the blocks.
     `lists_from_answers` names the lists that the guarantee needs to be public and that were taken from the answers.
+    `reports_sha256` is the digest of the reports file, or of `sums.json`, as it was written; None for encoded blocks,
+    and before they are written. `edited`: reports with another digest were accepted on purpose.
     """
 
     format: str
@@ -56,6 +59,8 @@ class Crowd(TypedDict):
     alphabet: dict[str, object] | None
     seed: int | None
     lists_from_answers: list[ListName]
+    edited: bool
+    reports_sha256: str | None
     assignment_sha256: str | None
     blocks_sha256: str | None
 
@@ -72,6 +77,8 @@ FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "alphabet": (dict, type(None)),
     "seed": (int, type(None)),
     "lists_from_answers": (list,),
+    "edited": (bool,),
+    "reports_sha256": (str, type(None)),
     "assignment_sha256": (str, type(None)),
     "blocks_sha256": (str, type(None)),
 }
@@ -87,6 +94,7 @@ def describe_crowd(
     seed: int | None = None,
     certificate: Mapping[str, Any] | None = None,
     assignment: str | None = None,
+    edited: bool = False,
 ) -> Crowd:
     """Return what `crowd.json` says about these reports.
 
@@ -97,6 +105,7 @@ def describe_crowd(
         guarantee: in words. It is replaced by the reason why there is none, where such a list is not public.
         simulation, seed: of reports that protect nobody.
         certificate, assignment: what is written beside the reports.
+        edited: whether they were made from reports that were edited after they were sent.
     """
     missing = missing_lists(reports.public_lists, participation)
     return Crowd(
@@ -111,6 +120,8 @@ def describe_crowd(
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
         seed=seed,
         lists_from_answers=list(missing),
+        edited=edited,
+        reports_sha256=None,
         assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
         blocks_sha256=None,
     )
@@ -118,7 +129,21 @@ def describe_crowd(
 
 def crowd_of_blocks(crowd: Crowd, folder: Path) -> bytes:
     """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
-    return _json({**crowd, "tasks": None, "workers": None, "blocks_sha256": seal_of(folder)})
+    named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal_of(folder)}
+    return _json({**crowd, **named})
+
+
+def crowd_of_file(crowd: Crowd, path: Path) -> bytes:
+    """Return the `crowd.json` that names the reports, or the sums, in a file by their digest."""
+    return _json({**crowd, "reports_sha256": content_digest(path)})
+
+
+def as_edited(crowd: Crowd) -> Crowd:
+    """Return what a crowd says of reports that were edited on purpose: of its guarantee, nobody knows."""
+    if crowd["edited"]:
+        return crowd
+    guarantee = f"unknown: the reports were edited after they were sent; stated before: {crowd['guarantee']}"
+    return {**crowd, "edited": True, "guarantee": guarantee}
 
 
 def text_digest(text: bytes) -> str:
@@ -153,8 +178,9 @@ def write_reports(
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
-        told = crowd_of_blocks(crowd, temporary) if form == "blocks" else _json(crowd)
-        (temporary / CROWD_FILE).write_bytes(told)
+        file = temporary / REPORTS_FILES[form][0]
+        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(named)
 
 
 def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
@@ -173,6 +199,13 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
         alone=(CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, *(name for files in REPORTS_FILES.values() for name in files)),
         fresh="" if replace else ONE_COLLECTION,
     )
+
+
+def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
+    """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
+    named = _json({**crowd, "reports_sha256": text_digest(sums.encode())})
+    outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
+    write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
 def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
@@ -209,7 +242,12 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
     except (OSError, ValueError, RecursionError) as error:
         raise ReportsError("the crowd must be readable JSON", source=str(path), examples=str(error)[:200]) from error
     try:
-        return _checked(data)
+        crowd = _checked(data)
+        if (crowd["reports_sha256"] is None) == (crowd["blocks_sha256"] is None):
+            raise SettingsError(
+                "a crowd names a file by 'reports_sha256' or blocks by 'blocks_sha256'", value=crowd["reports_sha256"]
+            )
+        return crowd
     except SettingsError as error:
         raise ReportsError(
             error.rule,

@@ -92,14 +92,14 @@ def test_spoiled_sums_are_refused(defect: str, sent: Path) -> None:
     path.write_text(json.dumps(data))
 
     with pytest.raises(ReportsError, match=r"sums\.json"):
-        workflow.infer_from_sums(path, workflow.Method())
+        workflow.infer_from_sums(path, workflow.Method(), accept_edited=True)
 
 
 def test_what_is_no_json_or_has_no_crowd_is_refused(sent: Path) -> None:
     """Sums must be JSON, and need the crowd written with them."""
     (sent / "sums.json").write_text("{")
     with pytest.raises(ReportsError, match="readable JSON"):
-        workflow.infer_from_sums(sent / "sums.json", workflow.Method())
+        workflow.infer_from_sums(sent / "sums.json", workflow.Method(), accept_edited=True)
     (sent / "crowd.json").unlink()
     with pytest.raises(ReportsError, match=r"crowd\.json of these sums"):
         workflow.infer_from_sums(sent / "sums.json", workflow.Method())

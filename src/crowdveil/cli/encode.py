@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.display import replaced_rows, show
-from crowdveil.cli.options import alphabet_options, duplicates_option, json_option, replace_option
+from crowdveil.cli.options import (
+    accept_edited_option,
+    alphabet_options,
+    duplicates_option,
+    json_option,
+    replace_option,
+)
 
 if TYPE_CHECKING:
     from crowdveil.ingest.coding import Duplicates
@@ -28,6 +34,7 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
     "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
 )
 @duplicates_option("error")
+@accept_edited_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
 @json_option
@@ -36,6 +43,7 @@ def encode(
     alphabet: Alphabet | None,
     kind: Kind | None,
     duplicates: Duplicates,
+    accept_edited: bool,
     out: Path,
     replace: bool,
     as_json: bool,
@@ -45,12 +53,22 @@ def encode(
 
     outputs = workflow.encoded_outputs(reports, out, replace=replace)
     replaced = list(map(str, outputs.check(inputs=workflow.evidence_files(reports))))
-    encoded = workflow.encode(reports, out, alphabet=alphabet, kind=kind, duplicates=duplicates, replace=replace)
+    encoded = workflow.encode(
+        reports,
+        out,
+        alphabet=alphabet,
+        kind=kind,
+        duplicates=duplicates,
+        accept_edited=accept_edited,
+        replace=replace,
+    )
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    files = {"files": list(map(str, outputs.paths)), "replaced": replaced}
+    crowd = workflow.crowd_beside(out)
+    warnings = [] if crowd is None else workflow.caveats(crowd)
+    files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
-    crowd = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
-    rows = [("reports", crowd), ("size", f"{size:,} bytes"), *replaced_rows(replaced), ("written", str(out))]
-    show(data, rows, as_json=as_json)
+    sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
+    rows = [("reports", sizes), ("size", f"{size:,} bytes"), *[("warning", text) for text in warnings]]
+    show(data, [*rows, *replaced_rows(replaced), ("written", str(out))], as_json=as_json)

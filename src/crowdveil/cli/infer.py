@@ -10,7 +10,15 @@ import click
 
 from crowdveil.cli.display import number, progress_bar, replaced_rows, show, warn
 from crowdveil.cli.json_output import shortened
-from crowdveil.cli.options import METHOD_NAMES, alphabet_options, as_one, duplicates_option, json_option, numbers
+from crowdveil.cli.options import (
+    METHOD_NAMES,
+    accept_edited_option,
+    alphabet_options,
+    as_one,
+    duplicates_option,
+    json_option,
+    numbers,
+)
 from crowdveil.cli.resources import resource_options
 
 if TYPE_CHECKING:
@@ -126,6 +134,7 @@ kept_options = as_one(
 )
 @kept_options
 @click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
+@accept_edited_option
 @resource_options
 @json_option
 def infer(
@@ -143,6 +152,7 @@ def infer(
     form: TableForm,
     kept: KeptFits,
     verify: bool,
+    accept_edited: bool,
     resources: Resources,
     as_json: bool,
 ) -> None:
@@ -156,7 +166,7 @@ def infer(
     files = _checked(outputs, kept, inputs)
     if reports.suffix == ".json":
         _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, *astuple(kept), *_set(resources))
-        inference = workflow.infer_from_sums(reports, method)
+        inference = workflow.infer_from_sums(reports, method, accept_edited=accept_edited)
     else:
         evidence = workflow.read_evidence(
             reports,
@@ -166,6 +176,7 @@ def infer(
             kind=kind,
             duplicates=duplicates,
             verify=verify,
+            accept_edited=accept_edited,
         )
         unread = workflow.unread_channel(evidence, type(workflow.build_estimator(method, evidence)))
         if unread is not None:
@@ -207,7 +218,9 @@ def _set(resources: Resources) -> tuple[object, ...]:
 
 def _refuse_for_sums(*options: object) -> None:
     if any(option not in (None, False) for option in options):
-        raise click.UsageError("Sums are read as they are: only --method, --score, --out and --json go with them.")
+        raise click.UsageError(
+            "Sums are read as they are: only --method, --score, --accept-edited, --out and --json go with them."
+        )
 
 
 def _summary(inference: Inference) -> dict[str, Any]:

@@ -265,6 +265,13 @@ replace_option = click.option(
 )
 
 
+accept_edited_option = click.option(
+    "--accept-edited",
+    is_flag=True,
+    help="Go on with reports that were edited after crowd.json was written; the result says so.",
+)
+
+
 def duplicates_option(default: str | None) -> Callable[[Command], Command]:
     """Declare the policy for repeated (task, worker) pairs."""
     return click.option(

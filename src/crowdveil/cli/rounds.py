@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import replaced_rows, show
-from crowdveil.cli.options import json_option, replace_option
+from crowdveil.cli.options import accept_edited_option, json_option, replace_option
 
 MOST_CUTS = 12
 
@@ -15,9 +15,10 @@ MOST_CUTS = 12
 @click.command(short_help="Join the rounds of a campaign to one collection.")
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@accept_edited_option
 @replace_option
 @json_option
-def join(reports: tuple[Path, ...], out: Path, replace: bool, as_json: bool) -> None:
+def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: bool, as_json: bool) -> None:
     """Join the rounds of a campaign to one collection, which infer reads like any other.
 
     REPORTS are the reports of all rounds so far, each with its certificate.json and crowd.json beside it. Rounds are on
@@ -28,7 +29,8 @@ def join(reports: tuple[Path, ...], out: Path, replace: bool, as_json: bool) -> 
     outputs = workflow.collection_outputs(out, workflow.JOINED_FILES, replace=replace)
     inputs = [file for path in reports for file in workflow.evidence_files(path)]
     replaced = list(map(str, outputs.check(inputs=inputs)))
-    joined = workflow.join_collections([workflow.read_evidence(path) for path in reports])
+    read = [workflow.read_evidence(path, accept_edited=accept_edited) for path in reports]
+    joined = workflow.join_collections(read)
     joined.write(out, replace=replace)
     crowd, sent = joined.crowd, joined.round.reports
     data = {
@@ -39,6 +41,7 @@ def join(reports: tuple[Path, ...], out: Path, replace: bool, as_json: bool) -> 
         "guarantee": crowd["guarantee"],
         "simulation": crowd["simulation"],
         "certificate_sha256": crowd["certificate_sha256"],
+        "warnings": workflow.caveats(crowd),
         "files": list(map(str, outputs.paths)),
         "replaced": replaced,
     }
@@ -46,6 +49,7 @@ def join(reports: tuple[Path, ...], out: Path, replace: bool, as_json: bool) -> 
         ("rounds", str(data["rounds"])),
         ("reports", f"{len(sent):,} from {len(sent.workers):,} workers on {len(sent.tasks):,} tasks"),
         ("guarantee", crowd["guarantee"]),
+        *[("warning", text) for text in workflow.caveats(crowd)],
         *replaced_rows(replaced),
         *[("written", str(path)) for path in outputs.paths],
     ]
@@ -77,7 +81,8 @@ def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bo
 
     outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="cuts")
     replaced = list(map(str, outputs.check(inputs=[truths, certificate])))
-    cuts = workflow.cuts_from(truths, workflow.read_channel(certificate, None).alphabet, most=most)
+    channel = workflow.read_channel(certificate, workflow.crowd_beside(certificate))
+    cuts = workflow.cuts_from(truths, channel.alphabet, most=most)
     workflow.write_outputs(outputs, {out.name: workflow.cuts_text(cuts)})
     different = list(dict.fromkeys(cuts.values()))
     data = {"tasks": len(cuts), "cuts": different, "files": [str(out)], "replaced": replaced}

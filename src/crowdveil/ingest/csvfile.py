@@ -42,7 +42,7 @@ def read_header(path: Path) -> list[str]:
     Raises:
         ReportsError: the file is absent, empty, or not UTF-8 text.
     """
-    with _opened(path) as raw:
+    with opened(path) as raw:
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
     # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
     text = start.decode("utf-8", errors="surrogateescape")
@@ -72,7 +72,7 @@ def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
 def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
     """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
     found = ""
-    with _opened(path) as raw, QuoteCheck(raw) as checked:
+    with opened(path) as raw, QuoteCheck(raw) as checked:
         try:
             columns = take(_batches(checked, names), names, GROUP_BYTES)
             checked.finish()
@@ -95,7 +95,7 @@ def find_defect(path: Path) -> ReportsError | None:
     """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with _opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+    with opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
         lines = _RowLines(text, BLOCK_BYTES)
         try:
             for row in csv.reader(lines, strict=True):
@@ -157,7 +157,7 @@ def _long_cells() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a plain or gzipped file; what the system says against it becomes a ReportsError."""
     try:
         with open(path, "rb") as plain:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
         write_collection,
     )
     from crowdveil.workflow.encoding import encode, encoded_outputs
-    from crowdveil.workflow.evidence import Evidence, evidence_files, read_channel, read_evidence
+    from crowdveil.workflow.evidence import (
+        Evidence,
+        caveats,
+        crowd_beside,
+        evidence_files,
+        read_channel,
+        read_evidence,
+    )
     from crowdveil.workflow.expectation import Expectation
     from crowdveil.workflow.files import AnswersRead, CampaignLists, read_answers, read_lists, read_names
     from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
@@ -50,9 +57,11 @@ __all__ = [
     "Setup",
     "build_estimator",
     "build_mechanism",
+    "caveats",
     "collect",
     "collection_files",
     "collection_outputs",
+    "crowd_beside",
     "cuts_from",
     "cuts_text",
     "describe",
@@ -102,9 +111,11 @@ _HOMES = {
     "Setup": "workflow.setup",
     "build_estimator": "workflow.methods",
     "build_mechanism": "workflow.choice",
+    "caveats": "workflow.evidence",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
     "collection_outputs": "output",
+    "crowd_beside": "workflow.evidence",
     "cuts_from": "workflow.rounds",
     "cuts_text": "workflow.rounds",
     "describe": "workflow.choice",

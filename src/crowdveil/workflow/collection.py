@@ -1,6 +1,5 @@
 """The worker's half of a campaign, played for a file of answers: what would devices have sent, and what did it cost?"""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,15 +20,14 @@ from crowdveil.output import (
     CROWD_FILE,
     SUMS_FILE,
     Crowd,
-    collection_outputs,
     describe_crowd,
     write_reports,
+    write_sums,
 )
 from crowdveil.public_lists import ListName, missing_lists, not_public
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.reports import Reports
 from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
-from crowdveil.storage.placing import write_outputs
 from crowdveil.storage.report_files import REPORTS_FILES, Form
 from crowdveil.storage.temporary import temporary_folder
 from crowdveil.workflow.choice import describe
@@ -246,9 +244,7 @@ def write_collection(directory: Path, collection: Collection, form: Form = "csv"
         asked = None if assignment is None else assignment.to_csv()
         write_reports(directory, sent, collection.certificate, crowd, assignment=asked, form=form, replace=replace)
     else:
-        crowd_text = json.dumps(crowd, ensure_ascii=False, indent=1) + "\n"
-        outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
-        write_outputs(outputs, {CROWD_FILE: crowd_text, SUMS_FILE: sums_text(sent)})
+        write_sums(directory, sums_text(sent), crowd, replace=replace)
 
 
 def _sent(

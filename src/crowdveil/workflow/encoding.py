@@ -28,6 +28,7 @@ def encode(
     alphabet: Alphabet | None = None,
     kind: Kind | None = None,
     duplicates: Duplicates = "error",
+    accept_edited: bool = False,
     replace: bool = False,
 ) -> Reports:
     """Write reports as encoded blocks, with what lies beside them; return them as opened from there.
@@ -35,7 +36,7 @@ def encode(
     Args:
         path: CSV or Parquet file, or other encoded blocks; read and checked as for inference.
         out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` where there are any.
-        alphabet, kind, duplicates: as `read_evidence`.
+        alphabet, kind, duplicates, accept_edited: as `read_evidence`.
         replace: whether the collection that is in the folder is removed.
 
     Raises:
@@ -44,7 +45,7 @@ def encode(
     """
     outputs = encoded_outputs(path, out, replace=replace)
     outputs.check(inputs=evidence_files(path))
-    evidence = read_evidence(path, alphabet=alphabet, kind=kind, duplicates=duplicates)
+    evidence = read_evidence(path, alphabet=alphabet, kind=kind, duplicates=duplicates, accept_edited=accept_edited)
     reports, crowd = evidence.reports, evidence.crowd
     with placed(outputs) as temporary:
         for name in outputs.names:

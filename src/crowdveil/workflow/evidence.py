@@ -10,24 +10,32 @@ from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable, is_table
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
-from crowdveil.ingest.coding import Duplicates
+from crowdveil.ingest.coding import Duplicates, Grid
 from crowdveil.labels import Alphabet, alphabet_from_json
 from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
     Crowd,
+    as_edited,
     find_crowd,
     home,
     read_crowd,
     text_digest,
 )
-from crowdveil.public_lists import ALL_LISTS
+from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
+from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import FILES, seal_of
 
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""
+
+EDITED = (
+    f"The reports were edited after they were sent: the guarantee and the channel in {CROWD_FILE} and the certificate "
+    "are those of other reports."
+)
+SIMULATION = "The reports are a simulation: they carry no privacy."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +68,7 @@ def read_evidence(
     kind: Kind | None = None,
     duplicates: Duplicates = "error",
     verify: bool = False,
+    accept_edited: bool = False,
 ) -> Evidence:
     """Read reports, and beside them `crowd.json` and `certificate.json` where they exist.
 
@@ -71,32 +80,27 @@ def read_evidence(
         kind: "categorical" or "numeric", if it does not follow from the column's name.
         duplicates: policy for repeated (task, worker) pairs.
         verify: check all of the encoded blocks now, not each when it is first used.
+        accept_edited: go on although the reports are not those that the crowd names by their digest; `crowd["edited"]`
+            then says so.
 
     Raises:
-        ReportsError: the reports or the crowd break a rule, or do not belong together.
+        ReportsError: the reports or the crowd break a rule, or are not those that were written together.
         CertificateError: the certificate is damaged, or is not the one that the crowd names.
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
-    crowd = _crowd_beside(path)
+    crowd = crowd_beside(path)
+    if crowd is not None:
+        crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
     where = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
     if path.is_dir():
         if kind is not None or duplicates != "error":
             raise _said_too_late(kind or duplicates)
-        reports = _opened(path, known or alphabet, crowd, verify)
+        reports = _opened(path, known or alphabet, verify)
     else:
-        tasks, workers = (None, None) if crowd is None else listed(crowd, path)
-        reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-        reports = reader(
-            path,
-            alphabet=known or alphabet,
-            kind=kind,
-            tasks=tasks,
-            workers=workers,
-            duplicates=duplicates,
-            grid="round" if known is None else "exact",
-        )
+        grid: Grid = "round" if known is None else "exact"
+        reports = _read(path, crowd, alphabet=known or alphabet, kind=kind, duplicates=duplicates, grid=grid)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
@@ -115,8 +119,45 @@ def evidence_files(path: Path) -> list[Path]:
     return [path, *(home(path) / name for name in names)]
 
 
-def _opened(path: Path, known: Alphabet | None, crowd: Crowd | None, verify: bool) -> Reports:
-    """Open encoded blocks, which must speak of the same labels, tasks and workers as the files with them."""
+def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
+    """Return a crowd after a look whether the reports (or sums, or blocks) are those that it names by their digest.
+
+    Raises:
+        ReportsError: they are not, unless `accept_edited`, which marks the crowd.
+    """
+    blocks = path.is_dir()
+    if blocks != (crowd["blocks_sha256"] is not None):
+        raise ReportsError(
+            f"the {CROWD_FILE} beside it belongs to {'a file of reports' if blocks else 'encoded blocks'}",
+            source=str(path),
+            way_out="Keep each collection in a folder of its own.",
+        )
+    named = crowd["blocks_sha256"] if blocks else crowd["reports_sha256"]
+    found = seal_of(path) if blocks else content_digest(path)
+    if found == named:
+        return crowd
+    if accept_edited:
+        return as_edited(crowd)
+    raise ReportsError(
+        f"reports must be those that the {CROWD_FILE} beside them was written with, unchanged",
+        source=str(path),
+        examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
+        way_out="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
+        "purpose, add --accept-edited (in Python: accept_edited=True).",
+    )
+
+
+def caveats(crowd: Crowd) -> list[str]:
+    """Return why the guarantee of a crowd, or its channel, cannot be relied on."""
+    edited = [EDITED] if crowd["edited"] else []
+    if crowd["simulation"]:
+        return [SIMULATION, *edited]
+    missing = crowd["lists_from_answers"]
+    return [*([f"{not_public(missing).capitalize()}."] if missing else []), *edited]
+
+
+def _opened(path: Path, known: Alphabet | None, verify: bool) -> Reports:
+    """Open encoded blocks, which must hold the labels that the files with them state."""
     reports = Reports.open(path, verify=verify)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
@@ -126,36 +167,23 @@ def _opened(path: Path, known: Alphabet | None, crowd: Crowd | None, verify: boo
             examples=str(names),
             way_out="Keep the files of one collection together, or encode the reports again.",
         )
-    if crowd is not None and not _speaks_of(crowd, path, reports):
-        raise ReportsError(
-            f"the blocks must be those that {CROWD_FILE} names, or hold the tasks and workers that {CROWD_FILE} lists",
-            source=str(path),
-            way_out="Keep the files of one collection together, or encode the reports again.",
-        )
     return reports
 
 
-def _speaks_of(crowd: Crowd, path: Path, reports: Reports) -> bool:
-    """Return whether a crowd names the blocks in a folder; older crowds list the names themselves."""
-    if crowd["blocks_sha256"] is not None:
-        return crowd["blocks_sha256"] == seal_of(path)
-    lists = (crowd["tasks"], reports.tasks), (crowd["workers"], reports.workers)
-    return all(listed == [str(name) for name in held] for listed, held in lists)
+def _read(
+    path: Path, crowd: Crowd | None, *, alphabet: Alphabet | None, kind: Kind | None, duplicates: Duplicates, grid: Grid
+) -> Reports:
+    """Read a file of reports over the tasks and workers of its crowd, where that is known."""
+    tasks, workers = (None, None) if crowd is None else listed(crowd)
+    reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
+    return reader(path, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid)
 
 
-def listed(crowd: Crowd, path: Path) -> tuple[list[str], list[str]]:
-    """Return the tasks and the workers that the crowd beside a file lists.
-
-    Raises:
-        ReportsError: it lists none, as that of encoded blocks.
-    """
+def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
+    """Return the tasks and the workers that the crowd of a file lists."""
     tasks, workers = crowd["tasks"], crowd["workers"]
-    if tasks is None or workers is None:
-        raise ReportsError(
-            f"the {CROWD_FILE} beside it belongs to encoded blocks",
-            source=str(path),
-            way_out="Keep each collection in a folder of its own.",
-        )
+    assert tasks is not None
+    assert workers is not None
     return tasks, workers
 
 
@@ -207,7 +235,12 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     return channel
 
 
-def _crowd_beside(path: Path) -> Crowd | None:
+def crowd_beside(path: Path) -> Crowd | None:
+    """Return the crowd beside reports, or beside what belongs to them; None if there is none.
+
+    Raises:
+        ReportsError: it is damaged, or belongs to sums.
+    """
     found = find_crowd(path)
     if found is None:
         return None

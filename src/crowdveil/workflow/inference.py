@@ -16,16 +16,14 @@ from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.ingest.tables import load_prior
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
-from crowdveil.public_lists import not_public
 from crowdveil.storage.names import places
-from crowdveil.workflow.evidence import Evidence, listed
+from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.gold_parts import large, score_in_parts
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, reading, unread_channel
 from crowdveil.workflow.resources import Resources
 
 WHATEVER_THERE_IS = Resources()
-SIMULATION = "The reports are a simulation: they carry no privacy."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +135,7 @@ def _fit(
     return fit
 
 
-def infer_from_sums(path: Path, method: Method) -> Inference:
+def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) -> Inference:
     """Infer truths from the sums of matrix factorization; their crowd must lie beside them.
 
     Raises:
@@ -154,12 +152,12 @@ def infer_from_sums(path: Path, method: Method) -> Inference:
     found = find_crowd(path)
     if found is None:
         raise ReportsError(f"the {CROWD_FILE} of these sums must lie beside them", source=str(path))
-    crowd = read_crowd(found)
+    crowd = checked_crowd(read_crowd(found), path, accept_edited=accept_edited)
     sums = read_sums(path, crowd)
-    tasks, workers = listed(crowd, path)
+    tasks, workers = listed(crowd)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = ProfileSum().fit(totals, tasks=tasks, workers=workers)
-    notes = tuple(_caveats(crowd))
+    notes = tuple(caveats(crowd))
     reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
     return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
 
@@ -191,16 +189,9 @@ def _counts_null(channel: Channel | ChannelTable) -> bool:
     return channel.participation == "protected"
 
 
-def _caveats(crowd: Crowd) -> list[str]:
-    """Return why the reports of a crowd protect nobody, if they do not."""
-    notes = [SIMULATION] if crowd["simulation"] else []
-    missing = crowd["lists_from_answers"]
-    return notes if crowd["simulation"] or not missing else [f"{not_public(missing).capitalize()}."]
-
-
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
-    notes = [] if crowd is None else _caveats(crowd)
+    notes = [] if crowd is None else caveats(crowd)
     unread = unread_channel(evidence, type(estimator))
     if unread is not None:
         notes.append(unread)
@@ -209,10 +200,11 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
             f"NOT CONVERGED after {estimate.steps} steps: truths still moved by more than the tolerance. "
             "Raise --max-steps."
         )
-    if crowd is None and estimate.channel_used and channel is not None and _counts_null(channel):
+    if crowd is None and estimate.channel_used and channel is not None:
+        unknown = "workers and tasks without a report are unknown, and the number of NULL reports may be too small; "
         notes.append(
-            f"No {CROWD_FILE} beside the reports: workers and tasks without a report are unknown, and the number of "
-            "NULL reports may be too small."
+            f"No {CROWD_FILE} beside the reports: {unknown if _counts_null(channel) else ''}nothing says that the "
+            "certificate is that of these reports."
         )
     if estimate.gold_unknown:
         notes.append(f"{estimate.gold_unknown:,} gold tasks are not among the tasks and were left out.")

@@ -61,6 +61,7 @@ def join_collections(collections: Sequence[Evidence]) -> Joined:
         guarantee=" / ".join(dict.fromkeys(crowd["guarantee"] for crowd in crowds)),
         simulation=any(crowd["simulation"] for crowd in crowds),
         certificate=whole.channel.certificate(),
+        edited=any(crowd["edited"] for crowd in crowds),
     )
     return Joined(round=whole, crowd=crowd)
 

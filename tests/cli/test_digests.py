@@ -1,0 +1,180 @@
+"""Files of one collection are tied together: what was changed, or laid beside another collection, is refused."""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.reports import Reports
+from crowdveil.storage.digests import content_digest
+from crowdveil.storage.encoded import FILES
+from tests.cli.conftest import LABELS, LISTS, Run
+
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+RESPONSE = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--labels", ",".join(LABELS), *LISTS)
+SUMS = ("perturb", "numbers.csv", "--mechanism", "matrix-factorization", "--scale", "-2:7", "--seed", 1)
+FORMS = {"csv": "reports.csv", "parquet": "reports.parquet", "blocks": "value.bin"}
+
+
+def crowd_in(folder: str) -> dict[str, Any]:
+    """Return what the crowd.json of a folder says."""
+    found: dict[str, Any] = json.loads(Path(folder, "crowd.json").read_bytes())
+    return found
+
+
+def reports_in(folder: str, form: str) -> str:
+    """Return what infer is given: the folder of encoded blocks, or the file."""
+    return folder if form == "blocks" else f"{folder}/{FORMS[form]}"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_the_crowd_names_the_reports_by_their_digest(form: str, run: Run) -> None:
+    """crowd.json holds the SHA-256 of the file of reports as it was written, beside the seal of the certificate."""
+    run(*RESPONSE, "--epsilon", 1, "--format", form, "--out", "sent")
+    written = Path("sent", FORMS[form]).read_bytes()
+
+    assert hashlib.sha256(written).hexdigest() == crowd_in("sent")["reports_sha256"]
+    assert json.loads(Path("sent/certificate.json").read_bytes())["sha256"] == crowd_in("sent")["certificate_sha256"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Refusal) -> None:
+    """Reports of epsilon 0.5 in a folder of epsilon 8 are refused by infer, encode and join, with the way out."""
+    for epsilon, folder in ((0.5, "low"), (8, "high")):
+        run(*RESPONSE, "--epsilon", epsilon, "--format", form, "--out", folder)
+    for name in os.listdir("low"):
+        if name not in ("crowd.json", "certificate.json"):
+            shutil.copy(Path("low", name), Path("high", name))
+    given = reports_in("high", form)
+
+    for words in (("infer", given, "--out", "a"), ("encode", given, "--out", "b"), ("join", given, "--out", "c")):
+        line = refusal(*words)
+        assert "must be those that the crowd.json beside them was written with, unchanged" in line
+        assert "--accept-edited" in line
+    assert not any(Path(name).exists() for name in "abc")
+
+
+def test_a_simulation_beside_a_real_crowd_is_refused(run: Run, refusal: Refusal) -> None:
+    """Seeded reports do not pass under the crowd.json and the certificate of a real collection."""
+    run(*RESPONSE, "--epsilon", 2, "--out", "real")
+    run(*RESPONSE, "--epsilon", 2, "--seed", 3, "--out", "simulated")
+    shutil.copy("simulated/reports.csv", "real/reports.csv")
+    named, found = crowd_in("real")["reports_sha256"], crowd_in("simulated")["reports_sha256"]
+
+    assert f"SHA-256 {found}, crowd.json names {named}" in refusal("infer", "real/reports.csv")
+    shutil.copy("real/certificate.json", "simulated/certificate.json")
+    assert "not the crowd's" in refusal("infer", "simulated/reports.csv")
+
+
+def test_sums_of_another_collection_are_refused(run: Run, refusal: Refusal, run_json: RunJson) -> None:
+    """Sums have a digest like reports; edited on purpose, they are read with a warning."""
+    for epsilon, folder in ((1, "low"), (8, "high")):
+        run(*SUMS, "--epsilon", epsilon, "--dimensions", 4, "--out", folder)
+    sums = json.loads(Path("high/sums.json").read_bytes())
+    sums["values"][0] += 1
+    Path("high/sums.json").write_text(json.dumps(sums))
+
+    assert "--accept-edited" in refusal("infer", "high/sums.json")
+    found = run_json("infer", "high/sums.json", "--accept-edited", "--out", "found")
+    assert any(text.startswith("The reports were edited") for text in found["warnings"])
+
+
+def test_a_renamed_or_gzipped_copy_is_the_same(run: Run, run_json: RunJson) -> None:
+    """The digest is that of the content: another name, or gzip, changes nothing."""
+    run(*RESPONSE, "--epsilon", 2, "--seed", 3, "--out", "sent")
+    wanted = run_json("infer", "sent/reports.csv", "--out", "found")["truths"]
+    Path("sent/copy.csv.gz").write_bytes(gzip.compress(Path("sent/reports.csv").read_bytes()))
+    os.rename("sent/reports.csv", "sent/other.csv")
+
+    assert wanted == run_json("infer", "sent/other.csv", "--out", "found")["truths"]
+    assert wanted == run_json("infer", "sent/copy.csv.gz", "--out", "found")["truths"]
+
+
+@pytest.mark.parametrize("form", ["csv", "blocks"])
+def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: RunJson) -> None:
+    """With --accept-edited, infer says that the reports were edited, and so does what encode and join write."""
+    run(*RESPONSE, "--epsilon", 2, "--format", form, "--out", "sent")
+    reports = Reports.open("sent") if form == "blocks" else Reports.from_csv("sent/reports.csv")
+    if form == "blocks":
+        kept = slice(0, len(reports) - 1)
+        columns = reports.task[kept], reports.worker[kept], reports.value[kept]
+        Reports(*columns, reports.tasks, reports.workers, reports.alphabet).save("other")
+        for file in FILES:
+            shutil.copy(Path("other", file), Path("sent", file))
+    else:
+        text = Path("sent/reports.csv").read_text()
+        Path("sent/reports.csv").write_text(text.rsplit("\n", 2)[0] + "\n")
+    given = reports_in("sent", form)
+    accepted = (given, "--accept-edited", "--json", "--out")
+    done = [json.loads(run(verb, *accepted, verb).stdout) for verb in ("infer", "encode", "join")]
+    done += [run_json("infer", "encode", "--out", "x"), run_json("infer", "join/reports.csv", "--out", "y")]
+
+    assert [len(reports) - 1] * 5 == [data["reports"] for data in done]
+    assert [True] * 5 == [any(text.startswith("The reports were edited") for text in data["warnings"]) for data in done]
+    for folder in ("encode", "join"):
+        assert crowd_in(folder)["guarantee"].startswith("unknown: the reports were edited after they were sent")
+        assert (True, False) == (crowd_in(folder)["edited"], crowd_in("sent")["edited"])
+    assert "warning" in run("infer", given, "--accept-edited", "--out", "z").stdout
+
+
+def test_untouched_reports_need_no_leave(run: Run, run_json: RunJson) -> None:
+    """--accept-edited changes nothing where nothing was edited."""
+    run(*RESPONSE, "--epsilon", 2, "--out", "sent")
+
+    plain, accepted = (run_json("infer", "sent/reports.csv", *extra) for extra in ((), ("--accept-edited",)))
+
+    assert plain | {"replaced": accepted["replaced"]} == accepted
+
+
+def test_cuts_need_the_certificate_of_their_round(run: Run, refusal: Refusal) -> None:
+    """A certificate beside a crowd.json that names another one is refused by next-cuts, too."""
+    cuts = (
+        "perturb",
+        "numbers.csv",
+        "--scale",
+        "-2:7",
+        "--mechanism",
+        "quantized-response",
+        "--epsilon",
+        3,
+        "--seed",
+        1,
+    )
+    run(*cuts, "--cuts", 1, "--out", "round1")
+    run(*cuts, "--cuts", 2, "--out", "other")
+    run("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")
+    shutil.copy("other/certificate.json", "round1/certificate.json")
+    words = ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv")
+
+    assert "not the crowd's" in refusal("next-cuts", *words)
+    assert not Path("cuts.csv").exists()
+
+
+def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> None:
+    """Without crowd.json the channel is read, and a warning says that nothing ties the reports to it."""
+    run(*RESPONSE, "--epsilon", 2, "--participation", "public", "--out", "sent")
+    Path("sent/crowd.json").unlink()
+
+    warnings = run_json("infer", "sent/reports.csv")["warnings"]
+
+    assert any("nothing says that the certificate is that of these reports" in text for text in warnings)
+
+
+def test_a_digest_is_streamed(tmp_path: Path) -> None:
+    """The digest of 32 MiB is taken in less than 4 MiB of memory."""
+    (tmp_path / "large").write_bytes(bytes(32 << 20))
+    tracemalloc.start()
+    found = content_digest(tmp_path / "large")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert hashlib.sha256(bytes(32 << 20)).hexdigest() == found
+    assert peak < 4 << 20
