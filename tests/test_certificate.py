@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.certificate import MAX_BYTES, digest, read_certificate, seal_certificate
+from crowdveil.certificate import LISTS_MARK, MAX_BYTES, digest, read_certificate, seal_certificate, simulation_mark
 from crowdveil.channel import DENOMINATOR, Channel
 from crowdveil.errors import CertificateError
 from crowdveil.labels import Categories
@@ -21,6 +22,8 @@ DEFECTS = {
     "not json",
     "format",
     "alphabet",
+    "text",
+    "mechanism",
     "shape",
     "oversize",
     "duplicate symbols",
@@ -110,9 +113,42 @@ def test_a_seal_covers_every_field():
 
 def test_sealing_adds_format_and_hash_only():
     """The fields themselves are kept."""
-    sealed = seal_certificate({"a": 1})
+    fields = {name: value for name, value in certificate().items() if name not in ("format", "sha256")}
+    sealed = seal_certificate(fields)
 
-    assert {"a": 1, "format": "crowdveil-channel/1", "sha256": sealed["sha256"]} == sealed
+    assert {**fields, "format": "crowdveil-channel/1", "sha256": sealed["sha256"]} == sealed
+
+
+@pytest.mark.parametrize("mechanism", ["", "epsilon=0.01", "two-layer", "laplace "])
+def test_what_would_be_refused_is_not_sealed(mechanism):
+    """A channel with another mechanism than a certificate can name is refused where the certificate is made."""
+    channel = Channel.from_certificate(json.dumps(certificate()))
+
+    with pytest.raises(CertificateError) as refused:
+        replace(channel, mechanism=mechanism).certificate()
+
+    assert "mechanism" == refused.value.defect
+    assert (
+        "designed"
+        == Channel.from_certificate(json.dumps(replace(channel, mechanism="designed").certificate())).mechanism
+    )
+
+
+def test_the_mark_of_lists_from_answers_is_read_again():
+    """A collection whose lists were taken from the answers says so in its certificate."""
+    channel = Channel.from_certificate(json.dumps(certificate()))
+    marked = replace(channel, mechanism=channel.mechanism + LISTS_MARK)
+
+    assert marked.mechanism == Channel.from_certificate(json.dumps(marked.certificate())).mechanism
+
+
+def test_every_mark_of_a_simulation_is_read_again():
+    """What a simulation adds to a mechanism's name is part of what a certificate can hold, for any seed."""
+    channel = Channel.from_certificate(json.dumps(certificate()))
+
+    for seed in (0, 7, 10**30):
+        marked = replace(channel, mechanism=channel.mechanism + simulation_mark(seed))
+        assert marked.mechanism == Channel.from_certificate(json.dumps(marked.certificate())).mechanism
 
 
 @given(st.integers(0, 1), st.integers(0, 1), st.integers(1, 1000))

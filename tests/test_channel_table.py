@@ -132,6 +132,15 @@ def test_certificates_come_back() -> None:
     assert not is_table(json.dumps(cut(1).certificate()))
 
 
+@pytest.mark.parametrize("changes", [{"workers": {"ann": 0, "ann\u200b": 1}}, {"workers": {"ann": 0, "ann ": 1}}])
+def test_a_table_with_names_that_look_alike_is_not_certified(changes: dict[str, Any]) -> None:
+    """Two workers whose names look alike are refused where the certificate is made."""
+    sound: dict[str, Any] = {"channels": (cut(1), cut(3)), "choice": ((0,), (1,)), "workers": OWN}
+
+    with pytest.raises(CertificateError, match="look alike"):
+        ChannelTable(**(sound | changes)).certificate()
+
+
 def sealed(**changes: Any) -> str:
     """Return a certificate with some fields changed, under a seal that fits."""
     data = mixed().certificate() | changes
@@ -151,6 +160,15 @@ def sealed(**changes: Any) -> str:
         (sealed(channels=[{"unprotected": "all"}]), "alphabet"),
         (sealed(channels=[{"mechanism": "none"}]), "format"),
         (sealed(choice=[[0, 1], [1, 0]]), "shape"),
+        (sealed(workers={"ann": 0, " ann": 1}), "text"),
+        (sealed(tasks={"\u00e9": 0, "e\u0301": 1}), "text"),
+        (sealed(channels=[{"unprotected": {"kind": "categories", "names": ["a", "b "], "ordered": False}}]), "text"),
+        (sealed(channels=[cut(1).certificate() | {"note": "hello"}]), "format"),
+        (
+            json.dumps(mixed().certificate()).replace('"mechanism":', '"mechanism": "designed", "mechanism":', 1),
+            "not json",
+        ),
+        (json.dumps(mixed().certificate()).replace('"ann":', '"ann": 1, "ann":', 1), "not json"),
         (json.dumps(mixed().certificate() | {"sha256": "0"}), "hash"),
         (" " * 33_000_000, "oversize"),
     ],

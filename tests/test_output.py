@@ -27,6 +27,7 @@ from crowdveil.output import (
 )
 from crowdveil.reports import Reports
 from crowdveil.storage.record import RECORD_FILE
+from crowdveil.wellformed import visible
 from tests.strategies import small_numeric_reports, small_reports
 from tests.test_reports import cells
 
@@ -77,7 +78,10 @@ def test_reports_survive_the_files(folder, reports: Reports) -> None:
     assert_same(reports, read_back(folder))
 
 
-@given(st.lists(AWKWARD, min_size=1, max_size=4, unique=True), st.lists(AWKWARD, min_size=2, max_size=4, unique=True))
+@given(
+    st.lists(AWKWARD, min_size=1, max_size=4, unique_by=visible),
+    st.lists(AWKWARD, min_size=2, max_size=4, unique_by=visible),
+)
 def test_any_text_survives_as_a_name(folder, tasks, workers) -> None:
     """Commas, quotes, line ends, blanks, byte-order marks and any script in ids come back as they were."""
     pairs = [(task, worker) for task in tasks for worker in workers]
@@ -215,6 +219,14 @@ MALFORMED = {
     "a boolean seed": ({"seed": True}, "'seed' of a crowd has the wrong type"),
     "a repeated task": ({"tasks": ["a", "a"]}, "'tasks' of a crowd must be distinct"),
     "a number for a worker": ({"workers": [1]}, "'workers' of a crowd must be distinct, non-empty texts"),
+    "workers that look alike": ({"workers": ["r1a", " r1a"]}, "'workers' of a crowd must differ by more than white"),
+    "tasks that look alike": ({"tasks": ["\u00e9", "e\u0301"]}, "'tasks' of a crowd must differ by more than white"),
+    "a mechanism with an escape sequence": ({"mechanism": "laplace\x1b[8m"}, "'mechanism' of a crowd must be printing"),
+    "a guarantee on two lines": ({"guarantee": "epsilon = 1\nnone"}, "'guarantee' of a crowd must be printing"),
+    "an unknown key of the alphabet": (
+        {"alphabet": {"kind": "categories", "names": ["x", "y"], "ordered": False, "note": 1}},
+        "an alphabet must be described",
+    ),
     "an empty name": ({"workers": [""]}, "'workers' of a crowd must be distinct, non-empty texts"),
     "no list of tasks": ({"tasks": None}, "'tasks' must be listed by a crowd, or by blocks"),
     "a list beside blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
@@ -237,6 +249,26 @@ def test_a_malformed_crowd_is_refused(tmp_path, name) -> None:
     with pytest.raises(ReportsError, match=message) as caught:
         read_crowd(path)
     assert str(path) == caught.value.source
+
+
+@pytest.mark.parametrize("name", ["format", "simulation", "seed", "ordered"])
+def test_a_crowd_with_a_key_twice_is_refused(tmp_path, name) -> None:
+    """A key that stands twice, of the crowd or of its alphabet, leaves open which of the two counts."""
+    text = json.dumps(crowd_of(REPORTS))
+    (tmp_path / "crowd.json").write_text(text.replace(f'"{name}":', f'"{name}": true, "{name}":', 1))
+
+    with pytest.raises(ReportsError, match=f"'{name}' stands twice"):
+        read_crowd(tmp_path / "crowd.json")
+
+
+def test_workers_that_look_alike_are_not_written(tmp_path) -> None:
+    """A crowd with the workers "r1a" and " r1a" is refused before any file appears."""
+    reports = Reports.from_arrays(["a", "a"], ["r1a", " r1a"], ["x", "y"])
+
+    with pytest.raises(SettingsError, match="'workers' of a crowd must differ"):
+        write_reports(tmp_path / "sent", reports, None, crowd_of(reports))
+
+    assert not (tmp_path / "sent").exists()
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '"\\ud800', "[" * 100_000])

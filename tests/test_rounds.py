@@ -154,6 +154,19 @@ def test_what_does_not_belong_together_is_refused() -> None:
         join_rounds([first, Round(reports=second.reports, channel=cut(3))])
 
 
+@pytest.mark.parametrize("name", [" r1a", "r1a\u00a0", "r1\u200ba"])
+def test_a_worker_under_a_name_that_looks_alike_is_refused(name: str) -> None:
+    """A worker who reports again, the name written with a space or an invisible character, is not taken for another."""
+    tasks, labels = np.array(["t"]), cut(3).report_alphabet
+    one, other = (
+        Round(reports=Reports([0], [0], [0], tasks, np.array([worker]), labels), channel=cut(3))
+        for worker in ("r1a", name)
+    )
+
+    with pytest.raises(ReportsError, match="must differ by more than white space"):
+        join_rounds([one, other])
+
+
 def test_one_round_is_the_campaign_itself() -> None:
     """A campaign of one round is fitted as if it had not been joined."""
     first, _ = two_rounds()

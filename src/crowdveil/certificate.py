@@ -1,18 +1,36 @@
 """A channel's certificate as a file: JSON with a SHA-256 seal, read back with every limit checked.
 
-The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It says that
-nothing changed on the way; that the table keeps its claim is checked again from the integers by whoever reads it.
+The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It finds
+accidents, not forgers: whoever writes a certificate can seal it. That the table keeps its claimed ratio is checked
+again from the integers by whoever reads it. The mechanism is a word of a fixed list, which promises nothing by itself
+and is not checked against the table; so is the mark of a simulation, which whoever has the file can take out.
 """
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from crowdveil.errors import CertificateError
+from crowdveil.wellformed import fault_of_name, first_alike, parse_json
 
 FORMAT = "crowdveil-channel/1"
 MAX_BYTES = 32_000_000
 MAX_SYMBOLS = 1025
+DESIGNED = "designed"
+"""Mechanism of a table that is given as it is."""
+CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED)
+"""Mechanisms that a certificate can name: those that perturb every cell through one channel."""
+REAL_VALUED = "laplace, real-valued, binned (simulation only)"
+"""Mechanism of the channel that reads simulated real-valued reports."""
+LISTS_MARK = ", LISTS FROM ANSWERS: no privacy"
+"""What follows the mechanism where lists that had to be public were taken from the answers."""
+_ONE = "|".join(CERTIFIED)
+_MECHANISM = re.compile(
+    rf"({re.escape(REAL_VALUED)}|({_ONE})(\+({_ONE}))*)"
+    rf"(, SIMULATION from seed (0|[1-9][0-9]*): no privacy|{re.escape(LISTS_MARK)})?"
+)
 FIELDS = {"format", "mechanism", "alphabet", "participation", "outputs", "denominator", "rows", "ratio", "sha256"}
 
 
@@ -26,8 +44,18 @@ def digest(data: dict[str, object]) -> str:
     return hashlib.sha256(canonical({k: v for k, v in data.items() if k != "sha256"})).hexdigest()
 
 
-def seal_certificate(fields: dict[str, object]) -> dict[str, object]:
-    """Return `fields` with format and seal added."""
+def simulation_mark(seed: int) -> str:
+    """Return what follows the mechanism in the certificate of a simulation."""
+    return f", SIMULATION from seed {seed}: no privacy"
+
+
+def seal_certificate(fields: dict[str, Any]) -> dict[str, object]:
+    """Return `fields` with format and seal added.
+
+    Raises:
+        CertificateError: text, mechanism: what `read_certificate` would refuse is not sealed.
+    """
+    _check_texts(fields)
     data: dict[str, object] = {"format": FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 
@@ -36,13 +64,13 @@ def parse_sealed(text: str | bytes, form: str, fields: set[str]) -> dict[str, An
     """Parse a JSON object of one format and exactly these fields; the seal is checked by `check_seal`.
 
     Raises:
-        CertificateError: oversize, not json, format.
+        CertificateError: oversize, not json (a key that stands twice included), format.
     """
     if len(text) > MAX_BYTES:
         raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(text)
+    except ValueError as error:
         raise CertificateError("not json", str(error)[:200]) from error
     if not isinstance(data, dict) or data.get("format") != form or set(data) != fields:
         raise CertificateError("format", f"expected an object of format {form!r} with fields {sorted(fields)}.")
@@ -63,10 +91,11 @@ def read_certificate(text: str | bytes) -> dict[str, Any]:
     """Check the outer form of a certificate; the table itself is checked by `Channel`.
 
     Raises:
-        CertificateError: oversize, not json, format, alphabet, shape, ratio, non-integer, hash.
+        CertificateError: oversize, not json, format, alphabet, text, mechanism, shape, ratio, non-integer, hash.
     """
     data = parse_sealed(text, FORMAT, FIELDS)
     _check_types(data)
+    _check_texts(data)
     check_seal(data)
     return data
 
@@ -88,6 +117,43 @@ def _check_types(data: dict[str, Any]) -> None:
         raise CertificateError("ratio", "the claimed ratio must be two positive integers.")
     if type(data["denominator"]) is not int or any(type(entry) is not int for row in rows for entry in row):
         raise CertificateError("non-integer", "table entries and the denominator must be integers.")
+
+
+def _check_texts(data: dict[str, Any]) -> None:
+    """Check all that a certificate lets its writer choose freely: names of labels and symbols, and the mechanism."""
+    labels = data["alphabet"].get("names")
+    check_names("label", labels if isinstance(labels, list) else ())
+    check_names("report symbol", data["outputs"])
+    if _MECHANISM.fullmatch(data["mechanism"]) is None:
+        raise CertificateError(
+            "mechanism",
+            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, several of them joined by +, or one of a "
+            f"marked simulation. A table made by anything else is {DESIGNED!r}.",
+        )
+
+
+def check_names(what: str, names: Iterable[str]) -> None:
+    """Refuse a name that is not printing text in normal form C without white space around it.
+
+    Raises:
+        CertificateError: text.
+    """
+    for name in names:
+        fault = fault_of_name(name)
+        if fault:
+            raise CertificateError("text", f"{what} {name[:100]!r}: {fault}. Rename it.")
+    check_apart(what, names)
+
+
+def check_apart(what: str, names: Iterable[str]) -> None:
+    """Refuse two names that look alike.
+
+    Raises:
+        CertificateError: text.
+    """
+    alike = first_alike(names)
+    if alike is not None:
+        raise CertificateError("text", f"{what} {alike[0]!r} and {alike[1]!r} look alike. Rename one of them.")
 
 
 def _is_flat(value: object) -> bool:

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.certificate import read_certificate, seal_certificate
+from crowdveil.certificate import DESIGNED, read_certificate, seal_certificate
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee, Participation
 from crowdveil.labels import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
@@ -42,7 +42,7 @@ class Channel:
         participation: "protected" if NULL is an input like any other, "public" if unanswered cells are visibly absent.
         outputs: names of the report symbols; `"NULL"` among them means "nothing to see" and is sent like the others.
         rows: integers indexed [input, output]; inputs are the labels in alphabet order, then NULL if protected.
-        mechanism: name of what made the table, for people.
+        mechanism: name of what made the table; for a certificate one of `certificate.CERTIFIED`.
 
     Raises:
         CertificateError: duplicate symbols, a ragged table, negative or non-integer entries, unequal row sums, a
@@ -53,7 +53,7 @@ class Channel:
     participation: Participation
     outputs: tuple[str, ...]
     rows: tuple[tuple[int, ...], ...]
-    mechanism: str = ""
+    mechanism: str = DESIGNED
 
     def __post_init__(self) -> None:
         if len(set(self.outputs)) != len(self.outputs):
@@ -204,7 +204,7 @@ class Channel:
         outputs: tuple[str, ...],
         probabilities: NDArray[np.float64],
         claim: Fraction | None,
-        mechanism: str = "",
+        mechanism: str = DESIGNED,
     ) -> Self:
         """Round a real table [input, output] to integers without ever exceeding the claimed column ratio.
 
@@ -237,7 +237,8 @@ class Channel:
         """Return a JSON-ready description with its SHA-256, which anyone can check with `from_certificate`.
 
         Raises:
-            CertificateError: the channel's epsilon is infinite, or its denominator is not the device's.
+            CertificateError: the channel's epsilon is infinite, its denominator is not the device's, a name does not
+                print or looks like another, or the mechanism is none that a certificate can name.
         """
         if self.ratio is None:
             raise CertificateError("zero entry", "a channel with infinite epsilon cannot be certified.")
@@ -260,8 +261,9 @@ class Channel:
         """Rebuild a channel from a certificate's JSON text, checking everything it says.
 
         Raises:
-            CertificateError: with the `defect` that was found: oversize, not json, format, hash, alphabet, shape,
-                duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum, denominator, ratio.
+            CertificateError: with the `defect` that was found: oversize, not json, format, hash, alphabet, text,
+                mechanism, shape, duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum,
+                denominator, ratio.
         """
         data = read_certificate(text)
         try:

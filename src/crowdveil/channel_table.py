@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.certificate import canonical, check_seal, digest, parse_sealed
+from crowdveil.certificate import canonical, check_apart, check_names, check_seal, digest, parse_sealed
 from crowdveil.channel import Channel
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee
@@ -153,8 +153,12 @@ class ChannelTable:
         """Return a JSON-ready description with its SHA-256, which `from_certificate` checks.
 
         Raises:
-            CertificateError: a channel that cannot be certified, for whatever else than being the identity.
+            CertificateError: a channel that cannot be certified, for whatever else than being the identity, or names
+                of tasks or workers that look alike.
         """
+        check_apart("worker", self.workers)
+        check_apart("task", self.tasks)
+        check_names("label", self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
         data: dict[str, object] = {
@@ -174,6 +178,8 @@ class ChannelTable:
             CertificateError: as for a channel; `format` where it is none of a table.
         """
         data = _read(text)
+        check_apart("worker", data["workers"])
+        check_apart("task", data["tasks"])
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel(part) for part in data["channels"])
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
@@ -203,9 +209,11 @@ def _channel(part: dict[str, Any]) -> Channel:
     if set(part) != {UNPROTECTED}:
         return Channel.from_certificate(canonical(part))
     try:
-        return Channel.identity(alphabet_from_json(part[UNPROTECTED]), "public")
+        alphabet = alphabet_from_json(part[UNPROTECTED])
     except SettingsError as error:
         raise CertificateError("alphabet", str(error)) from error
+    check_names("label", alphabet.names)
+    return Channel.identity(alphabet, "public")
 
 
 def _read(text: str | bytes) -> dict[str, Any]:

@@ -154,9 +154,11 @@ def alphabet_from_json(data: object) -> Alphabet:
         SettingsError: the description is malformed.
     """
     match data:
-        case {"kind": "scale", "low": low, "high": high, "step": step} if all(map(_is_number, (low, high, step))):
+        case {"kind": "scale", "low": low, "high": high, "step": step, **unknown} if not unknown and all(
+            map(_is_number, (low, high, step))
+        ):
             return Scale(float(low), float(high), float(step))
-        case {"kind": "categories", "names": list(names), "ordered": bool(ordered)} if all(
+        case {"kind": "categories", "names": list(names), "ordered": bool(ordered), **unknown} if not unknown and all(
             isinstance(name, str) for name in names
         ):
             return Categories(tuple(names), ordered)

@@ -7,7 +7,7 @@ themselves: there it names the blocks instead.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -26,6 +26,7 @@ from crowdveil.storage.placing import write_together as write_together
 from crowdveil.storage.report_files import REPORTS_FILES, Form, TableForm, write_report_files, write_tables
 from crowdveil.storage.report_files import reports_table as reports_table
 from crowdveil.storage.report_files import write_table as write_table
+from crowdveil.wellformed import fault_of_text, first_alike, parse_json
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
@@ -234,12 +235,12 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
     """Read and check a `crowd.json`.
 
     Raises:
-        ReportsError: unreadable, another format, a field missing, of the wrong type or unknown, a name repeated or not
-            text, an alphabet that is none or does not fit the kind.
+        ReportsError: unreadable, a key that stands twice, another format, a field missing, of the wrong type or
+            unknown, a name repeated, not text or like another, an alphabet that is none or does not fit the kind.
     """
     try:
-        data = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        data = parse_json(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
         raise ReportsError("the crowd must be readable JSON", source=str(path), examples=str(error)[:200]) from error
     try:
         crowd = _checked(data)
@@ -282,6 +283,21 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
         raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
 
 
+def require_apart(field: str, names: Iterable[str]) -> None:
+    """Refuse tasks or workers whose names look alike.
+
+    Raises:
+        SettingsError: two names differ by no more than white space around them, normal form and what does not print.
+    """
+    alike = first_alike(names)
+    if alike is not None:
+        raise SettingsError(
+            f"{field!r} of a crowd must differ by more than white space, normal form and what does not print",
+            value=alike,
+            way_out="Rename one of them, or write both alike.",
+        )
+
+
 def _checked(data: Any) -> Crowd:
     if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
         raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
@@ -298,6 +314,10 @@ def _checked(data: Any) -> Crowd:
         names = names or []
         if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
+        require_apart(field, names)
+    for field in ("mechanism", "guarantee"):
+        if fault_of_text(data[field]):
+            raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
     if not all(name in LISTS for name in data["lists_from_answers"]):
         raise SettingsError(f"'lists_from_answers' of a crowd are among {LISTS}", value=data["lists_from_answers"])
     if data["seed"] is not None and not data["simulation"]:

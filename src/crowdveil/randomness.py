@@ -1,7 +1,8 @@
 """Where all random numbers come from: `secure()` on devices, `seeded(n)` in experiments; nothing else makes any.
 
-A device draws 48-bit words from the operating system. A seed exists only in `Seeded`, whose name is written into
-everything produced from it, so that a simulation can never pass for a private collection.
+A device draws 48-bit words from the operating system. A seed exists only in `Seeded`; files made from it bear the mark
+of a simulation. The mark prevents mistakes, not deceit: whoever holds the files can take it out and seal them again,
+and reports do not show how they were drawn.
 """
 
 import os

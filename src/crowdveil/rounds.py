@@ -21,6 +21,7 @@ from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.reports import Reports
 from crowdveil.storage.names import NameList
+from crowdveil.wellformed import first_alike
 
 _Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
 
@@ -93,8 +94,8 @@ def join_rounds(rounds: Sequence[Round]) -> Round:
 
     Raises:
         SettingsError: no round.
-        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be told twice, or reports in
-            other symbols than their channel's.
+        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be told twice, two workers
+            whose names look alike, or reports in other symbols than their channel's.
         CertificateError: different alphabets of answers, or more channels than a table holds.
     """
     if not rounds:
@@ -149,6 +150,13 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
             "a worker reports in one round only",
             examples=", ".join(names[counts > 1][:3].tolist()),
             way_out="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
+        )
+    alike = first_alike(names.tolist())
+    if alike is not None:
+        raise ReportsError(
+            "two workers must differ by more than white space, normal form and what does not print",
+            examples=f"{alike[0]!r} and {alike[1]!r}",
+            way_out="If they are one worker, leave the worker out of the later round; if not, rename one.",
         )
     return workers
 

@@ -272,3 +272,18 @@ def test_the_written_epsilon_is_not_below_the_exact_one(run: Run, low: float, hi
     written = (re.search(r"epsilon = ([0-9.]+)", crowd["guarantee"]), re.search(r"exact ([0-9.]+)", table))
 
     assert [True, True] == [float(text[1]) >= exact for text in written if text]
+
+
+def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Path, run: Run) -> None:
+    """A label with a space around it and workers that look alike are refused by name, and no file appears."""
+    answers = {"label.csv": "task,worker,label\nt,r1a,no\n", "worker.csv": "task,worker,label\nt,r1a,no\nu, r1a,yes\n"}
+    for name, text in answers.items():
+        Path(name).write_text(text)
+    words = ("--mechanism", "randomized-response", "--epsilon", 2, "--seed", 1, "--out", "sent")
+
+    label = run("perturb", "label.csv", *words, "--labels", "no,yes\u00a0", code=1).stderr
+    worker = run("perturb", "worker.csv", *words, "--labels", "no,yes", code=1).stderr
+
+    assert "label 'yes\\xa0': white space stands around it" in label
+    assert "'workers' of a crowd must differ by more than white space" in worker
+    assert not Path("sent").exists()

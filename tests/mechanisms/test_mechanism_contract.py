@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from crowdveil.certificate import CERTIFIED
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.randomness import secure, seeded
@@ -111,6 +112,11 @@ def test_channel_and_mechanism_say_the_same(mechanism):
 
     assert (mechanism.name, mechanism.alphabet) == (channel.mechanism, channel.alphabet)
     assert mechanism.guarantee == channel.guarantee
+
+
+def test_certificates_name_the_mechanisms_with_a_channel():
+    """The words that a certificate can name are those of all registered mechanisms with a channel per cell."""
+    assert {mechanism.name for mechanism in CELLWISE} == set(CERTIFIED)
 
 
 @pytest.mark.parametrize("mechanism", CASES, ids=repr)

@@ -21,6 +21,7 @@ from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.learned import Learned
 from crowdveil.storage.placing import Outputs, write_outputs
+from crowdveil.wellformed import parse_json
 
 FORMAT_NAME = "crowdveil-fit/"
 FORMAT = FORMAT_NAME + "1"
@@ -154,8 +155,8 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
         raise _damaged(source, str(error)[:200]) from error
     try:
-        manifest = json.loads(members.pop(MANIFEST, b""))
-    except (ValueError, RecursionError) as error:
+        manifest = parse_json(members.pop(MANIFEST, b""))
+    except ValueError as error:
         raise _damaged(source, f"no readable {MANIFEST}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Self, final
 
+from crowdveil.certificate import DESIGNED
 from crowdveil.channel import DENOMINATOR, Channel
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation, require_epsilon
@@ -37,7 +38,7 @@ class Designed(ChannelMechanism):
         SettingsError: its denominator is not the device's, or its epsilon is outside what mechanisms accept.
     """
 
-    name: ClassVar[str] = "designed"
+    name: ClassVar[str] = DESIGNED
     alphabet: Alphabet
     epsilon: float = field(init=False)
     participation: Participation = "protected"

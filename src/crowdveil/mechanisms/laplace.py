@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.certificate import REAL_VALUED
 from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation, require_epsilon
@@ -143,8 +144,7 @@ def continuous_laplace_channel(
     table = _binned_laplace(domain.size, epsilon - _rounding_room(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, domain, null_value)))
-    name = f"{Laplace.name}, real-valued, binned (simulation only)"
-    return Channel.from_probabilities(domain, participation, domain.names, table, ratio_at_most(epsilon), name)
+    return Channel.from_probabilities(domain, participation, domain.names, table, ratio_at_most(epsilon), REAL_VALUED)
 
 
 def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:

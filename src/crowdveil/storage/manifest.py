@@ -11,6 +11,7 @@ from typing import Any
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.wellformed import parse_json
 
 FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
 """In the second, names may be numbered by a rule, which older versions cannot read."""
@@ -107,8 +108,8 @@ def _parsed(path: Path) -> Any:
     try:
         if path.stat().st_size > MAX_BYTES:  # read(limit) would allocate the whole limit beforehand
             raise ValueError(f"more than {MAX_BYTES} bytes")
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise ReportsError(
             f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
             source=str(path.parent),

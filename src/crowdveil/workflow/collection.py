@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.accounting import Account, account, account_table
+from crowdveil.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import ReportsError, SettingsError
@@ -21,6 +22,7 @@ from crowdveil.output import (
     SUMS_FILE,
     Crowd,
     describe_crowd,
+    require_apart,
     write_reports,
     write_sums,
 )
@@ -87,11 +89,11 @@ class Collection:
         channel = self.setup.channel
         if channel is None:
             return None
-        # Under the seal: a certificate that is parted from crowd.json must not pass for that of a real collection.
+        # Under the seal, so that a certificate that is parted from crowd.json still says so.
         if self.seed is not None:
-            return _marked(channel, f", SIMULATION from seed {self.seed}: no privacy").certificate()
+            return _marked(channel, simulation_mark(self.seed)).certificate()
         if self.missing_lists:
-            return _marked(channel, ", LISTS FROM ANSWERS: no privacy").certificate()
+            return _marked(channel, LISTS_MARK).certificate()
         return channel.certificate()
 
     @property
@@ -148,14 +150,16 @@ def collect(
 
     Raises:
         ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
-        SettingsError: a list that is not public, more reports than can be held, or a mechanism that refuses secure
-            randomness.
+        CertificateError: labels that no certificate holds.
+        SettingsError: a list that is not public, tasks or workers that look alike, more reports than can be held, or a
+            mechanism that refuses secure randomness.
         NoMinimiserError: the published matrix factorization has no report for a worker.
     """
     missing = missing_lists(answers.public_lists, setup.mechanism.participation)
     if seed is None and not lists_from_answers:
         refuse_missing(missing)
     _refuse_repeats(answers)
+    _refuse_names(answers, setup)
     expected = rows_expected(answers, setup)
     if expected > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
@@ -278,6 +282,18 @@ def _made_up_tables(answers: Reports, mechanism: MatrixFactorizationPublished, s
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
     lists = answers.tasks, answers.workers, None, answers.public_lists
     return Reports(task, worker, table.ravel(), *lists)
+
+
+def _refuse_names(answers: Reports, setup: Setup) -> None:
+    """Refuse what could not be written afterwards: labels that no certificate holds, tasks or workers that look alike.
+
+    Raises:
+        CertificateError, SettingsError: naming them.
+    """
+    for field, names in (("tasks", answers.tasks), ("workers", answers.workers)):
+        require_apart(field, map(str, names))
+    if setup.channel is not None:
+        setup.channel.certificate()
 
 
 def _refuse_repeats(answers: Reports) -> None:

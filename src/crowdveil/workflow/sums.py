@@ -18,6 +18,7 @@ from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.output import Crowd
 from crowdveil.randomness import Seeded, Source
 from crowdveil.reports import Reports
+from crowdveil.wellformed import parse_json
 from crowdveil.workflow.choice import describe, parameters
 
 SUMS_FORMAT = "crowdveil-sums/1"
@@ -84,8 +85,8 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
     source = str(path)
     try:
         with open(path, "rb") as stream:
-            data = json.loads(stream.read())
-    except (OSError, ValueError, RecursionError) as error:
+            data = parse_json(stream.read())
+    except (OSError, ValueError) as error:
         raise ReportsError("sums must be readable JSON", source=source, examples=str(error)[:200]) from error
     if not _well_formed(data):
         raise ReportsError(
