@@ -99,7 +99,7 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
     for row in data["accounts"]:
         assert f"exact {bound_text(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
         assert f"participation {row['participation']})" in table
-    answered = f"{data['answers']:,} answers" if extra else "answers not counted, participation is protected:"
+    answered = f"{data['answers']:,}" if extra else "not counted, because participation is protected;"
     assert f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
     assert f"reports out {data['reports']:,}" in table
     assert data["reports"] == len(rows(Path("sent/reports.csv")))

@@ -178,13 +178,13 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     unprotected = caveat != data["privacy"]
     marked = [("SIMULATION" if data["simulation"] else "NO PRIVACY", caveat)] if unprotected else []
     sealed = data["certificate_sha256"] or "none: the mechanism has no per-cell channel; its guarantee is in crowd.json"
-    answered = "answers not counted, participation is protected: " if data["answers"] is None else ""
-    answered = answered or f"{data['answers']:,} answers "
+    hidden = data["answers"] is None
+    answered = "not counted, because participation is protected;" if hidden else f"{data['answers']:,}"
     return [
         *marked,
         ("mechanism", data["description"]),
         *account_rows(data["accounts"]),
-        ("answers in", f"{answered}from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        ("answers in", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         *([] if data["assigned"] is None else [("cells asked", f"{data['assigned']:,}: only these report")]),
         ("reports out", f"{data['reports']:,}"),
         ("holder", data["holder"]),
