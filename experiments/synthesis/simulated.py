@@ -41,7 +41,7 @@ def crowd(tasks: int, each: int, bounds: tuple[float, float], seed: int) -> Clai
     part = (random.random(tasks * each) < 0.5).astype(int)
     value = random.normal(np.array([m for _, m, _ in PARTS])[part], np.array([s for _, _, s in PARTS])[part])
     task, worker = np.repeat(np.arange(tasks), each), np.tile(np.arange(each), tasks)
-    return Claims.from_arrays(task, worker, value, bounds=bounds, outside="clip")
+    return Claims.from_arrays(task, worker, value, bounds=bounds, outside="clip", tasks=range(tasks))
 
 
 def kernel_error(claims: Claims, value: Floats, pointers: NDArray[np.int64]) -> float:

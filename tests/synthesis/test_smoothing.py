@@ -27,7 +27,7 @@ def slow_smooth(counts: list[float], variance: float, total: float, sample: floa
     ]
     weights = [math.exp(-(risk - min(risks)) / (2 * v)) for risk in risks]
     factor = [
-        sum(weight * family[j] for weight, family in zip(weights, families, strict=True)) / sum(weights)
+        sum(weight * family[j] for weight, family in zip(weights, families, strict=True)) / sum(weights) * min(1, 2 / v)
         for j in range(bins - 1)
     ]
     series = []

@@ -33,13 +33,17 @@ OWNERS = {
 }
 """Mechanisms that an option means something to."""
 
+ASSUMED = {"any_truths": "truths anywhere within the bounds", "truths_of_records": "truths as in the records"}
+
 HELP = """Release synthetic claims in place of the real ones in a file.
 
 CLAIMS is a CSV (also gzipped) or Parquet file with the columns task, worker and value; or dataset:NAME. You are
 trusted with them: unlike perturb, this protects a publication, not a report.
 
 Mode sound promises what it prints. Its mechanism is histogram (one private density per task), shared (tasks with few
-claims: a private place each, one shape for all) or substituted (the paper's own candidates and test, failures hidden).
+claims: a private place each, one shape for all) or substituted (the paper's own candidates and test, failures hidden);
+by default histogram or shared, whichever is expected to be nearer to the claims, from public numbers. The error to
+expect is printed beside that of one number for all tasks.
 Mode published is the method of Huai et al. as printed; it promises nothing, and no finite epsilon is printed for it.
 
 Epsilon is the privacy loss of one claim (the unit cell), or of all claims of one worker, over the whole release. With
@@ -72,13 +76,13 @@ def _wanted(
 
     if mode == "published" and (mechanism is not None or epsilon is not None):
         raise click.UsageError("--mechanism and --epsilon are options of --mode sound: published promises nothing.")
-    name = "published" if mode == "published" else mechanism or "histogram"
+    name = "published" if mode == "published" else mechanism
     if mode == "sound" and epsilon is None:
         raise click.UsageError("Missing option '--epsilon'.")
-    if participation == "protected" and name != "histogram":
+    if participation == "protected" and name not in (None, "histogram"):
         raise click.UsageError(f"--participation protected is an option of histogram, not of {name}.")
     wanted = SynthesisWanted(
-        mechanism=cast("Mechanism", name),
+        mechanism=cast("Mechanism | None", name),
         epsilon=epsilon,
         records=records,
         unit="worker" if unit == "worker" else "cell",
@@ -95,7 +99,7 @@ def _wanted(
         bandwidth=bandwidth,
     )
     for option, owners in OWNERS.items():
-        if getattr(wanted, option) not in (None, False) and name not in owners:
+        if getattr(wanted, option) not in (None, False) and (name or "histogram") not in owners:
             raise click.UsageError(f"--{option.replace('_', '-')} is an option of {' and '.join(owners)}.")
     return wanted
 
@@ -117,7 +121,7 @@ wanted_options = as_one(
     click.option(
         "--mechanism",
         type=click.Choice(["histogram", "shared", "substituted"]),
-        help="Of mode sound. [default: histogram]",
+        help="Of mode sound. [default: histogram or shared, whichever is expected to be nearer, from public numbers]",
     ),
     click.option("--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats; substituted: at most."),
     click.option(
@@ -219,7 +223,8 @@ def synthesize(
 
         drawn = draw_pictures(read.claims, made.release, pictures, logarithmic=logarithmic)
     names = work.write_synthesis(out, made, drawn)
-    warnings = [*read.notes, *([CURATOR_ONLY] if drawn else [])]
+    notes = [f"For the curator only, not protected: {note}" for note in read.notes]
+    warnings = [*made.warnings, *notes, *([CURATOR_ONLY] if drawn else [])]
     told = {name: value for name, value in made.to_json().items() if name != "format"}
     data = told | {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
@@ -237,9 +242,22 @@ def _rows(data: dict[str, Any], made: Synthesis) -> list[tuple[str, str]]:
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
         *withheld,
+        *_expected_rows(data["expected"] or {}, made.logarithmic),
         *[("warning", text) for text in data["warnings"]],
         *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],
+    ]
+
+
+def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[str, str]]:
+    of = "a task's mean logarithm" if logarithmic else "a task's mean"
+    return [
+        (
+            "expected error",
+            f"{found['error']:.3g} of {of}; one number for all tasks {found['constant']:.3g} ({assumed})",
+        )
+        for name, assumed in ASSUMED.items()
+        if (found := expected.get(name)) is not None
     ]
 
 

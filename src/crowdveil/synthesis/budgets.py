@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Participation, Unit
 from crowdveil.randomness import Source
+from crowdveil.rounding import float_at_least
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.integer_noise import budget
+from crowdveil.synthesis.integer_noise import EPSILON_BITS, budget
 from crowdveil.synthesis.release import Curve, CurvePoint
 
 Integers = NDArray[np.int64]
@@ -71,20 +72,22 @@ class Budgets:
         With protected participation and `most_claims`, a claim that comes may put another one out of use: two tasks
         pay half of their budget each. Per worker, up to `most_claims` used claims go and as many come.
         """
-        task = max((float(epsilon) for epsilon in self.exact.values()), default=0.0)
+        task = max(self.exact.values(), default=Fraction(0))
         return (
-            Curve(unit="cell", exact=(CurvePoint(task, 0.0),), participation=self.participation),
+            Curve(unit="cell", exact=(CurvePoint(float_at_least(task), 0.0),), participation=self.participation),
             self._worker_curve(task),
         )
 
-    def _worker_curve(self, task: float) -> Curve:
+    def _worker_curve(self, task: Fraction) -> Curve:
         reason = ""
         if self.participation == "public":
-            epsilon = float(np.max(self.per_worker * self.costliest, initial=0.0))
+            # Budgets are multiples of 2**-EPSILON_BITS: products are whole numbers of them, without rounding.
+            steps = self.per_worker * np.ldexp(self.costliest, EPSILON_BITS).astype(np.int64)
+            epsilon = float_at_least(Fraction(int(np.max(steps, initial=0)), 2**EPSILON_BITS))
         elif self.most_claims is None:
             epsilon, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
         else:
-            epsilon = task * self.most_claims
+            epsilon = float_at_least(task * self.most_claims)
         return Curve(unit="worker", exact=(CurvePoint(epsilon, 0.0),), reason=reason, participation=self.participation)
 
 

@@ -13,7 +13,8 @@ Floats = NDArray[np.float64]
 CELLS = 96
 """Cells of a density; every number of bins divides it."""
 BIN_CHOICES = (8, 12, 16, 24, 32, 48)
-ROWS_AT_ONCE = 4096
+LARGEST_SQUARE = 2.0
+"""Of a cosine coefficient of any density."""
 
 
 def smooth(counts: Floats, variance: Floats, total: Floats, sample: Floats) -> Floats:
@@ -33,7 +34,9 @@ def smooth(counts: Floats, variance: Floats, total: Floats, sample: Floats) -> F
     coefficients = (counts / total[:, None]) @ _cosines(order, bins)
     # Bins are equal, so noise of variance s2 in each gives every coefficient the variance bins * s2.
     error = bins * variance / total**2 + 1.0 / sample
-    kept = coefficients[:, 1:] * _shrinkage(coefficients[:, 1:], error)
+    # No coefficient of a density exceeds sqrt(2): of noise whose variance exceeds that square little may be kept.
+    bounded = np.minimum(LARGEST_SQUARE / error, 1.0)[:, None]
+    kept = coefficients[:, 1:] * _shrinkage(coefficients[:, 1:], error) * bounded
     # A bin holds the mean of each cosine over its width, a cell over its own.
     blur = np.sinc(order / (2 * CELLS)) / np.sinc(order / (2 * bins))
     series = 1.0 + (kept * blur[1:]) @ _cosines(order, CELLS)[:, 1:].T

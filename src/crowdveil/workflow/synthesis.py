@@ -22,6 +22,7 @@ from crowdveil.randomness import secure, seeded
 from crowdveil.reports import Reports
 from crowdveil.synthesis.bandwidth import Bandwidth
 from crowdveil.synthesis.claims import Claims, Outside
+from crowdveil.synthesis.expected_error import ReleaseErrors, nearer, release_errors
 from crowdveil.synthesis.histogram import Histogram
 from crowdveil.synthesis.privacy_test import PrivacyTest
 from crowdveil.synthesis.published import Published
@@ -51,7 +52,8 @@ class SynthesisWanted:
     """What was asked for; None where nothing was said.
 
     Attributes:
-        mechanism: how claims become synthetic ones; "published" is the paper's own and promises nothing.
+        mechanism: how claims become synthetic ones; "published" is the paper's own and promises nothing. None: the one
+            of "histogram" and "shared" that is expected to be nearer, from public numbers.
         epsilon: of the sound mechanisms; what "substituted" may cost at most.
         records: synthetic claims per task.
         unit, participation: whose loss epsilon bounds, and whether who claimed what is public.
@@ -61,7 +63,7 @@ class SynthesisWanted:
         bandwidth: share of the bounds, public; of the mechanisms that use kernels.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | None = None
     epsilon: float | None = None
     records: int = 30
     unit: Unit = "cell"
@@ -77,8 +79,19 @@ class SynthesisWanted:
     epsilon0: float | None = None
     bandwidth: float | None = None
 
+    def choose(self, claims: Claims) -> AnyMode:
+        """Return the mode that was named, the one that a setting belongs to, or else the nearer one; errors as `build`.
+
+        Args:
+            claims: of which only public numbers are read.
+        """
+        of_histogram = self.bins or self.zoom or self.learn_weights or self.expected_claims
+        if self.mechanism is not None or of_histogram or self.participation == "protected":
+            return self.build()
+        return nearer(self._histogram(), self._shared(), claims)
+
     def build(self) -> AnyMode:
-        """Return the mode of release.
+        """Return the mode that was named, "histogram" if none was.
 
         Raises:
             SettingsError: a setting breaks a rule of the mechanism.
@@ -87,29 +100,35 @@ class SynthesisWanted:
             return self._published()
         if self.mechanism == "substituted":
             return self._substituted()
-        if self.epsilon is None:
-            raise SettingsError(f"{self.mechanism} needs an epsilon", value=None, way_out="Give one, such as 1.")
-        least = self.least_claims or 1
-        if self.mechanism == "histogram":
-            return Histogram(
-                epsilon=self.epsilon,
-                records=self.records,
-                unit=self.unit,
-                participation=self.participation,
-                bins=self.bins,
-                zoom=self.zoom,
-                learn_weights=self.learn_weights,
-                expected_claims=self.expected_claims,
-                most_claims=self.most_claims,
-                least_claims=least,
-            )
+        return self._shared() if self.mechanism == "shared" else self._histogram()
+
+    def _histogram(self) -> Histogram:
+        return Histogram(
+            epsilon=self._known_epsilon(),
+            records=self.records,
+            unit=self.unit,
+            participation=self.participation,
+            bins=self.bins,
+            zoom=self.zoom,
+            learn_weights=self.learn_weights,
+            expected_claims=self.expected_claims,
+            most_claims=self.most_claims,
+            least_claims=self.least_claims or 1,
+        )
+
+    def _shared(self) -> Shared:
         return Shared(
-            epsilon=self.epsilon,
+            epsilon=self._known_epsilon(),
             records=self.records,
             unit=self.unit,
             most_claims=self.most_claims,
-            least_claims=least,
+            least_claims=self.least_claims or 1,
         )
+
+    def _known_epsilon(self) -> float:
+        if self.epsilon is None:
+            raise SettingsError("a sound release needs an epsilon", value=None, way_out="Give one, such as 1.")
+        return self.epsilon
 
     def _test(self, default: PrivacyTest) -> PrivacyTest:
         given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
@@ -142,6 +161,7 @@ class Synthesis:
         seed: of a simulation, which protects nobody; None if the randomness was secure.
         bounds: as given.
         logarithmic: whether claims were treated on a logarithmic scale.
+        errors: expected of the task means of the records; None for mode published, which promises nothing.
     """
 
     release: Release
@@ -149,6 +169,20 @@ class Synthesis:
     seed: int | None
     bounds: tuple[float, float]
     logarithmic: bool
+    errors: ReleaseErrors | None
+
+    @property
+    def width(self) -> float:
+        """Distance of the bounds, in the units that errors are expected in: base-10 logarithms if `logarithmic`."""
+        low, high = (math.log10(end) for end in self.bounds) if self.logarithmic else self.bounds
+        return high - low
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of the release should know, from public numbers and the release alone."""
+        text = "" if self.errors is None else self.errors.warning(self.width)
+        scale = " Errors are those of base-10 logarithms." if self.logarithmic else ""
+        return (text + scale,) if text else ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -174,6 +208,7 @@ class Synthesis:
                 {"unit": curve.unit, "exact": _points(curve.exact), "claimed": _points(curve.claimed)}
                 for curve in curves
             ],
+            "expected": None if self.errors is None else self.errors.to_json(self.width),
             "public": PUBLIC[self.release.curves[0].participation],
             "tasks": len(self.release.tasks),
             "records": len(self.release),
@@ -237,7 +272,7 @@ def synthesize(
     Raises:
         SettingsError: the mechanism refuses the settings or the claims, or it would cost more than was allowed.
     """
-    mode = wanted.build()
+    mode = wanted.choose(claims)
     source = secure() if seed is None else seeded(seed)
     if isinstance(mode, Substituted):
         release = mode.release(claims, source)
@@ -245,9 +280,10 @@ def synthesize(
         release = mode.release(claims, source, progress=progress)
     if wanted.mechanism == "substituted" and wanted.epsilon is not None:
         _refuse_costly(release, wanted)
+    errors = None if isinstance(mode, Published) else release_errors(mode, claims, release)
     if logarithmic:
         release = replace(release, value=np.clip(10.0**release.value, *bounds))
-    return Synthesis(release=release, mode=mode, seed=seed, bounds=bounds, logarithmic=logarithmic)
+    return Synthesis(release=release, mode=mode, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors)
 
 
 def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str, bytes]) -> tuple[str, ...]:

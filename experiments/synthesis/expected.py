@@ -1,0 +1,57 @@
+"""Expected errors of sound releases beside the errors made: is the warning against a constant right?
+
+Errors of task means in shares of the bounds, for three crowds, both units, two mechanisms. Usage:
+python experiments/synthesis/expected.py [--seed N].
+"""
+
+import argparse
+
+import numpy as np
+from crowds import CROWDS
+
+from crowdveil.guarantee import Unit
+from crowdveil.randomness import seeded
+from crowdveil.synthesis.expected_error import SoundMode, nearer, release_errors, task_means
+from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.shared import Shared
+
+UNITS: tuple[Unit, ...] = ("cell", "worker")
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+def row(name: str, mode: SoundMode, chosen: bool, seed: int) -> bool:
+    """Print one setting and return whether the warning was right."""
+    claims = CROWDS[name](seed)
+    release = mode.release(claims, seeded(seed))
+    count, total = (np.bincount(claims.task, weights=w, minlength=len(claims.tasks)) for w in (None, claims.value))
+    with np.errstate(invalid="ignore"):
+        truth = (total / count - claims.low) / (claims.high - claims.low)
+    made = task_means(release, claims)
+    both = np.isfinite(truth) & np.isfinite(made)
+    error = float(np.abs(made - truth)[both].mean())
+    constant = float(np.abs(truth - np.median(truth[both]))[both].mean())
+    said = release_errors(mode, claims, release)
+    pairs = " | ".join("none" if pair is None else f"{pair.error:.3f} / {pair.constant:.3f}" for pair in said)
+    right = (said.warning(1.0) == "") == (error < constant)
+    unit = getattr(mode, "unit", "cell")
+    print(
+        f"{name} | {unit} | {getattr(mode, 'epsilon', 0):g} | {mode.name}{' (chosen)' * chosen} | {pairs} | "
+        f"{error:.3f} | {constant:.3f} | {'right' if right else 'wrong'}",
+        flush=True,
+    )
+    return right
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    seed = parser.parse_args().seed
+    print("crowd | unit | epsilon | mechanism | truths anywhere | truths as in the records | made | constant | warning")
+    found = []
+    for crowd in ("population_cut", "weather_temperature", "floorplan (simulated)"):
+        for unit in UNITS:
+            for epsilon in EPSILONS:
+                modes = Histogram(epsilon=epsilon, unit=unit), Shared(epsilon=epsilon, unit=unit)
+                best = nearer(*modes, CROWDS[crowd](seed))
+                found += [row(crowd, mode, mode is best, seed) for mode in modes]
+    print(f"right: {sum(found)} of {len(found)}")

@@ -1,0 +1,160 @@
+"""Expected errors: from public numbers alone, near the errors that follow, and a choice between mechanisms."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil.guarantee import Unit
+from crowdveil.randomness import seeded
+from crowdveil.synthesis import expected_error as module
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.expected_error import SoundMode, expected_error, nearer, release_errors, task_means
+from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.substituted import Substituted
+
+HIDDEN: dict[str, Any] = {"participation": "protected", "expected_claims": 12}
+
+
+def crowd(tasks: int, each: int, *, spread: float = 1.0, scatter: float = 5.0, seed: int = 1) -> Claims:
+    """Claims within 0 .. 100 around truths that lie evenly in the middle `spread` of the bounds."""
+    generator = np.random.default_rng(seed)
+    truth = 50 + 100 * spread * (generator.random(tasks) - 0.5)
+    value = np.repeat(truth, each) + scatter * generator.normal(size=tasks * each)
+    task, worker = np.repeat(np.arange(tasks), each), np.tile(np.arange(each), tasks)
+    return Claims.from_arrays(task, worker, value, bounds=(0, 100), outside="clip", tasks=range(tasks))
+
+
+def errors(mode: SoundMode, claims: Claims) -> tuple[float, float]:
+    """Errors of a release's task means and of the best constant, in shares of the bounds."""
+    count, total = (np.bincount(claims.task, weights=column) for column in (None, claims.value / 100))
+    means = task_means(mode.release(claims, seeded(9)), claims)
+    held = np.isfinite(means)
+    truth = (total / count)[held]
+    return float(np.abs(means[held] - truth).mean()), float(np.abs(truth - np.median(truth)).mean())
+
+
+@pytest.mark.parametrize(
+    "mode", [Histogram(epsilon=2.0), Shared(epsilon=2.0, unit="worker"), Histogram(epsilon=2.0, zoom=True)]
+)
+def test_no_claim_is_read(mode: SoundMode) -> None:
+    """Crowds with the same participation and other values have the same expected error."""
+    first, second = crowd(40, 12), crowd(40, 12, spread=0.1, seed=5)
+
+    assert expected_error(mode, first) == expected_error(mode, second)
+
+
+def test_under_protected_participation_not_even_the_number_of_claims_is_read() -> None:
+    """Another number of claims of other workers on other tasks leaves the expected error as it is."""
+    few = Claims.from_arrays([3], ["w"], [5.0], bounds=(0, 100), tasks=range(40))
+
+    assert expected_error(Histogram(epsilon=2.0, **HIDDEN), crowd(40, 12)) == expected_error(
+        Histogram(epsilon=2.0, **HIDDEN), few
+    )
+
+
+@pytest.mark.parametrize("unit", ["cell", "worker"])
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+@pytest.mark.parametrize("kind", [Histogram, Shared])
+def test_the_error_is_near_the_expected_one(kind: type[Histogram] | type[Shared], epsilon: float, unit: Unit) -> None:
+    """On 300 tasks with truths anywhere, error and constant's error are within a third of what was expected."""
+    claims, mode = crowd(300, 12), kind(epsilon=epsilon, unit=unit)
+    found, real = expected_error(mode, claims), errors(mode, claims)
+
+    assert found is not None
+    assert found == pytest.approx(real, rel=1 / 3)
+
+
+@pytest.mark.parametrize("kind", [Histogram, Shared])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_a_release_that_knows_nothing_is_flat_and_says_so(kind: type[Histogram] | type[Shared], epsilon: float) -> None:
+    """Where noise drowns the claims, records do not scatter over the bounds: they err like the middle of the bounds.
+
+    Truths lie in the middle twentieth; spikes in wrong places would be off by about 25 % of the bounds.
+    """
+    claims = crowd(600, 12, spread=0.05)
+    mode = kind(epsilon=epsilon, unit="worker")
+    said = release_errors(mode, claims, mode.release(claims, seeded(2)))
+
+    assert errors(mode, claims)[0] < 0.04
+    assert said.any_truths is not None
+    assert not said.any_truths.useful
+    assert "no better than one number for all tasks" in said.warning(100.0)
+
+
+def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
+    """Useful for truths anywhere, but worse than a constant for truths this close: the records tell, in numbers."""
+    claims, mode = crowd(300, 12, spread=0.1), Shared(epsilon=0.5)
+    said = release_errors(mode, claims, mode.release(claims, seeded(2)))
+    real, constant = errors(mode, claims)
+
+    assert real > constant
+    assert said.any_truths is not None
+    assert said.any_truths.useful
+    assert said.truths_of_records is not None
+    assert not said.truths_of_records.useful
+    assert f"off by {said.truths_of_records.error * 100:.3g}" in said.warning(100.0)
+    assert said.to_json(100.0)["any_truths"] == {
+        "error": said.any_truths.error * 100, "constant": said.any_truths.constant * 100,
+    }  # fmt: skip
+
+
+def test_a_useful_release_has_no_warning() -> None:
+    """At 40 claims a task and epsilon 2 nothing is said against the records."""
+    claims, mode = crowd(100, 40), Histogram(epsilon=2.0)
+
+    assert release_errors(mode, claims, mode.release(claims, seeded(2))).warning(100.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("each", "epsilon", "chosen"), [(100, 1.0, Histogram), (12, 1.0, Shared), (12, 0.01, Histogram)]
+)
+def test_the_nearer_mode_is_chosen(each: int, epsilon: float, chosen: type) -> None:
+    """Many claims: the histogram is good enough; few: shapes are shared; no budget: neither helps, the first stays."""
+    claims = crowd(200, each)
+
+    assert isinstance(nearer(Histogram(epsilon=epsilon), Shared(epsilon=epsilon), claims), chosen)
+
+
+@pytest.mark.parametrize("unit", ["cell", "worker"])
+def test_a_part_of_a_large_crowd_tells_enough(monkeypatch: pytest.MonkeyPatch, unit: Unit) -> None:
+    """With a quarter of the tasks, and of a worker's epsilon, the expected error is within a tenth."""
+    claims = crowd(1000, 12)
+    mode = Histogram(epsilon=2.0) if unit == "cell" else Histogram(epsilon=20.0, unit="worker", most_claims=100)
+    whole = expected_error(mode, claims)
+    monkeypatch.setattr(module, "MOST_CLAIMS", 3000)
+    part = expected_error(mode, claims)
+
+    assert whole != part
+    assert part == pytest.approx(whole, rel=0.1)
+
+
+def test_one_task_is_made_up_again_and_again() -> None:
+    """The expected error of one task is a mean over many crowds: constants are near a quarter of the bounds."""
+    found = expected_error(Histogram(epsilon=1.0), crowd(1, 40))
+
+    assert found is not None
+    assert 0.15 < found.constant < 0.35
+    assert release_errors(Histogram(epsilon=1.0), crowd(1, 40), Histogram(epsilon=1.0).release(crowd(1, 40)))[1] is None
+
+
+def test_substituted_has_an_expected_error_too() -> None:
+    """A test that nothing passes leaves uniform draws, which are no better than a constant."""
+    mode = Substituted(records=5, test=PrivacyTest(k=40, gamma=1.01, epsilon0=5.0))
+    found = expected_error(mode, crowd(50, 40))
+
+    assert found is not None
+    assert not found.useful
+
+
+def test_nothing_is_expected_where_nothing_is_released() -> None:
+    """If no task has enough claims there is no error, no warning, and the first mode stays."""
+    mode = Histogram(epsilon=1.0, least_claims=50)
+    claims = crowd(20, 12)
+    said = release_errors(mode, claims, mode.release(claims, seeded(1)))
+
+    assert said == (None, None)
+    assert said.warning(1.0) == ""
+    assert nearer(mode, Shared(epsilon=1.0), claims) == mode
