@@ -7,14 +7,14 @@ Run `python experiments/utility/more_workers.py`.
 """
 
 import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
-
-import numpy as np
 
 from crowdveil import Categories, DawidSkene, RandomizedResponse
 from crowdveil.metrics import score
 from crowdveil.randomness import seeded
+from crowdveil.rounding import bound_text, sum_rounded_up
 from crowdveil.simulate import assigned_around, categorical_crowd, perturb_cells
 
 RESULTS = Path(__file__).parent / "results" / "more_workers.csv"
@@ -46,7 +46,7 @@ def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
                 f"{found.baseline:.4f}",
                 f"{unprotected.error:.4f}",
                 f"{found.correlation:.4f}",
-                f"{np.ceil(cells) * channel.epsilon:.4f}",
+                bound_text(sum_rounded_up([(channel.epsilon, math.ceil(cells))])),
             )
 
 

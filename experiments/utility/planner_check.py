@@ -33,6 +33,7 @@ from crowdveil.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
 from crowdveil.planning.crowds import CONCENTRATION, near_answers
 from crowdveil.randomness import Seeded, seeded
+from crowdveil.rounding import bound_text
 from crowdveil.rounds import Round
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb, perturb_in_rounds
 
@@ -292,8 +293,8 @@ def simulated(quick: bool) -> None:
         what = f"{setting.labels} labels" if setting.scale is None else f"scale 0..{setting.scale.high:g}"
         print(
             f"| {what}, {setting.workers} x {setting.tasks}, rate {setting.rate:g}, {setting.participation}, "
-            f"{setting.mechanism}{_more(setting)} | {mechanism.guarantee.epsilon:.4g} | {prediction.error:.3f} | "
-            f"{prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
+            f"{setting.mechanism}{_more(setting)} | {bound_text(mechanism.guarantee.epsilon, 4)} | "
+            f"{prediction.error:.3f} | {prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
             f"{sum(hits)} | {once.error:.3f} ({once.low:.3f} to {once.high:.3f}) | {hits_once} | "
             f"{runs[0][1]:.3f} | {runs[0][2]:.2f} |",
             flush=True,

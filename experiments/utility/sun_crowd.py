@@ -19,6 +19,7 @@ from crowdveil.design import design
 from crowdveil.estimators.number_grid import answer_table
 from crowdveil.mechanisms import Question
 from crowdveil.randomness import seeded
+from crowdveil.rounding import bound_text
 from crowdveil.rounds import Round
 from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_rounds
 
@@ -152,7 +153,7 @@ def row(name: str, sparsity: float, epsilon: float, seeds: int) -> None:
     label = f"rule: {rule(sparsity, epsilon)}" if name == "rule" else name
     figures = (mean.constant, mean.error, TARGETS[sparsity][epsilon], mean.error / mean.constant, mean.oracle)
     more = (mean.correlation, mean.coverage, mean.sigma_coverage, mean.learned)
-    print(f"| {sparsity:g} | {epsilon:g} | {label} | {exact:.6f} |", *(f"{x:.3f} |" for x in figures), end=" ")
+    print(f"| {sparsity:g} | {epsilon:g} | {label} | {bound_text(exact)} |", *(f"{x:.3f} |" for x in figures), end=" ")
     print(f"{mean.error / mean.oracle:.2f} |", *(f"{x:.3f} |" for x in more), flush=True)
 
 
