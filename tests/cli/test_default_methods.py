@@ -24,7 +24,7 @@ READERS = {
     "scale": "gaussian",
 }
 EVERY_READER = "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian"
-WITHOUT_CERTIFICATE = {"two-layer", "matrix-factorization", "matrix-factorization-published"}
+WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
     "matrix-factorization-published": ("--dimensions", 2),
@@ -35,6 +35,8 @@ def fits(mechanism: str, alphabet: str, participation: str) -> bool:
     """Return whether the mechanism exists for this alphabet and participation."""
     if mechanism.startswith("matrix-factorization"):
         return alphabet == "scale" and participation == "protected"
+    if mechanism == "sun-two-layer" and participation == "public":
+        return False
     return mechanism not in ("laplace", "quantized-response") or alphabet != "labels"
 
 
