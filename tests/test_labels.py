@@ -45,6 +45,14 @@ def test_scale_needs_a_finite_rising_range(low, high, step):
         Scale(low, high, step)
 
 
+@pytest.mark.parametrize(("low", "high", "step"), [(0, 1e101, 1e101), (-1e101, 0, 1e101), (0, 1e-101, 1e-101)])
+def test_scale_has_numbers_that_can_be_squared(low, high, step):
+    """Numbers beyond 1e100, or nearer to 0 than 1e-100, are refused."""
+    assert 2 == Scale(0, 1e100, 1e100).size == Scale(0, 1e-100, 1e-100).size
+    with pytest.raises(SettingsError, match="must be 0, or between 1e-100 and 1e\\+100 in size"):
+        Scale(low, high, step)
+
+
 def test_scale_is_a_whole_number_of_steps():
     """A range that the step does not divide is refused, by the decimals written."""
     with pytest.raises(SettingsError, match="whole number of steps"):

@@ -15,6 +15,9 @@ from crowdveil.errors import SettingsError
 
 NULL = "NULL"
 MAX_LABELS = 1024
+LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100
+"""Sizes of numbers other than 0: squares of their differences, summed over any number of reports, stay numbers."""
+RANGE_RULE = f"must be 0, or between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g} in size: their squares are summed"
 _WHOLE = 1 << 53
 """Integers up to here are exact as floats."""
 
@@ -60,6 +63,8 @@ class Scale:
     def __post_init__(self) -> None:
         if not (all(map(math.isfinite, (self.low, self.high, self.step))) and self.low < self.high and self.step > 0):
             raise SettingsError("a scale needs finite low < high and step > 0", value=(self.low, self.high, self.step))
+        if not in_range((self.low, self.high, self.step)).all():
+            raise SettingsError(f"the numbers of a scale {RANGE_RULE}", value=(self.low, self.high, self.step))
         points = (_exact(self.high) - _exact(self.low)) / _exact(self.step) + 1
         if points.denominator != 1:
             raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
@@ -106,6 +111,12 @@ class Scale:
 
 
 Alphabet = Categories | Scale
+
+
+def in_range(numbers: ArrayLike) -> NDArray[np.bool_]:
+    """Mark the numbers that are 0, or of a size that can be computed with; shape as `numbers`."""
+    size = np.abs(np.asarray(numbers, dtype=float))
+    return (size == 0) | ((size >= SMALLEST_NUMBER) & (size <= LARGEST_NUMBER))
 
 
 def encodable(text: str) -> bool:

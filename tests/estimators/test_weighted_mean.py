@@ -9,7 +9,7 @@ from hypothesis import given
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.fitting import summarize
 from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
-from crowdveil.labels import Categories, Scale
+from crowdveil.labels import LARGEST_NUMBER, SMALLEST_NUMBER, Categories, Scale
 from crowdveil.reports import Reports
 from tests import strategies
 
@@ -209,3 +209,15 @@ def test_settings_are_checked() -> None:
         WeightedMean(floor=0.0)
     with pytest.raises(SettingsError, match="no prior"):
         WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
+
+
+@pytest.mark.parametrize("unit", [LARGEST_NUMBER / 4, SMALLEST_NUMBER])
+def test_numbers_at_the_ends_of_the_range_are_computed_with(unit) -> None:
+    """In the largest and the smallest unit, no sum overflows or vanishes: truths are finite, and workers differ."""
+    value = unit * np.array([4, 3, -4, 2, -2, 4, 1, -4, 4])
+    reports = Reports.from_arrays(np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), value, numeric=True)
+    estimate = WeightedMean(max_steps=20).fit(reports)
+
+    assert np.isfinite(estimate.truth).all()
+    assert np.isfinite(estimate.workers.quality).all()
+    assert len(set(estimate.workers.quality.tolist())) == 3

@@ -112,6 +112,8 @@ DAMAGED = {
     "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
     "NULL label": (HEAD + b"a,v,x\nb,w,NULL\n", "row 2: .*NULL reports are not stored"),
     "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
+    "a huge value": (b"task,worker,value\na,v,1\nb,w,-2e160\n", "row 2: values must be 0, or between .*'-2e160'.*unit"),
+    "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "row 2: values must be 0, or between .*as 0"),
     "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "row 2: values must be finite.*with a point"),
 }
 

@@ -163,7 +163,14 @@ def test_a_manifest_that_does_not_fit_is_refused(saved, changes, rule) -> None:
 
 @pytest.mark.parametrize(
     ("alphabet", "worker", "value"),
-    [(None, 0, np.nan), (Categories(("x", "y")), 0, 2), (None, 2, 0.5), (None, -1, 0.5)],
+    [
+        (None, 0, np.nan),
+        (None, 0, 1e101),
+        (None, 0, -1e-101),
+        (Categories(("x", "y")), 0, 2),
+        (None, 2, 0.5),
+        (None, -1, 0.5),
+    ],
 )
 def test_codes_out_of_range_are_refused(tmp_path, alphabet, worker, value) -> None:
     """What is no code or no finite number never reaches an estimator, even under a fitting checksum."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import MAX_LABELS, NULL, Categories, Scale
+from crowdveil.labels import MAX_LABELS, NULL, RANGE_RULE, Categories, Scale, in_range
 
 Duplicates = Literal["error", "first", "last", "all"]
 Grid = Literal["round", "exact"]
@@ -148,7 +148,7 @@ def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
     """Return each row's number, shape (rows,).
 
     Raises:
-        ReportsError: a value is empty or not a finite number.
+        ReportsError: a value is empty, not a finite number, or too large or small to compute with.
     """
     numbers = parse_numbers(column.names)
     refuse(
@@ -157,6 +157,13 @@ def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
         "values must be finite numbers",
         source=source,
         way_out="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
+    )
+    refuse(
+        column,
+        ~in_range(numbers),
+        f"values {RANGE_RULE}",
+        source=source,
+        way_out="Choose another unit; write numbers that are nearly 0 as 0.",
     )
     return numbers[column.codes]
 

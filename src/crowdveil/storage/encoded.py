@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdveil.blocks import Block
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Alphabet
+from crowdveil.labels import Alphabet, in_range
 from crowdveil.storage.manifest import (
     INDEX_FILE,
     MANIFEST_FILE,
@@ -152,7 +152,7 @@ class _Column:
     Attributes:
         path: of the file.
         array: read-only, shape (rows,).
-        size: codes must be below it, and not negative; None for finite numbers of any size.
+        size: codes must be below it, and not negative; None for numbers that `in_range` marks.
         crcs: checksum of each piece.
         piece_bytes: bytes under one checksum; a multiple of the width of a number.
         checked: which pieces were found whole.
@@ -195,7 +195,7 @@ class _Column:
     def _check(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
             raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
-        good = np.isfinite(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
+        good = in_range(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
             raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds what is no code or number")
         self.checked[piece] = True
