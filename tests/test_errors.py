@@ -8,9 +8,11 @@ from crowdveil.errors import (
     CertificateError,
     CrowdveilError,
     EngineError,
+    MemoryShortageError,
     NoMinimiserError,
     ReportsError,
     SettingsError,
+    memory_shortage,
 )
 
 
@@ -86,3 +88,28 @@ def test_engine_error_says_how_often_it_was_tried():
     """Attempts are told where there was more than one."""
     assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, way_out="Use fewer."))
     assert "No answer. Start it." == str(EngineError("No answer", way_out="Start it."))
+
+
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [
+        (MemoryError("malloc of size 8 failed."), "malloc of size 8 failed"),
+        (MemoryError(), "out of memory"),
+        (RuntimeError("can't start new thread"), "can't start new thread"),
+        (ImportError("x.so: failed to map segment from shared object"), "x.so: failed to map segment"),
+        (OSError(12, "Cannot allocate memory"), "Cannot allocate memory"),
+    ],
+)
+def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
+    """Memory errors, and errors of threads and libraries that found no address space, are one error with a way out."""
+    shortage = memory_shortage(error)
+
+    assert isinstance(shortage, MemoryShortageError)
+    assert found in shortage.value
+    assert str(shortage).startswith(f"the work must fit into memory, but the system said: {shortage.value}. Raise")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("another"), ImportError("no module"), OSError(2, "No such file")])
+def test_other_errors_are_no_lack_of_memory(error):
+    """What is no lack of memory stays what it is."""
+    assert memory_shortage(error) is None

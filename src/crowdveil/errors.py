@@ -87,6 +87,33 @@ class NoMinimiserError(CrowdveilError):
         )
 
 
+class MemoryShortageError(CrowdveilError, MemoryError):
+    """There was not enough memory, or address space.
+
+    Args:
+        found: what the system said.
+    """
+
+    def __init__(self, found: str) -> None:
+        self.rule, self.value = "the work must fit into memory", found
+        self.way_out = (
+            "Raise the limit (ulimit -v, or that of the container), close other programs, or give large reports as "
+            "encoded blocks (crowdveil encode) and infer with --memory."
+        )
+        super().__init__(f"{self.rule}, but the system said: {found}. {self.way_out}")
+
+
+SAID_WITHOUT_MEMORY = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
+"""What errors of other classes say where a thread or a library found no address space."""
+
+
+def memory_shortage(error: BaseException) -> MemoryShortageError | None:
+    """Return the error to show if a lack of memory, or of address space, is behind this one; else None."""
+    said = str(error).strip().rstrip(".")
+    lacking = isinstance(error, MemoryError) or any(sign in said.lower() for sign in SAID_WITHOUT_MEMORY)
+    return MemoryShortageError(said.partition("\n")[0][:200] or "out of memory") if lacking else None
+
+
 class EngineError(CrowdveilError):
     """An engine could not do its work, `attempts` times where it tried again.
 

@@ -23,7 +23,8 @@ from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.rounds import join, next_cuts
 from crowdveil.cli.synthesize import synthesize
-from crowdveil.errors import CrowdveilError
+from crowdveil.compiling.address_space import LEAST_TO_START, left
+from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 
 COMMANDS: tuple[click.Command, ...] = (
     demo,
@@ -60,6 +61,9 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
         with self._failures(ctx):
+            free = left()
+            if free is not None and free < LEAST_TO_START:
+                raise MemoryShortageError(f"{free:,} bytes of address space are left, {LEAST_TO_START:,} are needed")
             return super().invoke(ctx)
 
     @contextmanager
@@ -72,9 +76,12 @@ class Verbs(click.Group):
         except click.ClickException as error:
             self._show_json(error, ctx.meta[WORDS])
             raise
-        except (CrowdveilError, OSError) as error:
-            self._show_json(error, ctx.meta[WORDS])
-            raise click.ClickException(printable(" ".join(str(error).split()))) from error
+        except Exception as error:
+            refusal = error if isinstance(error, CrowdveilError) else memory_shortage(error) or error
+            if not isinstance(refusal, CrowdveilError | OSError):
+                raise
+            self._show_json(refusal, ctx.meta[WORDS])
+            raise click.ClickException(printable(" ".join(str(refusal).split()))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if json_wanted(words):

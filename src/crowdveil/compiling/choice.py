@@ -2,10 +2,11 @@
 
 import os
 
+from crowdveil.compiling.address_space import compiler_fits
 from crowdveil.errors import SettingsError
 
 KERNELS = "CROWDVEIL_KERNELS"
-"""Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size."""
+"""Environment variable: `plain` or `compiled` whatever the size, `auto` (or nothing) by size and address space."""
 
 
 def compiled_pays(size: int, enough: int) -> bool:
@@ -17,4 +18,4 @@ def compiled_pays(size: int, enough: int) -> bool:
     choice = os.environ.get(KERNELS, "auto")
     if choice not in ("auto", "plain", "compiled"):
         raise SettingsError(f"{KERNELS} must be auto, plain or compiled", value=choice)
-    return choice == "compiled" or (choice == "auto" and size >= enough)
+    return choice == "compiled" or (choice == "auto" and size >= enough and compiler_fits())

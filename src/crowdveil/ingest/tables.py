@@ -82,6 +82,8 @@ def read_parquet_columns(path: str | PathLike[str]) -> Columns:
                 coded = code_batches(batches, names, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
         return _columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
+    except MemoryError:
+        raise  # one of Arrow's own errors, but no fault of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise ReportsError(
             "the file must be readable Parquet, with names and text in UTF-8",
@@ -109,6 +111,8 @@ def frame_columns(frame: object) -> Columns:
             roles = pick(table.columns, ANSWERS, "frame")
             arrow = table.select(list(roles.values())).to_arrow()
         return _columns(roles, arrow, "frame")
+    except MemoryError:
+        raise
     except (TypeError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
         raise ReportsError(
             "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each, text in UTF-8",

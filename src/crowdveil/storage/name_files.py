@@ -68,6 +68,8 @@ def read_names(path: Path, *, verify: bool = False) -> LazyNames:
     """
     try:
         return _read(path, verify)
+    except MemoryError:
+        raise  # one of Arrow's own errors, but no fault of the file
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise ReportsError(
             "a file of names must hold distinct names, or one rule for them",
