@@ -294,7 +294,8 @@ def simulated(quick: bool) -> None:
         print(
             f"| {what}, {setting.workers} x {setting.tasks}, rate {setting.rate:g}, {setting.participation}, "
             f"{setting.mechanism}{_more(setting)} | {bound_text(mechanism.guarantee.epsilon, 4)} | "
-            f"{prediction.error:.3f} | {prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
+            f"{prediction.error:.3f} | "
+            f"{prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
             f"{sum(hits)} | {once.error:.3f} ({once.low:.3f} to {once.high:.3f}) | {hits_once} | "
             f"{runs[0][1]:.3f} | {runs[0][2]:.2f} |",
             flush=True,
