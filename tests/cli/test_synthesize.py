@@ -1,6 +1,7 @@
 """`crowdveil synthesize`: what is printed is what was proved, and raw claims never leave unasked."""
 
 import json
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,15 +93,33 @@ def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     assert numbers == Path("made/synthetic.csv").read_bytes()
 
 
-def test_pictures_come_on_request_with_a_warning(run: Run) -> None:
-    """A picture is written for the task that was named, and both name and message say for whose eyes it is."""
-    task = Path("numbers.csv").read_text("utf-8").splitlines()[1].split(",")[0]
-    shown = run(*SOUND, "--pictures", task).stdout
-    pictures = written() - {"synthetic.csv", "guarantee.json"}
+def test_pictures_come_on_request_into_a_folder_of_their_own(run: Run) -> None:
+    """Raw claims are apart from what is published, and readable for their owner only; the message says so."""
+    shown = run(*SOUND, "--pictures", 3).stdout
+    folder = Path("made/curator")
+    pictures = [path for path in folder.iterdir() if path.suffix == ".png"]
 
-    assert len(pictures) == 1
-    assert pictures.pop().startswith("CURATOR-ONLY-raw-claims-")
+    assert written() == {"synthetic.csv", "guarantee.json", "curator"}
+    assert [path.name for path in pictures] == ["CURATOR-ONLY-raw-claims-14-3.png"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert "RAW CLAIMS" in shown
+
+
+def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
+    """Without --pictures, or with others, earlier ones are removed and named; other files of the folder stay."""
+    run(*SOUND, "--pictures", 3, "--pictures", 4)
+    Path("made/curator/mine.txt").write_text("kept", encoding="utf-8")
+    other = run_json(*SOUND, "--pictures", 5)
+    left = {path.name for path in Path("made/curator").glob("*.png")}
+    none = run_json(*SOUND)
+
+    assert left == {"CURATOR-ONLY-raw-claims-16-5.png"}
+    assert "made/curator/CURATOR-ONLY-raw-claims-15-4.png" in other["replaced"]
+    assert "made/curator/CURATOR-ONLY-raw-claims-16-5.png" in none["replaced"]
+    assert {path.name for path in Path("made/curator").iterdir()} == {"mine.txt", ".crowdveil.json"}
+    Path("made/curator/CURATOR-ONLY-raw-claims-16-5.png").write_bytes(b"mine")
+    assert "earlier output" in refusal(*SOUND, "--pictures", 5)
 
 
 def test_what_was_clipped_is_told_to_the_curator_only(run: Run) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.workflow.synthesis import Mechanism, Synthesis, SynthesisWanted
 
 NO_PRIVACY = "this release follows from the seed: a simulation, which carries no privacy"
-CURATOR_ONLY = "Pictures show RAW CLAIMS: they are for the curator only and protect nobody."
+CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
 OWNERS = {
     "bins": ("histogram",),
     "zoom": ("histogram",),
@@ -187,7 +187,10 @@ wanted_options = as_one(
     help="CSV file of all tasks (column task), made without looking at the claims.",
 )
 @click.option(
-    "--pictures", multiple=True, metavar="TASK", help="Draw this task's RAW CLAIMS and densities, for the curator only."
+    "--pictures",
+    multiple=True,
+    metavar="TASK",
+    help="Draw this task's RAW CLAIMS and densities into DIR/curator, for the curator only.",
 )
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
@@ -211,7 +214,7 @@ def synthesize(
 
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(work.GUARANTEE_FILE, work.SYNTHETIC_FILE), kind="synthesis")
-    replaced = outputs.check(inputs=[claims, tasks])
+    replaced = [place for kind in (outputs, work.curator_outputs(out)) for place in kind.check(inputs=[claims, tasks])]
     read = work.read_claims(
         claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
     )

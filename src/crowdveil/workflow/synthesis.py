@@ -20,6 +20,7 @@ from crowdveil.ingest.coding import Duplicates
 from crowdveil.output import reports_table, write_table, write_together
 from crowdveil.randomness import secure, seeded
 from crowdveil.reports import Reports
+from crowdveil.storage.placing import Outputs, remove_outputs, write_outputs
 from crowdveil.synthesis.bandwidth import Bandwidth
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import ReleaseErrors, nearer, release_errors
@@ -33,6 +34,8 @@ from crowdveil.synthesis.substituted import Substituted
 from crowdveil.workflow.files import DATASET, read_names
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
+CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
+"""Folder beside the release, and kind of the files in it."""
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
 LARGEST_DELTA = 1e-6
 """Largest delta at which an epsilon is read off a curve."""
@@ -286,20 +289,32 @@ def synthesize(
     return Synthesis(release=release, mode=mode, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors)
 
 
+def curator_outputs(directory: Path, names: Sequence[str] = ()) -> Outputs:
+    """Return the outputs that show raw claims: apart from what may be published, and for their owner's eyes only."""
+    return Outputs(folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, whole=True, private=True)
+
+
 def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Write `synthetic.csv`, `guarantee.json` and the pictures; return the names.
+    """Write `synthetic.csv` and `guarantee.json`, and pictures into a folder of their own; return the names.
+
+    Pictures of an earlier run do not stay.
 
     Raises:
-        SettingsError: the folder cannot be written.
+        SettingsError: a folder cannot be written, or a file in the way is not an earlier output of the same kind.
     """
+    shown = curator_outputs(directory, list(pictures))
+    if pictures:
+        write_outputs(shown, pictures)
+    else:
+        remove_outputs(shown.folder, PICTURES)
     table = reports_table(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     write_together(
         directory,
-        {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table), **pictures},
+        {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table)},
         kind="synthesis",
     )
-    return (SYNTHETIC_FILE, GUARANTEE_FILE, *pictures)
+    return (SYNTHETIC_FILE, GUARANTEE_FILE, *(f"{CURATOR_FOLDER}/{name}" for name in pictures))
 
 
 def settings_of(mode: AnyMode) -> dict[str, Any]:
