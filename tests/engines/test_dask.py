@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from crowdveil.errors import EngineError, SettingsError
 from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed (crowdveil[dask])")
+distributed_config = import_module("dask").config.set
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,15 @@ def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tm
     with in_blocks():
         actual = estimator.fit(reports, gold=GOLD, engine=Dask(address=cluster.scheduler_address))
         assert_same(actual, estimator.fit(REPORTS, gold=GOLD))
+
+
+def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> None:
+    """Where worker processes end as soon as they have begun, the fit ends with the reason and the way out."""
+    with (
+        distributed_config({"distributed.worker.preload": ["import os; os._exit(1)"]}),
+        pytest.raises(EngineError, match=r"cluster of 1 workers did not start .*failed to start\..*use fewer"),
+    ):
+        OneCoin().fit(REPORTS, engine=Dask(workers=1))
 
 
 def test_threads_of_a_worker_share_its_desk() -> None:

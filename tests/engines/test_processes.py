@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -10,26 +11,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, Reports
-from crowdveil.engines import ENGINES, Processes, child, processes
+from crowdveil.engines import ENGINES, Processes, child, lanes, processes
 from crowdveil.engines.dispatch import Dispatch
+from crowdveil.engines.lanes import Lane
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.estimators.work import Work
 from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
+DRIVER = """
+import time
+from crowdveil.engines.lanes import Lane
+lane = Lane()
+print(lane.ask(abs, -1, "a short call").result(), flush=True)
+lane.ask(time.sleep, 600, "a long call").result()
+"""
+
 
 @dataclass
 class Kept:
     """An engine whose processes stay for the next fit, for they take a second to start."""
 
-    lanes: list[processes.Lane]
+    lanes: list[Lane]
     folder: Path
 
     @contextmanager
@@ -41,9 +52,9 @@ class Kept:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     """Two processes for all tests of this file."""
-    lanes = [processes.Lane() for _ in range(2)]
-    yield Kept(lanes, tmp_path_factory.mktemp("letters"))
-    for lane in lanes:
+    both = [Lane() for _ in range(2)]
+    yield Kept(both, tmp_path_factory.mktemp("letters"))
+    for lane in both:
         lane.close()
 
 
@@ -106,7 +117,7 @@ def test_a_process_killed_at_work_changes_no_number(kept: Kept, monkeypatch: pyt
 
 def test_processes_that_die_again_and_again_end_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A block that nobody survives ends the fit with its number and the way out, not with a hang."""
-    monkeypatch.setattr(processes, "COMMAND", (sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"))
+    monkeypatch.setattr(lanes, "COMMAND", (sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"))
 
     with pytest.raises(EngineError, match=r"Processes died while working on block 1 \(3 attempts\)\. Memory may be"):
         OneCoin().fit(REPORTS, engine=Processes(processes=1))
@@ -120,8 +131,8 @@ def test_errors_arrive_as_they_are(kept: Kept, tmp_path: Path) -> None:
 def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No process outlives the fit that began it, and no letter stays behind."""
     started: list[subprocess.Popen[bytes]] = []
-    start = processes._start
-    monkeypatch.setattr(processes, "_start", lambda: started.append(start()) or started[-1])
+    start = lanes._start
+    monkeypatch.setattr(lanes, "_start", lambda: started.append(start()) or started[-1])
     monkeypatch.setenv("CROWDVEIL_THREADS", "2")
     with in_blocks():
         assert_same(OneCoin(max_steps=3).fit(REPORTS, engine=Processes()), OneCoin(max_steps=3).fit(REPORTS))
@@ -131,14 +142,40 @@ def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatc
 
 def test_a_child_answers_until_its_input_ends() -> None:
     """Calls are answered in order, refusals among them."""
-    calls, results = io.BytesIO(pickle.dumps((len, "abc")) + pickle.dumps((len, 3))), io.BytesIO()
-    child.answer(calls, results)
+    results = io.BytesIO()
+    child.answer([(len, "abc"), (len, 3)], results)
     results.seek(0)
 
     assert (True, 3) == pickle.load(results)
     good, error = pickle.load(results)
     assert not good
     assert isinstance(error, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"), [(b"", 0), (pickle.dumps((len, "abc"))[:-1], 0), (b"cnowhere\nnothing\n.", 1)]
+)
+def test_a_child_ends_when_its_input_does(rest: bytes, code: int) -> None:
+    """Calls are handed on as they come; the end of the stream and a call that cannot be read end the process."""
+    codes = SimpleQueue[int]()
+    calls = child.read_calls(io.BytesIO(pickle.dumps((len, "abc")) + rest), codes.put)
+
+    assert (len, "abc") == next(calls)
+    assert code == codes.get(timeout=60)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_children_end_with_the_process_that_started_them(number: signal.Signals) -> None:
+    """Where a process is killed while its worker process is in the middle of a call, that one ends too."""
+    started = [sys.executable, "-c", DRIVER]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert "1\n" == driver.stdout.readline()
+        driver.send_signal(number)
+        # Both processes hold this pipe: it ends when the last of them has ended.
+        driver.communicate(timeout=60)
+
+    assert -number == driver.returncode
 
 
 def test_no_process_is_no_engine() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from crowdveil.bench.crowd import write_crowd
 from crowdveil.bench.peer import Peer
 from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, LeftOut, Line, Took, roof_seconds
 from crowdveil.errors import SettingsError
+from crowdveil.storage.temporary import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
 METHODS = ("majority-vote", "dawid-skene", "one-coin")
@@ -149,8 +150,8 @@ def race(setup: Setup, progress: Progress | None = None) -> Bench:
     """
     running, before = _Race(setup, progress), _load()
     for size in setup.sizes:
-        with TemporaryDirectory(prefix="crowdveil-bench-") as folder:
-            running.table(Path(folder), size)
+        with temporary_folder(Path(gettempdir())) as folder:
+            running.table(folder, size)
     return Bench(
         lines=tuple(running.lines),
         left_out=tuple(running.left_out),

@@ -41,6 +41,8 @@ COMMANDS: tuple[click.Command, ...] = (
     bench,
 )
 """In the order in which help lists them."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: what a shell has for signal 2."""
 WORDS = "crowdveil.words"
 """Key of the words of the command line in a context."""
 
@@ -60,11 +62,17 @@ class Verbs(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
-        with self._failures(ctx):
-            free = left()
-            if free is not None and free < LEAST_TO_START:
-                raise MemoryShortageError(f"{free:,} bytes of address space are left, {LEAST_TO_START:,} are needed")
-            return super().invoke(ctx)
+        try:
+            with self._failures(ctx):
+                free = left()
+                if free is not None and free < LEAST_TO_START:
+                    raise MemoryShortageError(
+                        f"{free:,} bytes of address space are left, {LEAST_TO_START:,} are needed"
+                    )
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
     @contextmanager
     def _failures(self, ctx: click.Context) -> Iterator[None]:
@@ -110,5 +118,6 @@ def main() -> None:
     protected, "no answer" is hidden like an answer; where it is public, everyone sees who answered what.
 
     Exit codes: 0 done; 1 the request cannot be met (the message names the rule, the value and the way out); 2 wrong
-    usage. With --json every command prints one JSON object on stdout, errors too.
+    usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on stdout, errors
+    too.
     """

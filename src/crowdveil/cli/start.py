@@ -1,14 +1,19 @@
 """How the command line starts as a process of its own: what no command needs is not loaded."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from crowdveil.cli import main
 
 UNUSED = "pandas"
 """Where it is installed, pyarrow loads it with its first array, for a quarter of a second. Commands read files only."""
+
+
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
+"""Signals that end the process in good order; the system does not have all of them everywhere."""
 
 
 class _Absent(MetaPathFinder):
@@ -23,4 +28,19 @@ class _Absent(MetaPathFinder):
 def start() -> None:
     """Run the command line; in a program that goes on afterwards, call `main` instead."""
     sys.meta_path.insert(0, _Absent())
+    for number in END_SIGNALS:
+        # One that was ignored when the process started, as under nohup, stays so.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
     main(prog_name="crowdveil")
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """End the process so that its temporary folders and worker processes go with it; a second signal changes nothing.
+
+    Raises:
+        SystemExit: with the exit code that a shell has for the signal.
+    """
+    for other in END_SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    raise SystemExit(128 + number)

@@ -3,15 +3,17 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from itertools import islice
 from pathlib import Path
 
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
 from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
+from crowdveil.engines.lanes import Lane
 from crowdveil.storage.placing import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
@@ -59,8 +61,6 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
         seed: of the simulated devices.
         progress: called after every trial.
 
-    Call it under `if __name__ == "__main__":` in a script: trials run in processes of their own.
-
     Raises:
         SettingsError: the folder cannot be written, or holds other files of these names.
     """
@@ -79,16 +79,25 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
 def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
     """Run trials on all cores and return their results in the order given."""
     found: dict[int, Result] = {}
-    for place, result in _run_all(trials):
-        found[place] = result
-        if progress is not None:
-            progress(len(found), len(trials), result.trial.title)
+    with closing(_run_all(trials)) as results:
+        for place, result in results:
+            found[place] = result
+            if progress is not None:
+                progress(len(found), len(trials), result.trial.title)
     return [found[place] for place in range(len(trials))]
 
 
-def _run_all(trials: list[Trial]) -> Iterator[tuple[int, Result]]:
-    cores = min(os.cpu_count() or 1, MOST_CORES)
-    with ProcessPoolExecutor(max_workers=cores, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(run, trial): place for place, trial in enumerate(trials)}
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
+def _run_all(trials: list[Trial]) -> Generator[tuple[int, Result]]:
+    """Yield places and results as trials end; worker processes end with the generator, whatever they are about."""
+    with ExitStack() as stack:
+        waiting = iter(enumerate(trials))
+        running: dict[Future[Result], tuple[int, Lane]] = {}
+        for place, trial in islice(waiting, min(os.cpu_count() or 1, MOST_CORES)):
+            lane = stack.enter_context(closing(Lane()))
+            running[lane.ask(run, trial, trial.title)] = place, lane
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                place, lane = running.pop(future)
+                for later, trial in islice(waiting, 1):
+                    running[lane.ask(run, trial, trial.title)] = later, lane
+                yield place, future.result()

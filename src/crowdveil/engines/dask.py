@@ -64,21 +64,33 @@ class Dask:
                 memory = None if memory is None else memory // count
                 cluster = stack.enter_context(_local(distributed, count))
             client = stack.enter_context(_client(distributed, cluster))
-            same_versions(client.run(version, "crowdveil", on_error="return"))
+            with _told_clearly():
+                same_versions(client.run(version, "crowdveil", on_error="return"))
             dispatch = Dispatch(work, Scheduler(client), memory)
             stack.callback(_dismiss, client, dispatch.fit)
             yield DaskCrew(client, dispatch)
 
 
 def _local(distributed: Any, count: int) -> Any:
-    return distributed.LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        memory_limit=None,
-        # Any free port: another cluster may have the usual one.
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-    )
+    """Return a cluster of this machine whose workers have started.
+
+    Raises:
+        EngineError: one of them died, or took too long.
+    """
+    try:
+        return distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            memory_limit=None,
+            # Any free port: another cluster may have the usual one.
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    except (RuntimeError, OSError) as error:
+        raise EngineError(
+            f"A Dask cluster of {count} workers did not start on this machine: {error}",
+            way_out="Workers that die may be short of memory: use fewer (CROWDVEIL_THREADS), or the engine threads.",
+        ) from error
 
 
 def _client(distributed: Any, cluster: Any) -> Any:

@@ -1,29 +1,25 @@
 """The engine `processes`: blocks are worked on by processes of this machine, letters are files."""
 
-import os
-import pickle
-import subprocess
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, ClassVar, final
 
 from crowdveil.engines.desk import Order, report, work_on
 from crowdveil.engines.dispatch import Dispatch
-from crowdveil.engines.parcel import PROTOCOL, Letter
-from crowdveil.errors import EngineError, SettingsError
+from crowdveil.engines.lanes import Lane
+from crowdveil.engines.parcel import Letter
+from crowdveil.errors import SettingsError
 from crowdveil.estimators.contract import GoldBlock
 from crowdveil.estimators.kernels import thread_count
 from crowdveil.estimators.room import Found
 from crowdveil.estimators.work import Crew, Part, Step, Work
+from crowdveil.storage.temporary import temporary_folder
 
-COMMAND = (sys.executable, "-P", "-m", "crowdveil.engines.child")
-ATTEMPTS = 3
 AHEAD = 2
 """Blocks that are given to a process at once, so that it need not wait."""
 
@@ -52,8 +48,8 @@ class Processes:
         """Start the processes, and stop them in the end."""
         count = min(self.processes or thread_count(), len(work.blocks))
         memory = None if work.memory is None else work.memory // count
-        with tempfile.TemporaryDirectory(prefix="crowdveil-") as folder, ExitStack() as stack:
-            dispatch = Dispatch(work, Files(Path(folder)), memory)
+        with temporary_folder(Path(gettempdir())) as folder, ExitStack() as stack:
+            dispatch = Dispatch(work, Files(folder), memory)
             lanes = [Lane() for _ in range(count)]
             for lane in lanes:
                 stack.callback(lane.close)
@@ -91,60 +87,6 @@ class Files:
         letter.path.unlink()
 
 
-class Lane:
-    """A process, and a thread that talks to it."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1)
-        self._open = True
-        self.process = _start()
-
-    def ask(self, function: Callable[[Order], Any], order: Order) -> Future[Any]:
-        """Have a function called with an order, after those that were asked for before."""
-        return self._pool.submit(self._call, function, order)
-
-    def close(self) -> None:
-        """End thread and process, whatever they are about."""
-        self._open = False
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self.process.kill()
-        self._pool.shutdown(wait=True)
-        _end(self.process)
-
-    def _call(self, function: Callable[[Order], Any], order: Order) -> Any:
-        for _ in range(ATTEMPTS):
-            try:
-                good, result = self._exchange(function, order)
-            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-                _end(self.process)
-                if self._open:
-                    self.process = _start()
-                continue
-            if not good:
-                raise result
-            return result
-        raise EngineError(
-            f"Processes died while working on block {order.index + 1}",
-            attempts=ATTEMPTS,
-            way_out="Memory may be short: use fewer processes, or set a memory limit.",
-        )
-
-    def _exchange(self, function: Callable[[Order], Any], order: Order) -> tuple[bool, Any]:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        pickle.dump((function, order), self.process.stdin, PROTOCOL)
-        self.process.stdin.flush()
-        told: tuple[bool, Any] = pickle.load(self.process.stdout)
-        return told
-
-
-def _start() -> subprocess.Popen[bytes]:
-    paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}
-    )
-
-
 class ProcessCrew:
     """The processes of one fit; every block has its own."""
 
@@ -169,13 +111,7 @@ class ProcessCrew:
         for index in self._dispatch.indices:
             if len(asked) == AHEAD * len(self.lanes):
                 yield asked.popleft().result()
-            asked.append(self.lanes[index % len(self.lanes)].ask(function, self._dispatch.order(index)))
+            lane, order = self.lanes[index % len(self.lanes)], self._dispatch.order(index)
+            asked.append(lane.ask(function, order, f"block {index + 1}"))
         while asked:
             yield asked.popleft().result()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and close its pipes."""
-    process.kill()
-    with suppress(BrokenPipeError):
-        process.communicate()

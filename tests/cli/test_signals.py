@@ -1,0 +1,146 @@
+"""Commands that are interrupted or terminated: exit codes, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+
+PATIENCE = 60
+"""Seconds after which a process that has not done what is waited for fails the test."""
+SLOW = """
+import sys, time
+from crowdveil import workflow
+from crowdveil.cli.start import start
+from crowdveil.storage import report_files
+
+def slow(*_):
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+report_files._write_csv = slow
+start()
+"""
+"""A command line that stops for ten minutes in the middle of the first CSV file that it writes."""
+
+
+@contextmanager
+def started(
+    folder: Path, *words: str, program: tuple[str, ...] = ("-m", "crowdveil")
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a command in a process of its own, which is killed at the end if it goes on then."""
+    process = subprocess.Popen(
+        [sys.executable, *program, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder / "temporary"), "CROWDVEIL_DATA": "/nonexistent"},
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def family(parent: int) -> list[int]:
+    """Return the processes whose parent is a process."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False)
+    return [int(text) for text in found.stdout.split() if int(text) != parent]
+
+
+def hidden(folder: Path) -> list[Path]:
+    """Return temporary folders anywhere below a folder."""
+    return [path for path in folder.rglob(".crowdveil-*") if path.is_dir()]
+
+
+@pytest.fixture
+def place(folder: Path) -> Path:
+    """Stand in a folder with answers and a folder for temporary files."""
+    (folder / "temporary").mkdir()
+    return folder
+
+
+def test_an_interrupted_command_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends a command with one word on stderr, nothing on stdout, and the exit code of signal 2."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("crowdveil.workflow.read_evidence", interrupted)
+    for words in ((), ("--json",)):
+        result = run("infer", "labels.csv", *words, code=130)
+        assert ("", "Interrupted.\n") == (result.stdout, result.stderr)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_nothing_behind(number: signal.Signals, code: int, place: Path) -> None:
+    """A command that is ended while it writes leaves no temporary folder, and the output folder as it was."""
+    with started(place, "infer", "labels.csv", "--out", "found", program=("-c", SLOW)) as process:
+        assert process.stderr is not None
+        assert "begun" in process.stderr.readline()
+        assert 1 == len(hidden(place / "found"))
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+
+    assert code == process.returncode
+    assert [] == hidden(place)
+    assert [] == os.listdir(place / "found")
+
+
+def test_what_a_killed_command_left_is_removed_by_the_next_one(place: Path, run: Run) -> None:
+    """After signal 9 a temporary folder is left; the next command that writes there removes it."""
+    with started(place, "infer", "labels.csv", "--out", "found", program=("-c", SLOW)) as process:
+        assert process.stderr is not None
+        assert "begun" in process.stderr.readline()
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+
+    assert 1 == len(hidden(place / "found"))
+    run("infer", "labels.csv", "--out", "found")
+    assert [] == hidden(place / "found")
+
+
+def test_a_signal_that_was_ignored_stays_ignored(place: Path) -> None:
+    """Under nohup, where SIGHUP is ignored from the start, a command goes on."""
+    program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SLOW
+    with started(place, "infer", "labels.csv", "--out", "found", program=("-c", program)) as process:
+        assert process.stderr is not None
+        assert "begun" in process.stderr.readline()
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    assert 143 == process.returncode
+
+
+@pytest.fixture
+def demo(place: Path) -> Iterator[subprocess.Popen[str]]:
+    """A demo whose worker processes have begun."""
+    with started(place, "demo", "--out", "shown") as process:
+        end = time.monotonic() + PATIENCE
+        while not family(process.pid):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        yield process
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_the_demo_ends_with_its_worker_processes(demo: Any, number: signal.Signals, code: int, place: Path) -> None:
+    """The demo ends at Ctrl-C, SIGTERM and SIGKILL, not after the trials that wait, and so do its worker processes."""
+    demo.send_signal(number)
+    # The pipe is held by the worker processes too: it ends when the last of them has ended.
+    said = demo.communicate(timeout=PATIENCE)[1]
+
+    assert code == demo.returncode
+    assert "Traceback" not in said
+    assert not (place / "shown").exists()
