@@ -153,8 +153,18 @@ def correlation_of(aligned: Aligned) -> float:
 
 
 def log_loss_of(aligned: Aligned) -> float:
-    """Return the mean negative logarithm of gold's posterior, in nats."""
+    """Return the mean negative logarithm of gold's posterior, in nats.
+
+    Raises:
+        SettingsError: an estimate of numbers, or one without probabilities.
+    """
     require_labels(aligned)
+    if not aligned.estimate.probabilistic:
+        raise SettingsError(
+            "a log loss needs probabilities, this method has none",
+            value=aligned.estimate.method,
+            way_out="Use the error rate.",
+        )
     codes = gold_codes(aligned)
     given = aligned.estimate.posterior[aligned.at, codes]
     return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())

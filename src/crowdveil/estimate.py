@@ -77,7 +77,8 @@ class Estimate:
         method: the estimator's name.
         alphabet: the labels; None for free numbers.
         tasks: task names in code order.
-        posterior: categorical: indexed [task, label], rows sum to 1; numeric: the truth of each task, shape (tasks,),
+        posterior: categorical: indexed [task, label], rows sum to 1 (shares of the elected labels where
+            `probabilistic` is False); numeric: the truth of each task, shape (tasks,),
             NaN where nothing is known about a task.
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: the crowd, in worker order.
@@ -87,6 +88,8 @@ class Estimate:
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
         low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
             a posterior; else None.
+        probabilistic: False where the method elects labels without any probability: `confidence` is then None, and the
+            columns of probabilities are empty.
     """
 
     method: str
@@ -105,6 +108,7 @@ class Estimate:
     gold_unknown: int
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
+    probabilistic: bool = True
 
     @property
     def categorical(self) -> bool:
@@ -146,8 +150,8 @@ class Estimate:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
-        """Posterior probability of each truth, shape (tasks,); None for numbers."""
-        return _highest(self.posterior) if self.categorical else None
+        """Posterior probability of each truth, shape (tasks,); None for numbers, and where the method has none."""
+        return _highest(self.posterior) if self.categorical and self.probabilistic else None
 
     @cached_property
     def baseline(self) -> Baseline:
@@ -157,24 +161,27 @@ class Estimate:
         parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
         mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
+        own = 1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior)
         return Baseline(
             constant=self.alphabet.names[best],
             expected_error=1 - float(mean[best]),
-            estimate_error=1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior),
+            estimate_error=own if self.probabilistic else None,
             moved=sum(int((~winners(part)[:, best]).sum()) for part in parts),
         )
 
     def tasks_columns(self) -> dict[str, NameList]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
-        and tied; and reports."""
+        and tied; and reports. Confidence and probabilities are nan where the method has none."""
         return self._columns(self.truth)
 
     def _columns(self, truth: NameList) -> dict[str, NameList]:
         columns: dict[str, NameList] = {"task": self.tasks, "truth": truth}
         columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
-        if self.alphabet is not None and self.confidence is not None:
-            columns["confidence"] = self.confidence
-            columns |= {f"probability_{name}": self.posterior[:, k] for k, name in enumerate(self.alphabet.names)}
+        if self.alphabet is not None and self.categorical:
+            nothing = np.full(len(self.posterior), np.nan)
+            columns["confidence"] = nothing if self.confidence is None else self.confidence
+            for label, name in enumerate(self.alphabet.names):
+                columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
             columns["tied"] = self.winners.sum(axis=1)
         return columns | {"reports": self.reports_per_task}
 

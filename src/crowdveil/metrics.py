@@ -38,7 +38,8 @@ class Score:
         baseline: the same error of the best constant, chosen with knowledge of gold: a constant at its most favourable.
         constant: that constant.
         correlation: Pearson correlation of truths and gold, as numbers or label positions; 0 where either is constant.
-        log_loss: mean negative logarithm of the posterior of gold, in nats; None unless the error is the error rate.
+        log_loss: mean negative logarithm of the posterior of gold, in nats; None unless the error is the error rate and
+            the method has probabilities.
         scored: gold tasks among the estimate's tasks.
         missing: scored tasks without a single report; for numbers the estimate's own constant stands in for them.
         unknown: gold tasks that the estimate does not know; they are left out.
@@ -133,7 +134,7 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
         baseline=best.error,
         constant=best.constant,
         correlation=correlation_of(aligned),
-        log_loss=log_loss_of(aligned) if name == "error_rate" else None,
+        log_loss=log_loss_of(aligned) if name == "error_rate" and estimate.probabilistic else None,
         scored=len(aligned.at),
         missing=missing_of(aligned),
         unknown=aligned.unknown,

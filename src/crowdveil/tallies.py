@@ -1,5 +1,6 @@
 """Scores against so many known truths that they are looked at in parts, by error rate or mean absolute error."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ class Tally:
     """What some gold tasks say of an estimate, where all of them are too many at once; `+` adds those of others.
 
     Attributes:
-        error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses.
+        error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses (nan where there are none).
         scored, missing: gold tasks, and those without a report.
         targets, counts: different truths, and how often each occurs.
         means, moments: of guesses and of truths as numbers, shape (2,), and sums of products of what is beside them.
@@ -55,7 +56,7 @@ class Tally:
         beside = pairs - means[:, None]
         return cls(
             error=error_of(aligned, name) * len(at),
-            loss=log_loss_of(aligned) * len(at) if name == "error_rate" else 0.0,
+            loss=log_loss_of(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
             scored=len(at),
             missing=missing_of(aligned),
             targets=truths_found,
@@ -93,7 +94,7 @@ class Tally:
             baseline=baseline,
             constant=constant,
             correlation=0.0 if flat else float(self.moments[0, 1] / spread.prod() / self.scored),
-            log_loss=self.loss / self.scored if error_name == "error_rate" else None,
+            log_loss=None if math.isnan(self.loss) else self.loss / self.scored,
             scored=self.scored,
             missing=self.missing,
             unknown=unknown,

@@ -396,3 +396,15 @@ def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> Non
     data = run_json("infer", "noise.csv", "--method", "majority-vote", "--score", "gold.csv")
 
     assert "The constant y for every task would have scored as well or better." in data["warnings"]
+
+
+def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json: RunJson) -> None:
+    """weighted-vote writes empty cells for confidence and probabilities, null in JSON, and prints none."""
+    words = ("infer", "labels.csv", "--method", "weighted-vote", "--out", "found", "--score", "labels-gold.csv")
+    data = run_json(*words)
+    truths = rows("found/truths.csv")
+
+    assert {""} == {row[name] for row in truths for name in ("confidence", *(f"probability_{name}" for name in LABELS))}
+    assert {None} == {truth["confidence"] for truth in data["truths"]["items"]}
+    assert (None, None) == (data["score"]["log_loss"], data["baseline"]["estimate_error"])
+    assert "confidence" not in run(*words).stdout

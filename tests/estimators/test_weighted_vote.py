@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from crowdveil import metrics
 from crowdveil.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.fitting import GoldBlock, summarize
@@ -14,6 +15,7 @@ from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.labels import Categories
 from crowdveil.reports import Reports
+from crowdveil.tallies import Tally
 from tests import strategies
 
 
@@ -159,3 +161,27 @@ def test_a_channel_is_refused() -> None:
         WeightedVote().fit(
             Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), channel=Channel.identity(Categories(("a", "b")), "public")
         )
+
+
+def test_elections_have_no_confidence() -> None:
+    """An estimate says which labels won, and neither how probable they are nor what error to expect."""
+    rows = [(1, "u", "a"), (1, "v", "a"), (1, "w", "b"), (2, "u", "b"), (2, "w", "b")]
+    estimate = WeightedVote().fit(Reports.from_arrays(*zip(*rows, strict=True)))
+    table = estimate.tasks_frame().to_pydict()
+
+    assert estimate.confidence is None
+    assert estimate.baseline.estimate_error is None
+    assert ["a", "b"] == table["truth"]
+    assert [[None, None]] * 3 == [table[name] for name in ("confidence", "probability_a", "probability_b")]
+    assert metrics.score(estimate, {1: "a", 2: "a"}).log_loss is None
+    with pytest.raises(SettingsError, match="a log loss needs probabilities"):
+        metrics.log_loss(estimate, {1: "a"})
+
+
+def test_large_gold_gives_no_log_loss_either() -> None:
+    """Scores that are added up in parts agree with the whole: no log loss."""
+    estimate = WeightedVote().fit(Reports.from_arrays([1, 1, 2], ["u", "v", "u"], ["a", "a", "b"]))
+    parts = [Tally.of(estimate, np.array([at]), [truth]) for at, truth in enumerate("ab")]
+
+    assert metrics.score(estimate, {1: "a", 2: "b"}).log_loss is None
+    assert (parts[0] + parts[1]).score("error_rate", 0).log_loss is None

@@ -16,6 +16,7 @@ from crowdveil.estimators.ability_interval import FIRMEST, Path, Spread, informa
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 from crowdveil.estimators.gold import one_hot_gold
 from crowdveil.estimators.mixture import TINY
+from crowdveil.estimators.saddle import nudge
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 
@@ -82,6 +83,11 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return no abilities: the first posterior is the share of votes."""
         pool = pool_reports(summary)
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
+
+    def nudged(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
+        """Return the parameters with every ability moved by a hair."""
+        assert parameters.ability is not None
+        return replace(parameters, ability=nudge(parameters.ability, direction, seed), votes=None)
 
     def prepare(self, parameters: CoinParameters) -> CoinParameters:
         """Return the parameters with their votes."""

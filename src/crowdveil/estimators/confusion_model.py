@@ -26,6 +26,7 @@ from crowdveil.estimators.mixture import TINY
 from crowdveil.estimators.participation_law import crowd_cells
 from crowdveil.estimators.participation_path import let_participation_follow
 from crowdveil.estimators.room import Beside
+from crowdveil.estimators.saddle import nudge
 from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
 
 PER_SPLIT = 48
@@ -59,6 +60,15 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         model = parameters.pool.model
         table = 0 if model.transparent else model.everything.size
         return Beside(PER_SPLIT * parameters.summary.workers * table, 0)
+
+    def nudged(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
+        """Return the parameters with every worker's table, or kinds, moved by a hair."""
+        if parameters.mixture is not None:
+            own = shares_of_last(nudge(parameters.mixture.responsibility, direction, seed))
+            mixture = replace(parameters.mixture, responsibility=own)
+            return replace(parameters, mixture=mixture, confusion=mixture.confusion(), tables=None)
+        confusion = shares_of_last(nudge(parameters.confusion, direction, seed))
+        return replace(parameters, confusion=confusion, tables=None)
 
     def prepare(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with their score tables."""
@@ -236,6 +246,11 @@ class ConfusionEstimator(CrowdEstimator):
         if parameters.summary.prior is None:
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
         return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters
+
+
+def shares_of_last(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a table whose last axis sums to 1."""
+    return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
 def split_reports(

@@ -109,6 +109,7 @@ class Model(ABC, Generic[P, S]):
         reads_tables: whether the channel may differ by task and worker, and tasks may be assigned.
         needs_alphabet: whether free numbers, on no scale, are refused.
         needs_order: whether labels that are in no order are refused.
+        probabilistic: False where posteriors are elections and no probabilities.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
@@ -121,6 +122,7 @@ class Model(ABC, Generic[P, S]):
     reads_tables: ClassVar[bool] = False
     needs_alphabet: ClassVar[bool] = False
     needs_order: ClassVar[bool] = False
+    probabilistic: ClassVar[bool] = True
     max_steps: int
     tolerance: float
 
@@ -135,6 +137,10 @@ class Model(ABC, Generic[P, S]):
     def lean(self, summary: Summary) -> "Model[Any, Any]":
         """Return a model of the same crowd that needs less, where the summary allows it."""
         return self
+
+    def nudged(self, parameters: P, direction: float, seed: int) -> P:
+        """Return what was learned of workers moved by a hair (see `saddle`); as it is where there is no likelihood."""
+        return parameters
 
     def prepare(self, parameters: P) -> P:
         """Return the parameters with whatever all blocks of a step share; `expect` does without it, only slower."""

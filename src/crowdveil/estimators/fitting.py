@@ -1,6 +1,7 @@
 """What every estimator does before the loop: check that reports, channel, assignment and prior fit together; count."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from crowdveil.estimators.kernels import count_symbols, use_compiled
 from crowdveil.estimators.loop import run as run
 from crowdveil.estimators.premises import check_null_reports, prior_vector
 from crowdveil.estimators.report_model import report_model
+from crowdveil.estimators.saddle import End, settled
 from crowdveil.estimators.work import Engine
 from crowdveil.reports import Reports
 
@@ -77,10 +79,11 @@ class Estimator(Model[P, S]):
         for first in self.starts(summary):
             last: list[Any] = []
             found = run(self, coded, summary, gold, progress, first, last.append, engine=engine, memory=memory)
-            ends.append((found, last[0]))
+            model = self.lean(summary) if first is None else self
+            ends.append(settled(model, first, End(found, last[0]), partial(_run_on, coded, summary, gold)))
             steps += found.steps
-        best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end[0].log_likelihoods[-1])
-        return Ended(*best, steps)
+        best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end.estimate.log_likelihoods[-1])
+        return Ended(best.estimate, best.parameters, steps)
 
     def starts(self, summary: Summary) -> tuple[P | None, ...]:
         """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
@@ -88,6 +91,12 @@ class Estimator(Model[P, S]):
         One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
         """
         return (None,)
+
+
+def _run_on(coded: Reports, summary: Summary, gold: Gold, model: Model[Any, Any], first: Any) -> End:
+    """Fit a model from parameters, in the threads of this process."""
+    last: list[Any] = []
+    return End(run(model, coded, summary, gold, first=first, ended=last.append), last[0])
 
 
 class Ended(NamedTuple):

@@ -59,6 +59,7 @@ def run(
         gold_unknown=gold.unknown,
         low=None if found.interval is None else found.interval[:, 0],
         high=None if found.interval is None else found.interval[:, 1],
+        probabilistic=estimator.probabilistic,
     )
 
 

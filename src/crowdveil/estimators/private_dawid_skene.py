@@ -17,6 +17,7 @@ from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
 from crowdveil.estimators.gold import align_gold, one_hot_gold
+from crowdveil.estimators.saddle import nudge
 from crowdveil.estimators.voting import log_odds_weight, right_share
 from crowdveil.labels import NULL
 from crowdveil.reports import Reports
@@ -143,6 +144,11 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
         return Expected(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
+
+    def nudged(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
+        """Return the parameters with every worker's P(report right) moved by a hair."""
+        assert parameters.right is not None
+        return replace(parameters, right=nudge(parameters.right, direction, seed))
 
     def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""

@@ -33,7 +33,8 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     The weight is w = log((K - 1) p / (1 - p)) for K labels and a share p of agreeing reports: for two labels the
     paper's log(p / (1 - p)). Negative weights (below chance) are kept: such a worker's vote speaks for other labels,
-    as the paper's section 6.2.2 argues. Tied labels share a task. The first step, all weights equal, is the majority
+    as the paper's section 6.2.2 argues. Tied labels share a task. The model has no probabilities: an
+    estimate has no confidence. The first step, all weights equal, is the majority
     vote.
 
     Attributes:
@@ -49,6 +50,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     name: ClassVar[str] = "weighted-vote"
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = False
+    probabilistic: ClassVar[bool] = False
     clamp: float = 0.01
     max_steps: int = 200
     tolerance: float = 1e-8
