@@ -237,73 +237,6 @@ def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJ
     assert run_json("infer", *SENT, "--tolerance", 1)["converged"]
 
 
-def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> None:
-    """Gold fixes its tasks; gold of unknown tasks is counted; a score on the same tasks is called flattering."""
-    wrong = {row["task"]: "yes" if row["truth"] == "no" else "no" for row in rows("labels-gold.csv")[:3]}
-    Path("gold.csv").write_text(
-        "task,truth\n" + "".join(f"{task},{label}\n" for task, label in wrong.items()) + "z,no\n"
-    )
-    data = run_json("infer", *SENT, "--gold", "gold.csv", "--score", "labels-gold.csv")
-    truths = {row["task"]: row["truth"] for row in rows("found/truths.csv")}
-
-    assert (3, 1) == (data["gold_used"], data["gold_unknown"])
-    assert wrong == {task: truths[task] for task in wrong}
-    assert data["score"]["error"] >= 3 / 20
-    assert any("3 of the scored tasks also guided" in text for text in data["warnings"])
-
-
-def test_score_of_unknown_tasks_is_counted_and_a_useless_one_refused(
-    sent: Path, run_json: RunJson, refusal: Refusal
-) -> None:
-    """Unknown gold tasks are left out of the score and counted; if all are unknown there is no score to give."""
-    Path("few.csv").write_text("task,truth\n1,no\nz,no\n")
-    Path("none.csv").write_text("task,truth\nz,no\n")
-
-    assert (1, 1) == tuple(
-        run_json("infer", *SENT, "--score", "few.csv")["score"][key] for key in ("scored", "unknown")
-    )
-    assert "none of the 1 gold tasks" in refusal("infer", "labels.csv", "--score", "none.csv", "--out", "other")
-    assert not Path("other").exists()
-
-
-def test_a_data_set_lends_its_gold(run_json: RunJson, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--score dataset:NAME takes the gold of a public data set."""
-    Path("data/tiny").mkdir(parents=True)
-    Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,x\nb,v,y\n")
-    Path("data/tiny/truth.csv").write_text("task,truth\na,x\n")
-    Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
-    monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    words = ("--method", "majority-vote", "--score", "dataset:tiny", "--out", "found")
-    data = run_json("infer", "data/tiny/answers.csv", *words)
-
-    assert (1, 0.0) == (data["score"]["scored"], data["score"]["error"])
-
-
-def test_numeric_gold_may_lie_off_the_grid(run_json: RunJson) -> None:
-    """Gold numbers between grid points guide methods for numbers as they are."""
-    run_json(
-        "perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
-    )
-    Path("gold.csv").write_text("task,truth\n1,0.25\n2,3\n")
-    run_json("infer", *SENT, "--gold", "gold.csv")
-    truths = {row["task"]: float(row["truth"]) for row in rows("found/truths.csv")}
-
-    assert (0.25, 3.0) == (truths["1"], truths["2"])
-
-
-def test_grid_gold_guides_a_fit_of_labels(run_json: RunJson, refusal: Refusal) -> None:
-    """For methods that see grid points as labels, gold numbers must be grid points, however they are written."""
-    run_json(
-        "perturb", "numbers.csv", "--mechanism", "one-layer", "--scale", "-2:7", "--epsilon", 8, *LISTS, "--out", "sent"
-    )
-    Path("gold.csv").write_text("task,truth\n1,7.0\n")
-    Path("off.csv").write_text("task,truth\n1,0.25\n")
-    run_json("infer", *SENT, "--method", "dawid-skene", "--gold", "gold.csv")
-
-    assert "7" == {row["task"]: row["truth"] for row in rows("found/truths.csv")}["1"]
-    assert "0.25 of task '1'" in refusal("infer", *SENT, "--method", "dawid-skene", "--gold", "off.csv")
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -387,15 +320,6 @@ def test_ordered_labels_have_means(run_json: RunJson) -> None:
     data = run_json("infer", *words, "--score", "labels-gold.csv")
 
     assert ("weighted-mean", "mae") == (data["method"], data["score"]["error_name"])
-
-
-def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> None:
-    """Where the best constant would have scored as well, a warning says so."""
-    Path("noise.csv").write_text("task,worker,label\na,u,x\nb,u,y\n")
-    Path("gold.csv").write_text("task,truth\na,y\nb,y\n")
-    data = run_json("infer", "noise.csv", "--method", "majority-vote", "--score", "gold.csv")
-
-    assert "The constant y for every task would have scored as well or better." in data["warnings"]
 
 
 def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json: RunJson) -> None:
