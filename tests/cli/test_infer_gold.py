@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import LABELS, Run
+from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
