@@ -59,6 +59,15 @@ def test_tasks_of_light_workers_get_more() -> None:
     assert budgets.of_tasks.tolist() == [3.0, 1.0, 1.0, 1.0]
 
 
+def test_tasks_without_claims_cost_nobody_anything() -> None:
+    """The figure per claim is that of the costliest task with a claim; one without could have spent everything."""
+    claims = Claims.from_arrays([0, 1], [0, 0], [0.5, 0.5], bounds=(0, 1), tasks=[0, 1, 2])
+    budgets = divide(claims, epsilon=3.0, unit="worker", participation="public", most_claims=None)
+
+    assert budgets.of_tasks.tolist() == [1.5, 1.5, 3.0]
+    assert [curve.exact[0].epsilon for curve in budgets.curves()] == [1.5, 3.0]
+
+
 def test_protected_participation_depends_on_no_claim() -> None:
     """The division of protected workers is by most_claims alone; without it nothing is bounded."""
     claims = crowd([(0, 0), (1, 1), (2, 1)])

@@ -15,12 +15,12 @@ from crowdveil.synthesis.histogram import Histogram
 from crowdveil.synthesis.published import Published
 from crowdveil.synthesis.shared import Shared
 from crowdveil.synthesis.substituted import Substituted
+from crowdveil.workflow.claims import read_claims
 from crowdveil.workflow.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
     Synthesis,
     SynthesisWanted,
-    read_claims,
     synthesize,
     write_synthesis,
 )

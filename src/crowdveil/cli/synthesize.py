@@ -211,11 +211,12 @@ def synthesize(
     """Read, release, draw, write, print; see `HELP`."""
     from crowdveil.workflow import Outputs
     from crowdveil.workflow import synthesis as work
+    from crowdveil.workflow.claims import read_claims
 
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(work.GUARANTEE_FILE, work.SYNTHETIC_FILE), kind="synthesis")
     replaced = [place for kind in (outputs, work.curator_outputs(out)) for place in kind.check(inputs=[claims, tasks])]
-    read = work.read_claims(
+    read = read_claims(
         claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
     )
     with progress_bar("releasing") as bar:

@@ -72,23 +72,24 @@ class Budgets:
         With protected participation and `most_claims`, a claim that comes may put another one out of use: two tasks
         pay half of their budget each. Per worker, up to `most_claims` used claims go and as many come.
         """
-        task = max(self.exact.values(), default=Fraction(0))
-        return (
-            Curve(unit="cell", exact=(CurvePoint(float_at_least(task), 0.0),), participation=self.participation),
-            self._worker_curve(task),
-        )
-
-    def _worker_curve(self, task: Fraction) -> Curve:
         reason = ""
         if self.participation == "public":
             # Budgets are multiples of 2**-EPSILON_BITS: products are whole numbers of them, without rounding.
-            steps = self.per_worker * np.ldexp(self.costliest, EPSILON_BITS).astype(np.int64)
-            epsilon = float_at_least(Fraction(int(np.max(steps, initial=0)), 2**EPSILON_BITS))
-        elif self.most_claims is None:
-            epsilon, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
+            steps = np.ldexp(self.costliest, EPSILON_BITS).astype(np.int64)
+            cell, worker = (
+                float_at_least(Fraction(int(np.max(paid, initial=0)), 2**EPSILON_BITS))
+                for paid in (steps, self.per_worker * steps)
+            )
         else:
-            epsilon = float_at_least(task * self.most_claims)
-        return Curve(unit="worker", exact=(CurvePoint(epsilon, 0.0),), reason=reason, participation=self.participation)
+            task = max(self.exact.values(), default=Fraction(0))
+            cell, worker = (float_at_least(task * count) for count in (1, self.most_claims or 0))
+            if self.most_claims is None:
+                worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
+        participation = self.participation
+        return (
+            Curve(unit="cell", exact=(CurvePoint(cell, 0.0),), participation=participation),
+            Curve(unit="worker", exact=(CurvePoint(worker, 0.0),), reason=reason, participation=participation),
+        )
 
 
 def divide(

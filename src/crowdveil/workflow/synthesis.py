@@ -9,20 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from crowdveil import datasets
 from crowdveil.errors import SettingsError
 from crowdveil.guarantee import Guarantee, Participation, Unit
-from crowdveil.ingest.coding import Duplicates
 from crowdveil.output import reports_table, write_table, write_together
 from crowdveil.randomness import secure, seeded
-from crowdveil.reports import Reports
 from crowdveil.storage.placing import Outputs, remove_outputs, write_outputs
 from crowdveil.synthesis.bandwidth import Bandwidth
-from crowdveil.synthesis.claims import Claims, Outside
+from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.expected_error import ReleaseErrors, nearer, release_errors
 from crowdveil.synthesis.histogram import Histogram
 from crowdveil.synthesis.privacy_test import PrivacyTest
@@ -31,7 +28,6 @@ from crowdveil.synthesis.release import CurvePoint, Release
 from crowdveil.synthesis.shared import Shared
 from crowdveil.synthesis.sound import Progress
 from crowdveil.synthesis.substituted import Substituted
-from crowdveil.workflow.files import DATASET, read_names
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
 CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
@@ -147,13 +143,6 @@ class SynthesisWanted:
         return replace(default, records=self.records, test=self._test(default.test), bandwidth=width)
 
 
-class ClaimsRead(NamedTuple):
-    """Claims, and what was done to the rows to get them; the notes are for the curator's eyes."""
-
-    claims: Claims
-    notes: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Synthesis:
     """A release with everything that is written about it.
@@ -219,44 +208,6 @@ class Synthesis:
             "simulation": self.release.simulation,
             "seed": self.seed,
         }
-
-
-def read_claims(
-    source: str,
-    *,
-    bounds: tuple[float, float],
-    outside: Outside = "error",
-    logarithmic: bool = False,
-    duplicates: Duplicates | None = None,
-    tasks: Path | None = None,
-) -> ClaimsRead:
-    """Read a curator's claims.
-
-    Args:
-        source: a CSV or Parquet file, or `dataset:NAME`.
-        bounds: what a claim can be, known without looking at the claims.
-        outside: policy for claims outside of them.
-        logarithmic: treat claims by their logarithms to base 10; then bounds and claims must be positive.
-        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        tasks: a file that lists all tasks, made without looking at the claims; protected participation needs it.
-
-    Raises:
-        ReportsError: the file or a row breaks a rule, or a claim is on a task that is not listed.
-        SettingsError: impossible bounds.
-    """
-    found, notes = _numbers(source, duplicates, tasks)
-    low, high = bounds
-    if logarithmic:
-        if not low > 0:
-            raise SettingsError("bounds must be positive on a logarithmic scale", value=bounds)
-        # A claim of 0 or less lies below all bounds, and the policy for these decides about it.
-        value = np.log10(np.where(found.numbers > 0, found.numbers, np.finfo(float).tiny))
-        found = Reports(found.task, found.worker, value, found.tasks, found.workers)
-        low, high = math.log10(low), math.log10(high)
-    claims = Claims.from_reports(found, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
-    notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
-    notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
-    return ClaimsRead(claims, notes)
 
 
 def synthesize(
@@ -336,31 +287,6 @@ def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
             value=unit.epsilon,
             way_out="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
         )
-
-
-def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
-    listed = None if tasks is None else read_names(tasks, "task")
-    if source.startswith(DATASET):
-        data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
-        if data.kind != "numeric":
-            raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
-        left = (f"{data.left_out:,} answers are no numbers and were left out.",) if data.left_out else ()
-        return data.answers if listed is None else _relisted(data.answers, listed, source), left
-    reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
-    return reader(source, kind="numeric", tasks=listed, duplicates=duplicates or "error"), ()
-
-
-def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:
-    """Return the same numbers with a given list of tasks in place of those that occur."""
-    return Reports.from_arrays(
-        np.asarray(found.tasks)[found.task],
-        np.asarray(found.workers)[found.worker],
-        found.numbers,
-        numeric=True,
-        tasks=tasks,
-        duplicates="all",
-        source=source,
-    )
 
 
 def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
