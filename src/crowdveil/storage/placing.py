@@ -21,7 +21,7 @@ from crowdveil.storage.record import RECORD_FILE, Entry, read_record, record_tex
 from crowdveil.storage.temporary import folder_lock, temporary_folder
 
 Writer = Callable[[BinaryIO], None]
-ELSEWHERE = "Choose another output (--out), or move that file away."
+ELSEWHERE = "Give the output another place (--out, --save-fit), or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Rights of files and folders that only their owner reads, and of others before the process's mask."""
 
