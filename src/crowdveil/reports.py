@@ -23,13 +23,14 @@ from crowdveil.ingest.coding import (
     Grid,
     code_array,
     code_ids,
-    code_labels,
     code_numbers,
     code_on_scale,
     require_policy,
     resolve_duplicates,
 )
+from crowdveil.ingest.label_coding import ask_for_kind, code_labels
 from crowdveil.ingest.ordering import in_order, packed_order
+from crowdveil.ingest.spellings import merge_spellings
 from crowdveil.ingest.tables import Columns, frame_columns, read_columns, read_parquet_columns
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.public_lists import NO_LISTS, ListName, given_lists
@@ -195,6 +196,7 @@ class Reports:
         tasks: Sequence[Any] | NDArray[Any] | None = None,
         workers: Sequence[Any] | NDArray[Any] | None = None,
         duplicates: Duplicates = "error",
+        merge_labels: bool = False,
         source: str = "data",
     ) -> Self:
         """Code three columns of equal length.
@@ -206,6 +208,7 @@ class Reports:
             numeric: read values as numbers.
             tasks, workers: all names, those without a row included; by default those that occur.
             duplicates: policy for repeated (task, worker) pairs: refuse, keep the first or last in row order, keep all.
+            merge_labels: as `from_csv`.
             source: where the rows come from, for error messages.
 
         Raises:
@@ -213,13 +216,15 @@ class Reports:
                 ids not listed in `tasks` or `workers`.
         """
         coded = [code_array(column, source) for column in (task, worker, value)]
+        labels: Kind | None = "categorical" if alphabet is None else None
         return cls.from_columns(
             Columns(coded[0], coded[1], coded[2], "label", source),
             alphabet=alphabet,
-            kind="numeric" if numeric else None,
+            kind="numeric" if numeric else labels,
             tasks=tasks,
             workers=workers,
             duplicates=duplicates,
+            merge_labels=merge_labels,
         )
 
     @classmethod
@@ -233,25 +238,36 @@ class Reports:
         workers: Names | None = None,
         duplicates: Duplicates = "error",
         grid: Grid = "round",
+        merge_labels: bool = False,
     ) -> Self:
         """Read a comma-separated UTF-8 file, gzipped or not, with a header; all other columns are left unread.
 
         Args:
             path: has exactly one column each of task | item; worker | performer | annotator; label | value | answer.
             alphabet: what a value can be; by default the distinct labels.
-            kind: "categorical" or "numeric"; by default numeric if the column is `value` or the alphabet a Scale.
+            kind: "categorical" or "numeric"; by default numeric if the column is `value` or the alphabet a Scale. A
+                column for labels that holds more than 20 different numbers is refused without it.
             tasks, workers: all names, those without a row included; by default those that occur, and then not among
                 `public_lists`. Ids are text.
             duplicates: policy for repeated (task, worker) pairs: refuse, keep the first or last in row order, keep all.
             grid: numbers on a Scale are clipped and rounded to it ("round", for answers) or must be its points
                 ("exact", for reports of a mechanism).
+            merge_labels: read labels that differ only in spaces at their ends, case, Unicode form or the way a number
+                is written as one: the given one, or else as most rows spell it.
 
         Raises:
             ReportsError: the file or a row breaks a rule; the message names file, row, rule and way out.
         """
         columns = read_columns(path)
         return cls.from_columns(
-            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+            columns,
+            alphabet=alphabet,
+            kind=kind,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates,
+            grid=grid,
+            merge_labels=merge_labels,
         )
 
     @classmethod
@@ -265,11 +281,19 @@ class Reports:
         workers: Names | None = None,
         duplicates: Duplicates = "error",
         grid: Grid = "round",
+        merge_labels: bool = False,
     ) -> Self:
         """Read a Parquet file; everything else as `from_csv`, but whole-number ids stay numbers."""
         columns = read_parquet_columns(path)
         return cls.from_columns(
-            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+            columns,
+            alphabet=alphabet,
+            kind=kind,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates,
+            grid=grid,
+            merge_labels=merge_labels,
         )
 
     @classmethod
@@ -283,6 +307,7 @@ class Reports:
         workers: Names | None = None,
         duplicates: Duplicates = "error",
         grid: Grid = "round",
+        merge_labels: bool = False,
     ) -> Self:
         """Take a pandas, Polars or Arrow table, or a DuckDB relation; everything else as `from_csv`.
 
@@ -290,7 +315,14 @@ class Reports:
         """
         columns = frame_columns(frame)
         return cls.from_columns(
-            columns, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid
+            columns,
+            alphabet=alphabet,
+            kind=kind,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates,
+            grid=grid,
+            merge_labels=merge_labels,
         )
 
     @classmethod
@@ -304,6 +336,7 @@ class Reports:
         workers: Names | None = None,
         duplicates: Duplicates = "error",
         grid: Grid = "round",
+        merge_labels: bool = False,
     ) -> Self:
         """Check coded columns and put them together; arguments and errors as `from_csv`."""
         task, worker, source = columns.task, columns.worker, columns.source
@@ -313,7 +346,7 @@ class Reports:
             raise ReportsError("there is no answer in it", source=source, way_out="Check the file and its header.")
         task_names, task_codes = code_ids(task, tasks, "task", source)
         worker_names, worker_codes = code_ids(worker, workers, "worker", source)
-        known, values = _code_values(columns, alphabet, kind, grid)
+        known, values = _code_values(columns, alphabet, kind, grid, merge_labels)
         require_policy(duplicates)
         public = given_lists(labels=alphabet, tasks=tasks, workers=workers)
         sizes = (len(task_names), len(worker_names), 1 if known is None else known.size)
@@ -332,12 +365,14 @@ def _own(column: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _code_values(
-    columns: Columns, alphabet: Alphabet | None, kind: Kind | None, grid: Grid
+    columns: Columns, alphabet: Alphabet | None, kind: Kind | None, grid: Grid, merge_labels: bool
 ) -> tuple[Alphabet | None, NDArray[Any]]:
     if kind not in (None, "categorical", "numeric"):
         raise SettingsError("kind must be 'categorical' or 'numeric'", value=kind)
     if kind is None:
         by_name = columns.value_name == "value" and alphabet is None
+        if alphabet is None and not by_name:
+            ask_for_kind(columns.value, columns.source)
         kind = "numeric" if by_name or isinstance(alphabet, Scale) else "categorical"
     if alphabet is not None and (kind == "numeric") != isinstance(alphabet, Scale):
         raise SettingsError(
@@ -345,8 +380,12 @@ def _code_values(
             value=(kind, alphabet),
             way_out="Leave kind out: it follows from the alphabet.",
         )
+    if merge_labels and kind == "numeric":
+        raise SettingsError("merge_labels goes with labels", value="numbers", way_out="Leave it out.")
     if kind == "categorical":
-        return code_labels(columns.value, alphabet if isinstance(alphabet, Categories) else None, columns.source)
+        known = alphabet if isinstance(alphabet, Categories) else None
+        merged = merge_spellings(columns.value, () if known is None else known.names) if merge_labels else columns.value
+        return code_labels(merged, known, columns.source)
     numbers = code_numbers(columns.value, columns.source)
     if isinstance(alphabet, Scale):
         return alphabet, code_on_scale(numbers, alphabet, grid, columns.source)

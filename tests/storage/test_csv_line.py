@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from crowdveil.assignment import Assignment
 from crowdveil.cli.options import _words
 from crowdveil.estimators import MajorityVote
-from crowdveil.ingest.coding import NOT_LABELS
 from crowdveil.ingest.csvfile import read_header
+from crowdveil.ingest.label_coding import NOT_LABELS
 from crowdveil.ingest.tables import load_gold
 from crowdveil.output import write_estimate
 from crowdveil.reports import Reports

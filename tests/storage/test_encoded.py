@@ -192,7 +192,7 @@ def test_pointers_must_ascend(tmp_path) -> None:
         Reports.open(tmp_path)
 
 
-@pytest.mark.parametrize("text", [None, "", "[1]", "{}"])
+@pytest.mark.parametrize("text", [None, "", "[1]", "{}", '{"format": 1, "format": 1}', '{"tasks": NaN}', "[" * 100_000])
 def test_what_holds_no_blocks_is_refused(tmp_path, text) -> None:
     """A folder without a manifest, or with something else under its name, is a clear error."""
     if text is not None:

@@ -13,6 +13,7 @@ from crowdveil.cli.options import (
     alphabet_options,
     duplicates_option,
     json_option,
+    merge_labels_option,
     replace_option,
 )
 
@@ -34,6 +35,7 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
     "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
 )
 @duplicates_option("error")
+@merge_labels_option
 @accept_edited_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
@@ -43,6 +45,7 @@ def encode(
     alphabet: Alphabet | None,
     kind: Kind | None,
     duplicates: Duplicates,
+    merge_labels: bool,
     accept_edited: bool,
     out: Path,
     replace: bool,
@@ -59,6 +62,7 @@ def encode(
         alphabet=alphabet,
         kind=kind,
         duplicates=duplicates,
+        merge_labels=merge_labels,
         accept_edited=accept_edited,
         replace=replace,
     )
@@ -67,6 +71,8 @@ def encode(
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
     crowd = workflow.crowd_beside(out)
     warnings = [] if crowd is None else workflow.caveats(crowd)
+    if crowd is None and alphabet is None:
+        warnings += workflow.spelling_notes(encoded)
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"

@@ -17,6 +17,7 @@ from crowdveil.cli.options import (
     as_one,
     duplicates_option,
     json_option,
+    merge_labels_option,
     numbers,
 )
 from crowdveil.cli.resources import resource_options
@@ -118,6 +119,7 @@ kept_options = as_one(
     "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
 )
 @duplicates_option("error")
+@merge_labels_option
 @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE", help="Public prior: label,probability.")
 @click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
 @click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
@@ -145,6 +147,7 @@ def infer(
     alphabet: Alphabet | None,
     kind: Kind | None,
     duplicates: Duplicates,
+    merge_labels: bool,
     prior: Path | None,
     gold: str | None,
     score: str | None,
@@ -165,7 +168,8 @@ def infer(
     inputs = [*workflow.evidence_files(reports), certificate, prior, gold, score]
     files = _checked(outputs, kept, inputs)
     if reports.suffix == ".json":
-        _refuse_for_sums(certificate, no_certificate, alphabet, kind, prior, gold, *astuple(kept), *_set(resources))
+        read = (certificate, no_certificate, alphabet, kind, merge_labels, prior, gold)
+        _refuse_for_sums(*read, *astuple(kept), *_set(resources))
         inference = workflow.infer_from_sums(reports, method, accept_edited=accept_edited)
     else:
         evidence = workflow.read_evidence(
@@ -175,6 +179,7 @@ def infer(
             alphabet=alphabet,
             kind=kind,
             duplicates=duplicates,
+            merge_labels=merge_labels,
             verify=verify,
             accept_edited=accept_edited,
         )

@@ -272,6 +272,14 @@ accept_edited_option = click.option(
 )
 
 
+merge_labels_option = click.option(
+    "--merge-labels",
+    is_flag=True,
+    help="Read labels that differ only in spaces at their ends, case, Unicode form or the way a number is written as "
+    "one: as --labels spells it, or else most rows.",
+)
+
+
 def duplicates_option(default: str | None) -> Callable[[Command], Command]:
     """Declare the policy for repeated (task, worker) pairs."""
     return click.option(

@@ -13,6 +13,7 @@ from crowdveil.cli.options import (
     duplicates_option,
     json_option,
     mechanism_options,
+    merge_labels_option,
     replace_option,
 )
 
@@ -51,6 +52,7 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
 @alphabet_options
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
 @duplicates_option(None)
+@merge_labels_option
 @click.option(
     "--lists-from-answers",
     is_flag=True,
@@ -90,6 +92,7 @@ def perturb(
     alphabet: Alphabet | None,
     seed: int | None,
     duplicates: Duplicates | None,
+    merge_labels: bool,
     lists_from_answers: bool,
     tasks: Path | None,
     workers: Path | None,
@@ -105,7 +108,12 @@ def perturb(
 
     lists = workflow.read_lists(tasks=tasks, workers=workers, assignment=assignment)
     read = workflow.read_answers(
-        answers, alphabet=alphabet, duplicates=duplicates, tasks=lists.tasks, workers=lists.workers
+        answers,
+        alphabet=alphabet,
+        duplicates=duplicates,
+        merge_labels=merge_labels,
+        tasks=lists.tasks,
+        workers=lists.workers,
     )
     setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = workflow.collection_outputs(out, workflow.collection_files(setup, form), replace=replace)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import MAX_LABELS, NULL, RANGE_RULE, Categories, Scale, in_range
+from crowdveil.labels import RANGE_RULE, Scale, in_range
 
 Duplicates = Literal["error", "first", "last", "all"]
 Grid = Literal["round", "exact"]
@@ -22,7 +22,6 @@ SORT_KEY_LIMIT = 2**63
 SURROGATES = 0xD800 >> 11
 """First bits of U+D800 to U+DFFF."""
 TEXT_RULE = "names must be text that can be written in UTF-8"
-NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +85,7 @@ def code_ids(
         ReportsError: an id is missing, not listed or not text that can be written, the list repeats a name, or ids are
             fractions.
     """
-    column = _distinct(column)
+    column = distinct(column)
     refuse(
         column, column.names == "", f"every row needs a {what}", source=source, way_out="Remove or complete the rows."
     )
@@ -109,39 +108,6 @@ def code_ids(
         way_out=f"Complete the list of {what}s, or the assignment that names them.",
     )
     return np.asarray(listed), codes[column.codes]
-
-
-def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tuple[Categories, NDArray[np.int16]]:
-    """Return the alphabet (by default the labels that occur, numbers by size, text by letter) and the codes in it.
-
-    Raises:
-        ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many of them.
-    """
-    column = _distinct(column)
-    texts = [str(name) for name in column.names.tolist()]
-    known = () if alphabet is None else alphabet.names
-    absent = np.array([text.strip() in NOT_LABELS and text not in known for text in texts], dtype=bool)
-    refuse(
-        column,
-        absent,
-        "labels must not be empty, NaN or NULL",
-        source=source,
-        way_out="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
-    )
-    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
-    if alphabet is None:
-        _require_alphabet_size(len(texts), source)
-        alphabet = Categories(_label_order(texts))
-    place = {name: code for code, name in enumerate(alphabet.names)}
-    codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
-    refuse(
-        column,
-        codes == MISSING,
-        f"every label must be one of {_shown(alphabet.names)}",
-        source=source,
-        way_out="Correct the rows, or give an alphabet that holds their labels.",
-    )
-    return alphabet, codes[column.codes]
 
 
 def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
@@ -284,7 +250,7 @@ def half_surrogates(names: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(halves.any(axis=1))
 
 
-def _distinct(column: Coded) -> Coded:
+def distinct(column: Coded) -> Coded:
     """Give floats distinct names: whole numbers if all are whole (1.0 is what 1 becomes beside a NaN)."""
     if column.names.dtype.kind != "f":
         return column
@@ -295,29 +261,6 @@ def _distinct(column: Coded) -> Coded:
     codes = np.full(len(column), MISSING, dtype=np.int32)
     codes[given] = inverse
     return Coded(found.astype(np.int64) if whole.all() else found, codes)
-
-
-def _require_alphabet_size(size: int, source: str) -> None:
-    if not 2 <= size <= MAX_LABELS:
-        raise ReportsError(
-            f"labels must be of 2 to {MAX_LABELS} kinds",
-            source=source,
-            examples=f"{size} different labels",
-            way_out="Give the whole alphabet (alphabet=), or say kind='numeric' if these are numbers.",
-        )
-
-
-def _label_order(texts: list[str]) -> tuple[str, ...]:
-    """Sort labels as numbers where all are numbers, else as text."""
-    try:
-        return tuple(sorted(sorted(texts), key=float))
-    except ValueError:
-        return tuple(sorted(texts))
-
-
-def _shown(names: tuple[str, ...]) -> str:
-    listed = ", ".join(names[:10])
-    return listed if len(names) <= 10 else f"{listed}, ... ({len(names)} labels)"
 
 
 def _number_or_nan(name: Any) -> float:

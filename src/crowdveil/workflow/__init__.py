@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from crowdveil.workflow.expectation import Expectation
     from crowdveil.workflow.files import AnswersRead, CampaignLists, read_answers, read_lists, read_names
     from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
+    from crowdveil.workflow.label_notes import spelling_notes
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
     from crowdveil.workflow.promise import HOLDER
     from crowdveil.workflow.resources import Resources
@@ -85,6 +86,7 @@ __all__ = [
     "rows_of_nobody",
     "scored",
     "set_up",
+    "spelling_notes",
     "unread_channel",
     "write_atomically",
     "write_collection",
@@ -139,6 +141,7 @@ _HOMES = {
     "rows_of_nobody": "workflow.collection",
     "scored": "workflow.inference",
     "set_up": "workflow.setup",
+    "spelling_notes": "workflow.label_notes",
     "unread_channel": "workflow.methods",
     "write_atomically": "storage.placing",
     "write_collection": "workflow.collection",

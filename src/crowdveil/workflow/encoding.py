@@ -28,6 +28,7 @@ def encode(
     alphabet: Alphabet | None = None,
     kind: Kind | None = None,
     duplicates: Duplicates = "error",
+    merge_labels: bool = False,
     accept_edited: bool = False,
     replace: bool = False,
 ) -> Reports:
@@ -36,7 +37,7 @@ def encode(
     Args:
         path: CSV or Parquet file, or other encoded blocks; read and checked as for inference.
         out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` where there are any.
-        alphabet, kind, duplicates, accept_edited: as `read_evidence`.
+        alphabet, kind, duplicates, merge_labels, accept_edited: as `read_evidence`.
         replace: whether the collection that is in the folder is removed.
 
     Raises:
@@ -45,7 +46,14 @@ def encode(
     """
     outputs = encoded_outputs(path, out, replace=replace)
     outputs.check(inputs=evidence_files(path))
-    evidence = read_evidence(path, alphabet=alphabet, kind=kind, duplicates=duplicates, accept_edited=accept_edited)
+    evidence = read_evidence(
+        path,
+        alphabet=alphabet,
+        kind=kind,
+        duplicates=duplicates,
+        merge_labels=merge_labels,
+        accept_edited=accept_edited,
+    )
     reports, crowd = evidence.reports, evidence.crowd
     with placed(outputs) as temporary:
         for name in outputs.names:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import FILES, seal_of
+from crowdveil.workflow.label_notes import spelling_notes
 
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""
@@ -49,6 +51,7 @@ class Evidence:
         certificate: where the channel was read from.
         assignment: the cells that report; None if all do.
         answers_because: why reports are to be read as if they were answers; empty if there is a channel.
+        notes: warnings about the reports themselves.
     """
 
     reports: Reports
@@ -57,6 +60,7 @@ class Evidence:
     certificate: Path | None
     answers_because: str
     assignment: Assignment | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_evidence(
@@ -67,6 +71,7 @@ def read_evidence(
     alphabet: Alphabet | None = None,
     kind: Kind | None = None,
     duplicates: Duplicates = "error",
+    merge_labels: bool = False,
     verify: bool = False,
     accept_edited: bool = False,
 ) -> Evidence:
@@ -79,6 +84,7 @@ def read_evidence(
         alphabet: what a report can be, if neither certificate nor crowd says it.
         kind: "categorical" or "numeric", if it does not follow from the column's name.
         duplicates: policy for repeated (task, worker) pairs.
+        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
         verify: check all of the encoded blocks now, not each when it is first used.
         accept_edited: go on although the reports are not those that the crowd names by their digest; `crowd["edited"]`
             then says so.
@@ -95,12 +101,13 @@ def read_evidence(
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
     if path.is_dir():
-        if kind is not None or duplicates != "error":
-            raise _said_too_late(kind or duplicates)
+        if kind is not None or duplicates != "error" or merge_labels:
+            raise _said_too_late(kind or ("merge_labels" if merge_labels else duplicates))
         reports = _opened(path, known or alphabet, verify)
     else:
         grid: Grid = "round" if known is None else "exact"
-        reports = _read(path, crowd, alphabet=known or alphabet, kind=kind, duplicates=duplicates, grid=grid)
+        how = {"kind": kind, "duplicates": duplicates, "grid": grid, "merge_labels": merge_labels}
+        reports = _read(path, crowd, known or alphabet, how)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
@@ -110,6 +117,7 @@ def read_evidence(
         certificate=where,
         answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
         assignment=_assignment_beside(path, reports, crowd),
+        notes=spelling_notes(reports) if known is None and alphabet is None else (),
     )
 
 
@@ -170,13 +178,11 @@ def _opened(path: Path, known: Alphabet | None, verify: bool) -> Reports:
     return reports
 
 
-def _read(
-    path: Path, crowd: Crowd | None, *, alphabet: Alphabet | None, kind: Kind | None, duplicates: Duplicates, grid: Grid
-) -> Reports:
-    """Read a file of reports over the tasks and workers of its crowd, where that is known."""
+def _read(path: Path, crowd: Crowd | None, alphabet: Alphabet | None, how: dict[str, Any]) -> Reports:
+    """Read a file of reports over the tasks and workers of its crowd, where that is known; `how` are other settings."""
     tasks, workers = (None, None) if crowd is None else listed(crowd)
     reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    return reader(path, alphabet=alphabet, kind=kind, tasks=tasks, workers=workers, duplicates=duplicates, grid=grid)
+    return reader(path, alphabet=alphabet, tasks=tasks, workers=workers, **how)
 
 
 def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
@@ -188,9 +194,8 @@ def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
 
 
 def _said_too_late(value: object) -> SettingsError:
-    return SettingsError(
-        "encoded blocks are read as they are", value=value, way_out="Say kind and duplicates when encoding."
-    )
+    way_out = "Say kind, duplicates and merge_labels when encoding."
+    return SettingsError("encoded blocks are read as they are", value=value, way_out=way_out)
 
 
 def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:

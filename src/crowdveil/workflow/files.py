@@ -14,9 +14,11 @@ from crowdveil.ingest.tables import load_gold, pick
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.public_lists import given_lists
 from crowdveil.reports import Kind, Names, Reports
+from crowdveil.workflow.label_notes import spelling_notes
 
 DATASET = "dataset:"
 GRID_TOLERANCE = 1e-9
+MERGED = "Spellings of a label that differ only in spaces, case, Unicode form or the way a number is written are one."
 
 
 class AnswersRead(NamedTuple):
@@ -68,6 +70,7 @@ def read_answers(
     *,
     alphabet: Alphabet | None = None,
     duplicates: Duplicates | None = None,
+    merge_labels: bool = False,
     tasks: Names | None = None,
     workers: Names | None = None,
 ) -> AnswersRead:
@@ -77,13 +80,17 @@ def read_answers(
         source: a CSV or Parquet file, or `dataset:NAME`.
         alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
         tasks, workers: names of all of them, as text; by default those that occur, which show who answered.
 
     Raises:
         ReportsError: the file or a row breaks a rule.
-        SettingsError: numbers without a scale, no such data set, or other labels than the data set's own.
+        SettingsError: numbers without a scale, no such data set, other labels than the data set's own, or spellings of
+            numbers or of a data set to merge.
     """
     if source.startswith(DATASET):
+        if merge_labels:
+            raise SettingsError("merge_labels goes with a file of answers", value=source, way_out="Leave it out.")
         return _from_dataset(source, alphabet, duplicates or "first", tasks, workers)
     reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
     numeric = isinstance(alphabet, Scale)
@@ -94,8 +101,11 @@ def read_answers(
         tasks=tasks,
         workers=workers,
         duplicates=duplicates or "error",
+        merge_labels=merge_labels,
     )
-    return _coded(source, found, alphabet)
+    read = _coded(source, found, alphabet)
+    rules = (*read.rules, MERGED) if merge_labels else read.rules
+    return read._replace(rules=rules, counts=read.counts + spelling_notes(found))
 
 
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def _counts_null(channel: Channel | ChannelTable) -> bool:
 
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
     crowd, channel = evidence.crowd, evidence.channel
-    notes = [] if crowd is None else caveats(crowd)
+    notes = [*([] if crowd is None else caveats(crowd)), *evidence.notes]
     unread = unread_channel(evidence, type(estimator))
     if unread is not None:
         notes.append(unread)

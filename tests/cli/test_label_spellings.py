@@ -1,0 +1,89 @@
+"""Labels that look like one: counted in a warning, merged on request; a column of counts is asked about."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+ROWS = [("a", "yes"), ("b", "yes"), ("c", "Yes"), ("d", "no"), ("e", "1"), ("f", "1.0")]
+NOTE = (
+    "These are read as different labels: '1' (1 report), '1.0' (1 report); 'Yes' (1 report), 'yes' (2 reports). "
+    "--merge-labels makes one of each."
+)
+VOTE = ("--method", "majority-vote")
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--seed", 4)
+
+
+@pytest.fixture
+def mixed(folder: Path) -> str:
+    """Return a file with labels in several spellings."""
+    (folder / "mixed.csv").write_text("task,worker,label\n" + "".join(f"{task},w,{label}\n" for task, label in ROWS))
+    return "mixed.csv"
+
+
+def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -> None:
+    """Labels from the file that agree but for case or number form are counted; merged, each label is one."""
+    apart = run_json("infer", mixed, *VOTE, "--out", "apart")
+    merged = run_json("infer", mixed, *VOTE, "--merge-labels", "--out", "merged")
+
+    assert NOTE in apart["warnings"]
+    assert [] == merged["warnings"]
+    header = Path("merged/truths.csv").read_text().splitlines()[0]
+    assert "task,truth,confidence,probability_1,probability_no,probability_yes,tied,reports" == header
+
+
+def test_given_labels_are_not_warned_of(mixed: str, run_json: RunJson) -> None:
+    """Labels that are given differ on purpose; with merging, reports take their spelling."""
+    every = run_json("infer", mixed, *VOTE, "--labels", "yes,Yes,no,1,1.0", "--out", "out")
+    run_json("infer", mixed, *VOTE, "--labels", "YES,No,1", "--merge-labels", "--out", "merged")
+
+    assert [] == every["warnings"]
+    assert ",probability_YES,probability_No,probability_1," in Path("merged/truths.csv").read_text()
+
+
+def test_encode_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:
+    """Blocks are warned of when they are written and when they are read; merging is said when encoding."""
+    apart = run_json("encode", mixed, "--out", "apart")
+    merged = run_json("encode", mixed, "--merge-labels", "--out", "merged")
+
+    assert [NOTE] == apart["warnings"]
+    assert ([], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
+    assert NOTE in run_json("infer", "apart", "--out", "out")["warnings"]
+    assert "Say kind, duplicates and merge_labels when encoding" in refusal("infer", "apart", "--merge-labels")
+
+
+def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:
+    """A simulation without given labels counts spellings; given labels are what answers are merged into."""
+    apart = run_json("perturb", mixed, *RESPONSE, "--out", "apart")
+    merged = run_json("perturb", mixed, *RESPONSE, "--labels", "yes,no,1", "--merge-labels", "--out", "merged")
+
+    assert NOTE in apart["warnings"]
+    crowd = json.loads(Path("merged/crowd.json").read_text())
+    assert ["yes", "no", "1"] == merged["labels"] == crowd["alphabet"]["names"]
+    assert "--merge-labels" in refusal("perturb", mixed, *RESPONSE, "--labels", "yes,no,1", "--out", "refused")
+    assert "merge_labels goes with a file" in refusal(
+        "perturb", "dataset:any", *RESPONSE, "--merge-labels", "--out", "refused"
+    )
+
+
+def test_sums_have_no_labels_to_merge(run: Run) -> None:
+    """Merging labels of sums is wrong usage."""
+    assert "Sums are read as they are" in run("infer", "sums.json", "--merge-labels", code=2).stderr
+
+
+def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., str], run_json: RunJson) -> None:
+    """Many different numbers under a header for labels need --kind, --labels or --scale in every command."""
+    (folder / "counts.csv").write_text("task,worker,answer\n" + "".join(f"t{k},w{k % 5},{k * 3}\n" for k in range(60)))
+    question = "counts.csv: a column of more than 20 different numbers must be said to hold labels or numbers."
+
+    for words in (("infer",), ("encode",), ("perturb", *RESPONSE)):
+        line = refusal(words[0], "counts.csv", *words[1:], "--out", "refused")
+        assert question in line
+        assert "Found: 60 different numbers from 0 to 177." in line
+    assert "weighted-mean" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]
+    assert "dawid-skene" == run_json("infer", "counts.csv", "--kind", "categorical", "--out", "labels")["method"]
