@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crowdveil.labels import Alphabet
     from crowdveil.reports import Kind
     from crowdveil.storage.report_files import TableForm
-    from crowdveil.workflow import Inference, KeptFits, Method, Outputs, Resources
+    from crowdveil.workflow import Evidence, Inference, KeptFits, Method, Outputs, Resources
 
 SHOWN = 5
 FOR_NORMAL = "gaussian"
@@ -183,24 +183,25 @@ def infer(
             verify=verify,
             accept_edited=accept_edited,
         )
-        unread = workflow.unread_channel(evidence, type(workflow.build_estimator(method, evidence)))
-        if unread is not None:
-            warn(unread)
-        with progress_bar("inferring") as bar:
-            step = None if bar is None else lambda number, _: bar(number, None)
-            inference = workflow.infer(
-                evidence,
-                method,
-                gold=gold,
-                prior=prior,
-                kept=kept,
-                resources=resources,
-                progress=step,
-            )
+        inference = _fitted(evidence, method, gold, prior, kept, resources)
     inference = inference if score is None else workflow.scored(inference, score)
     workflow.write_estimate(outputs.folder, inference.estimate, form=form)
     data = _summary(inference) | files
     show(data, _rows(data), as_json=as_json)
+
+
+def _fitted(
+    evidence: Evidence, method: Method, gold: str | None, prior: Path | None, kept: KeptFits, resources: Resources
+) -> Inference:
+    """Return what a fit finds, with a progress bar; a channel that the method does not read is announced before it."""
+    from crowdveil import workflow
+
+    unread = workflow.unread_channel(evidence, type(workflow.build_estimator(method, evidence)))
+    if unread is not None:
+        warn(unread)
+    with progress_bar("inferring") as bar:
+        step = None if bar is None else lambda number, _: bar(number, None)
+        return workflow.infer(evidence, method, gold=gold, prior=prior, kept=kept, resources=resources, progress=step)
 
 
 def _checked(outputs: Outputs, kept: KeptFits, inputs: list[Any]) -> dict[str, list[str]]:
