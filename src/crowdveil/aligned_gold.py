@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, winners
 from crowdveil.labels import Scale
-from crowdveil.storage.names import places
+from crowdveil.storage.names import none_shared, places
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
 
@@ -44,11 +44,7 @@ def align(estimate: Estimate, gold: Mapping[Any, Any]) -> Aligned:
     place = places(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
     if not known:
-        raise ReportsError(
-            f"none of the {len(gold)} gold tasks is among the {len(estimate.tasks)} tasks of the estimate",
-            source="gold",
-            way_out="Check that both use the same task names.",
-        )
+        raise none_shared(gold, estimate.tasks, "gold")
     return Aligned(estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known))
 
 

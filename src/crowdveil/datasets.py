@@ -79,6 +79,12 @@ def available(directory: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
+def files_of(name: str, directory: Path | None = None) -> tuple[Path, ...]:
+    """Return the paths of the files that a data set may have, whether they exist or not."""
+    folder = (directory or data_directory()) / name
+    return tuple(folder / file for file in ("answers.csv", "answers.csv.gz", "truth.csv", META_FILE))
+
+
 def load(
     name: str,
     *,

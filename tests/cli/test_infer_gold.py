@@ -103,3 +103,34 @@ def test_a_worse_result_than_a_constant_is_called_that(run_json: RunJson) -> Non
     data = run_json("infer", "noise.csv", "--method", "majority-vote", "--score", "gold.csv")
 
     assert "The constant y for every task would have scored as well or better." in data["warnings"]
+
+
+@pytest.mark.parametrize("option", ["--gold", "--score"])
+def test_known_truths_of_other_tasks_are_refused_before_the_fit(option: str, sent: Path, refusal: Refusal) -> None:
+    """Where no name matches, nothing is fitted or written, and the error shows names of both sides."""
+    Path("other.csv").write_text("task,truth\n" + "".join(f"task {number},no\n" for number in range(1, 61)))
+    line = refusal("infer", *SENT, option, "other.csv", "--max-steps", 1)
+
+    assert "other.csv: none of the 60 gold tasks is among the 20 tasks" in line
+    assert "gold tasks 'task 1', 'task 10', 'task 11'; tasks '1', '10', '11'" in line
+    assert not Path("found").exists()
+
+
+def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJson) -> None:
+    """A warning says how many of the known truths are of tasks, for guiding and for scoring."""
+    Path("part.csv").write_text("task,truth\n1,no\n2,no\nx,no\ny,no\nz,no\n")
+    guided = run_json("infer", *SENT, "--gold", "part.csv")
+    scored = run_json("infer", *SENT, "--score", "part.csv")
+
+    assert "2 of 5 gold tasks are among the tasks; 3 were left out." in guided["warnings"]
+    assert "2 of 5 tasks to score are among the tasks; 3 were left out." in scored["warnings"]
+
+
+def test_a_prior_of_zero_is_named(sent: Path, refusal: Refusal) -> None:
+    """A prior with an entry of 0 is refused by its row and label, with a way out."""
+    Path("prior.csv").write_text("label,probability\nno,0.5\nmaybe,0\nyes,0.5\n")
+    line = refusal("infer", *SENT, "--prior", "prior.csv")
+
+    assert "prior.csv, row 2: prior probabilities must be positive" in line
+    assert "Found: 'maybe' has 0." in line
+    assert "such as 1e-6" in line

@@ -35,10 +35,10 @@ FOR_NORMAL = "gaussian"
 HELP = """Infer the truth of every task and the quality of every worker.
 
 REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
-folder of encoded blocks, or the sums.json of matrix-factorization. Beside it (or in the folder), certificate.json (the
-channel that reports went through, with its epsilon per cell and its participation) and crowd.json (all tasks and
-workers) are found and checked. With a certificate the default method reads the channel; a method that cannot is
-announced before it starts. Without a certificate, reports are read as if they were answers.
+folder of encoded blocks, the sums.json of matrix-factorization, or dataset:NAME (public answers). Beside it (or in the
+folder), certificate.json (the channel that reports went through, with its epsilon per cell and its participation) and
+crowd.json (all tasks and workers) are found and checked. With a certificate the default method reads the channel; a
+method that cannot is announced before it starts. Without a certificate, reports are read as if they were answers.
 
 Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
 weight, with the ends of a 90 % interval where there is one, reports)."""
@@ -118,13 +118,16 @@ kept_options = as_one(
 @click.option(
     "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
 )
-@duplicates_option("error")
+@duplicates_option(None)
 @merge_labels_option
 @click.option("--prior", type=click.Path(path_type=Path), metavar="FILE", help="Public prior: label,probability.")
 @click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
 @click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written. [default: beside REPORTS]"
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where files are written. [default: beside REPORTS; of a data set, here]",
 )
 @click.option(
     "--format",
@@ -146,7 +149,7 @@ def infer(
     no_certificate: bool,
     alphabet: Alphabet | None,
     kind: Kind | None,
-    duplicates: Duplicates,
+    duplicates: Duplicates | None,
     merge_labels: bool,
     prior: Path | None,
     gold: str | None,
@@ -164,7 +167,7 @@ def infer(
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    outputs = workflow.estimate_outputs(out or workflow.home(reports), form)
+    outputs = workflow.estimate_outputs(out or workflow.default_folder(reports), form)
     inputs = [*workflow.evidence_files(reports), certificate, prior, gold, score]
     files = _checked(outputs, kept, inputs)
     if reports.suffix == ".json":
@@ -183,6 +186,8 @@ def infer(
             verify=verify,
             accept_edited=accept_edited,
         )
+        if score is not None:
+            workflow.check_score(evidence, score)
         inference = _fitted(evidence, method, gold, prior, kept, resources)
     inference = inference if score is None else workflow.scored(inference, score)
     workflow.write_estimate(outputs.folder, inference.estimate, form=form)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.errors import ReportsError
 from crowdveil.labels import Alphabet, Scale
 from crowdveil.reports import Reports
-from crowdveil.storage.names import places
+from crowdveil.storage.names import none_shared, places
 
 NO_GOLD = -1
 """The code of a task whose truth is not known."""
@@ -51,11 +51,13 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     categories).
 
     Raises:
-        ReportsError: a gold truth is not in the alphabet, or not a number.
+        ReportsError: a gold truth is not in the alphabet, or not a number, or no gold task is among the tasks.
     """
     read = _gold_reader(alphabet, numeric)
     wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
     found = sorted((code, name) for name, code in places(reports.tasks, wanted).items())
+    if wanted and not found:
+        raise none_shared(wanted, reports.tasks, "gold")
     truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
     for place, (_, name) in enumerate(found):
         task, truth = wanted[name]

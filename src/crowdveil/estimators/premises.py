@@ -44,6 +44,13 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
     if set(prior) != set(names):
         raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
     vector = np.array([float(prior[name]) for name in names])
-    if not (np.isfinite(vector).all() and (vector > 0).all() and abs(vector.sum() - 1) < 1e-6):
-        raise SettingsError("prior probabilities must be positive and sum to 1", value=dict(prior))
+    wrong = {name: probability for name, probability in zip(names, vector.tolist(), strict=True) if not probability > 0}
+    if wrong:
+        raise SettingsError(
+            "prior probabilities must be positive: a report can contradict a 0",
+            value=wrong,
+            way_out="Give a label that hardly occurs a small probability, such as 1e-6.",
+        )
+    if not abs(vector.sum() - 1) < 1e-6:
+        raise SettingsError("prior probabilities must sum to 1", value=float(vector.sum()))
     return vector / vector.sum()

@@ -34,6 +34,7 @@ PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 """Arrow's types of text; the views are not in every version that is supported."""
 ROWS_AT_ONCE = 1 << 16
+ROWS_SHOWN = 5
 """Rows of a Parquet file that are read together."""
 
 
@@ -172,10 +173,17 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
         raise ReportsError(
             "a prior has one row per label", source=source, examples=f"{len(codes)} rows, {len(names)} labels"
         )
-    if not ((numbers > 0).all() and abs(numbers.sum() - 1) < 1e-6):
+    wrong = np.flatnonzero(~(numbers > 0))
+    if len(wrong):
         raise ReportsError(
-            "prior probabilities must be positive and sum to 1", source=source, examples=f"sum {numbers.sum():.9g}"
+            "prior probabilities must be positive: a report can contradict a 0",
+            source=source,
+            rows=tuple(int(row) + 1 for row in wrong[:ROWS_SHOWN]),
+            examples=", ".join(f"{names[codes[row]]!r} has {numbers[row]:g}" for row in wrong[:ROWS_SHOWN]),
+            way_out="Give a label that hardly occurs a small probability, such as 1e-6.",
         )
+    if not abs(numbers.sum() - 1) < 1e-6:
+        raise ReportsError("prior probabilities must sum to 1", source=source, examples=f"sum {numbers.sum():.9g}")
     return dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
 
 

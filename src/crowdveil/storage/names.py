@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest.numbered import Pattern, numbered_text
 from crowdveil.labels import encodable
 
 NAMES_AT_ONCE = 1 << 18
 """Names made, read or written together."""
+NAMES_SHOWN = 3
 LARGEST_NUMBER = 18
 """Digits of the largest numbers in names: they fit into 64 bits."""
 
@@ -200,6 +201,18 @@ def places(names: NameList, wanted: Iterable[Any]) -> dict[str, int]:
     parts = range(0, len(names) if texts else 0, NAMES_AT_ONCE)
     listed = ((first, names[first : first + NAMES_AT_ONCE].tolist()) for first in parts)
     return {str(name): code for first, part in listed for code, name in enumerate(part, first) if str(name) in texts}
+
+
+def none_shared(gold: Iterable[Any], tasks: NameList, source: str) -> ReportsError:
+    """Return the error for known truths of which none is of a task, with examples of the names on both sides."""
+    known = sorted({str(name) for name in gold})
+    listed = (", ".join(map(repr, names)) for names in (known[:NAMES_SHOWN], map(str, tasks[:NAMES_SHOWN])))
+    return ReportsError(
+        f"none of the {len(known):,} gold tasks is among the {len(tasks):,} tasks",
+        source=source,
+        examples="gold tasks {}; tasks {}".format(*listed),
+        way_out="Use the same task names in both.",
+    )
 
 
 def held_names(names: Any) -> NameList:

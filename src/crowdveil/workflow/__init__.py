@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crowdveil.incremental.saved_fit import fit_outputs
-    from crowdveil.output import collection_outputs, estimate_outputs, home, write_estimate
+    from crowdveil.output import collection_outputs, estimate_outputs, write_estimate
     from crowdveil.storage.placing import Outputs, write_atomically, write_outputs
     from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
     from crowdveil.workflow.collection import (
@@ -30,8 +30,15 @@ if TYPE_CHECKING:
         read_evidence,
     )
     from crowdveil.workflow.expectation import Expectation
-    from crowdveil.workflow.files import AnswersRead, CampaignLists, read_answers, read_lists, read_names
-    from crowdveil.workflow.inference import Inference, KeptFits, infer, infer_from_sums, scored
+    from crowdveil.workflow.files import (
+        AnswersRead,
+        CampaignLists,
+        default_folder,
+        read_answers,
+        read_lists,
+        read_names,
+    )
+    from crowdveil.workflow.inference import Inference, KeptFits, check_score, infer, infer_from_sums, scored
     from crowdveil.workflow.label_notes import spelling_notes
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
     from crowdveil.workflow.promise import HOLDER
@@ -59,19 +66,20 @@ __all__ = [
     "build_estimator",
     "build_mechanism",
     "caveats",
+    "check_score",
     "collect",
     "collection_files",
     "collection_outputs",
     "crowd_beside",
     "cuts_from",
     "cuts_text",
+    "default_folder",
     "describe",
     "encode",
     "encoded_outputs",
     "estimate_outputs",
     "evidence_files",
     "fit_outputs",
-    "home",
     "infer",
     "infer_from_sums",
     "join_collections",
@@ -114,19 +122,20 @@ _HOMES = {
     "build_estimator": "workflow.methods",
     "build_mechanism": "workflow.choice",
     "caveats": "workflow.evidence",
+    "check_score": "workflow.inference",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
     "collection_outputs": "output",
     "crowd_beside": "workflow.evidence",
     "cuts_from": "workflow.rounds",
     "cuts_text": "workflow.rounds",
+    "default_folder": "workflow.files",
     "describe": "workflow.choice",
     "encode": "workflow.encoding",
     "encoded_outputs": "workflow.encoding",
     "estimate_outputs": "output",
     "evidence_files": "workflow.evidence",
     "fit_outputs": "incremental.saved_fit",
-    "home": "output",
     "infer": "workflow.inference",
     "infer_from_sums": "workflow.inference",
     "join_collections": "workflow.rounds",

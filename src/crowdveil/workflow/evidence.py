@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdveil import datasets
 from crowdveil.assignment import Assignment
 from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
@@ -28,6 +29,7 @@ from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import FILES, seal_of
+from crowdveil.workflow.files import DATASET, is_dataset, read_answers, repeated
 from crowdveil.workflow.label_notes import spelling_notes
 
 AS_ASKED = "as asked"
@@ -70,7 +72,7 @@ def read_evidence(
     use_certificate: bool = True,
     alphabet: Alphabet | None = None,
     kind: Kind | None = None,
-    duplicates: Duplicates = "error",
+    duplicates: Duplicates | None = None,
     merge_labels: bool = False,
     verify: bool = False,
     accept_edited: bool = False,
@@ -78,12 +80,13 @@ def read_evidence(
     """Read reports, and beside them `crowd.json` and `certificate.json` where they exist.
 
     Args:
-        path: CSV or Parquet, or a folder of encoded blocks, which holds the other files too.
+        path: CSV or Parquet, or a folder of encoded blocks, which holds the other files too; or `dataset:NAME`, the
+            answers of a public data set.
         certificate: where it is, if not beside the reports.
         use_certificate: False reads reports as if they were answers, whatever there is.
         alphabet: what a report can be, if neither certificate nor crowd says it.
         kind: "categorical" or "numeric", if it does not follow from the column's name.
-        duplicates: policy for repeated (task, worker) pairs.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
         verify: check all of the encoded blocks now, not each when it is first used.
         accept_edited: go on although the reports are not those that the crowd names by their digest; `crowd["edited"]`
@@ -94,6 +97,10 @@ def read_evidence(
         CertificateError: the certificate is damaged, or is not the one that the crowd names.
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
+    if is_dataset(path):
+        if merge_labels:
+            raise SettingsError("merge_labels goes with a file of reports", value=str(path), way_out="Leave it out.")
+        return _of_dataset(str(path), certificate, alphabet, kind, duplicates or "first")
     crowd = crowd_beside(path)
     if crowd is not None:
         crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
@@ -101,12 +108,12 @@ def read_evidence(
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
     if path.is_dir():
-        if kind is not None or duplicates != "error" or merge_labels:
+        if kind is not None or duplicates not in (None, "error") or merge_labels:
             raise _said_too_late(kind or ("merge_labels" if merge_labels else duplicates))
         reports = _opened(path, known or alphabet, verify)
     else:
         grid: Grid = "round" if known is None else "exact"
-        how = {"kind": kind, "duplicates": duplicates, "grid": grid, "merge_labels": merge_labels}
+        how = {"kind": kind, "duplicates": duplicates or "error", "grid": grid, "merge_labels": merge_labels}
         reports = _read(path, crowd, known or alphabet, how)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
@@ -123,8 +130,33 @@ def read_evidence(
 
 def evidence_files(path: Path) -> list[Path]:
     """Return the files that may be read with reports, whether they exist or not: those that must stay."""
+    if is_dataset(path):
+        return [*datasets.files_of(str(path).removeprefix(DATASET))]
     names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(FILES if path.is_dir() else ()))
     return [path, *(home(path) / name for name in names)]
+
+
+def _of_dataset(
+    source: str, certificate: Path | None, alphabet: Alphabet | None, kind: Kind | None, duplicates: Duplicates
+) -> Evidence:
+    """Return the answers of a data set; numbers are put on a scale only if one is given."""
+    if certificate is not None or kind is not None:
+        raise SettingsError(
+            "a data set holds answers of a known kind, which went through no channel",
+            value=str(certificate or kind),
+            way_out="Leave --certificate and --kind out, or perturb the data set first.",
+        )
+    data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates)
+    numbers = data.kind == "numeric" and alphabet is None
+    read = None if numbers else read_answers(source, alphabet=alphabet, duplicates=duplicates)
+    return Evidence(
+        reports=data.answers if read is None else read.answers,
+        crowd=None,
+        channel=None,
+        certificate=None,
+        answers_because="a data set holds answers",
+        notes=repeated(data, duplicates) if read is None else read.counts,
+    )
 
 
 def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:

@@ -12,6 +12,7 @@ from crowdveil.ingest.coding import Duplicates
 from crowdveil.ingest.csvfile import read_csv, read_header
 from crowdveil.ingest.tables import load_gold, pick
 from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.output import home
 from crowdveil.public_lists import given_lists
 from crowdveil.reports import Kind, Names, Reports
 from crowdveil.workflow.label_notes import spelling_notes
@@ -108,6 +109,32 @@ def read_answers(
     return read._replace(rules=rules, counts=read.counts + spelling_notes(found))
 
 
+def is_dataset(source: str | Path) -> bool:
+    """Return whether a source is `dataset:NAME`."""
+    return str(source).startswith(DATASET)
+
+
+def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
+    """Return a sentence on the repeated answers of a data set, if there are any."""
+    repeats = data.rows - data.pairs
+    return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+
+
+def default_folder(source: Path) -> Path:
+    """Return the folder where outputs go by default: that of the reports; for a data set the current one.
+
+    Raises:
+        SettingsError: the current folder is inside the data directory.
+    """
+    if not is_dataset(source):
+        return home(source)
+    if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
+        raise SettingsError(
+            "outputs must not go into the data directory", value=str(Path.cwd()), way_out="Choose a folder with --out."
+        )
+    return Path()
+
+
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:
     """Read known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
     if source.startswith(DATASET):
@@ -142,10 +169,8 @@ def _from_dataset(
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
         raise SettingsError("a data set brings its own labels", value=alphabet.names, way_out="Leave --labels out.")
     read = _coded(source, data.answers, alphabet or known)
-    repeats = data.rows - data.pairs
-    counted = (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
     rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
-    return read._replace(rules=(rule, *read.rules), counts=counted + read.counts)
+    return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
 
 
 def _coded(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:

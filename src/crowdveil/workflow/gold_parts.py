@@ -21,7 +21,7 @@ from crowdveil.ingest.csvfile import read_batches, read_header
 from crowdveil.ingest.tables import GOLD, pick
 from crowdveil.labels import Categories
 from crowdveil.metrics import Score
-from crowdveil.storage.names import NameList, NumberedNames, as_arrow
+from crowdveil.storage.names import NameList, NumberedNames, as_arrow, none_shared
 from crowdveil.tallies import Tally
 
 IN_PARTS_FROM = 1 << 20
@@ -57,11 +57,7 @@ def score_in_parts(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tu
             found = Tally.of(estimate, at, placed.named(at))
             tally = found if tally is None else tally + found
     if tally is None:
-        raise ReportsError(
-            f"none of the {len(placed.unknown)} gold tasks is among the {len(estimate.tasks)} tasks of the estimate",
-            source="gold",
-            way_out="Check that both use the same task names.",
-        )
+        raise none_shared(placed.unknown, estimate.tasks, str(gold))
     fit = placed.places.find(pa.array(sorted(guided), pa.string()))
     both = int((~np.isnan(placed.truths[fit[fit >= 0]])).sum())
     return tally.score(usual_error(estimate), len(placed.unknown)), both

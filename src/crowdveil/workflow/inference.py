@@ -16,7 +16,7 @@ from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.ingest.tables import load_prior
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
-from crowdveil.storage.names import places
+from crowdveil.storage.names import none_shared, places
 from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed
 from crowdveil.workflow.files import kind_of, read_gold
 from crowdveil.workflow.gold_parts import large, score_in_parts
@@ -95,6 +95,8 @@ def infer(
     """
     estimator = build_estimator(method, evidence)
     known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
+    if gold is not None and known and not places(evidence.reports.tasks, known):
+        raise none_shared(known, evidence.reports.tasks, gold)
     public = None if prior is None else load_prior(prior)
     fit = _fit(estimator, evidence, (known, public), kept, resources, progress)
     return Inference(
@@ -162,6 +164,22 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
 
 
+def check_score(evidence: Evidence, gold: str) -> None:
+    """Refuse known truths of other tasks before a fit begins; large files are looked at after it, in parts.
+
+    Raises:
+        ReportsError: a damaged file, or no known truth of any task.
+    """
+    known = {} if large(gold) else read_gold(gold, "categorical")
+    if known and not places(evidence.reports.tasks, known):
+        raise none_shared(known, evidence.reports.tasks, gold)
+
+
+def left_out(what: str, used: int, unknown: int) -> str:
+    """Return the note on known truths of which some are of no task."""
+    return f"{used:,} of {used + unknown:,} {what} are among the tasks; {unknown:,} were left out."
+
+
 def scored(inference: Inference, gold: str) -> Inference:
     """Return the inference with its score against a file of known truths, or `dataset:NAME`; large files are read in
     parts.
@@ -176,6 +194,8 @@ def scored(inference: Inference, gold: str) -> Inference:
         known = read_gold(gold, kind_of(estimate.alphabet))
         result = score(estimate, known)
         both = len(places(estimate.tasks, inference.guided.intersection(known)))
+    if result.unknown > result.scored:
+        notes += (left_out("tasks to score", result.scored, result.unknown),)
     if both:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)
     if result.gain <= 0:
@@ -207,5 +227,5 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
             "certificate is that of these reports."
         )
     if estimate.gold_unknown:
-        notes.append(f"{estimate.gold_unknown:,} gold tasks are not among the tasks and were left out.")
+        notes.append(left_out("gold tasks", estimate.gold_used, estimate.gold_unknown))
     return notes
