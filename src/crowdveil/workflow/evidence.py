@@ -98,9 +98,8 @@ def read_evidence(
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
     if is_dataset(path):
-        if merge_labels:
-            raise SettingsError("merge_labels goes with a file of reports", value=str(path), way_out="Leave it out.")
-        return _of_dataset(str(path), certificate, alphabet, kind, duplicates or "first")
+        _refuse_for_dataset(certificate, kind, "merge_labels" if merge_labels else None)
+        return _of_dataset(str(path), alphabet, duplicates or "first")
     crowd = crowd_beside(path)
     if crowd is not None:
         crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
@@ -136,16 +135,18 @@ def evidence_files(path: Path) -> list[Path]:
     return [path, *(home(path) / name for name in names)]
 
 
-def _of_dataset(
-    source: str, certificate: Path | None, alphabet: Alphabet | None, kind: Kind | None, duplicates: Duplicates
-) -> Evidence:
+def _refuse_for_dataset(*given: object) -> None:
+    for option in given:
+        if option is not None:
+            raise SettingsError(
+                "a data set holds answers of a known kind and of known labels, which went through no channel",
+                value=str(option),
+                way_out="Leave it out, or perturb the data set first.",
+            )
+
+
+def _of_dataset(source: str, alphabet: Alphabet | None, duplicates: Duplicates) -> Evidence:
     """Return the answers of a data set; numbers are put on a scale only if one is given."""
-    if certificate is not None or kind is not None:
-        raise SettingsError(
-            "a data set holds answers of a known kind, which went through no channel",
-            value=str(certificate or kind),
-            way_out="Leave --certificate and --kind out, or perturb the data set first.",
-        )
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates)
     numbers = data.kind == "numeric" and alphabet is None
     read = None if numbers else read_answers(source, alphabet=alphabet, duplicates=duplicates)
