@@ -1,5 +1,6 @@
 """Output files: what may be replaced, in what order, and what an interruption leaves."""
 
+import errno
 import os
 import signal
 import stat
@@ -165,3 +166,59 @@ def test_outputs_of_one_kind_can_be_removed(tmp_path: Path) -> None:
     (folder / "c").write_text("3")
     assert [folder / "c"] == remove_outputs(folder, "plan")
     assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("last_fails", [False, True])
+def test_what_is_written_needs_no_room_once_the_first_file_is_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_fails: bool
+) -> None:
+    """Nothing is written between the first rename and the last; a record that cannot be put last fails nothing."""
+    write_together(tmp_path, {"a": "old", "b": "old"}, kind="demo")
+    moved, renamed = os.replace, 0
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def move(source: Path, target: Path) -> None:
+        nonlocal renamed
+        if Path(target).parent == tmp_path:
+            monkeypatch.setattr(Path, "write_text", full)
+            monkeypatch.setattr(Path, "write_bytes", full)
+            renamed += target.name == RECORD_FILE
+            if last_fails and target.name == RECORD_FILE and renamed == 2:
+                full()
+        moved(source, target)
+
+    monkeypatch.setattr(placing.os, "replace", move)
+    write_together(tmp_path, {"a": "new", "b": "new"}, kind="demo")
+    monkeypatch.undo()
+
+    assert 2 == renamed
+    assert {"a": "new", "b": "new"} == texts(tmp_path)
+    write_together(tmp_path, {"a": "next", "b": "next"}, kind="demo")
+    assert {"a": "next", "b": "next"} == texts(tmp_path)
+    assert 2 == len(read_record(tmp_path))
+
+
+def test_a_failure_removes_the_folders_that_it_made(tmp_path: Path) -> None:
+    """A folder that was made for outputs that failed goes again, with those it lies in; older ones stay."""
+    (tmp_path / "old").mkdir()
+
+    def full(_: BinaryIO) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for folder in (tmp_path / "old", tmp_path / "old" / "new" / "newer"):
+        with pytest.raises(SettingsError, match="No space left on device"):
+            write_atomically(folder / "x", full, kind="demo")
+        assert [tmp_path / "old"] == list(tmp_path.rglob("*"))
+
+
+def test_an_unreadable_input_is_not_called_an_unwritable_folder(tmp_path: Path) -> None:
+    """What the system says of another file while outputs are written is not said of the output folder."""
+
+    def reading(_: BinaryIO) -> None:
+        (tmp_path / "input").read_bytes()
+
+    with pytest.raises(FileNotFoundError, match="input"):
+        write_atomically(tmp_path / "out" / "x", reading, kind="demo")
+    assert [] == Outputs(folder=tmp_path, names=("x",), kind="demo").check(inputs=["dataset:" + "n" * 5000])

@@ -21,6 +21,7 @@ from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.learned import Learned
 from crowdveil.storage.placing import Outputs, write_outputs
+from crowdveil.storage.regular_files import open_regular
 from crowdveil.wellformed import parse_json
 
 FORMAT_NAME = "crowdveil-fit/"
@@ -176,7 +177,7 @@ def fit_outputs(path: str | PathLike[str]) -> Outputs:
 def is_saved_fit(path: Path) -> bool:
     """Return whether a file says that it is a saved fit, of this format or another version of it."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             manifest = json.loads(archive.read(MANIFEST))
         return str(manifest["format"]).startswith(FORMAT_NAME)
     except (OSError, EOFError, LookupError, TypeError, ValueError, RecursionError, RuntimeError, zipfile.BadZipFile):

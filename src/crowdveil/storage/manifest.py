@@ -4,6 +4,7 @@ Every field is checked for type and range when the manifest is read, before any 
 """
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.labels import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.storage.regular_files import open_regular
 from crowdveil.wellformed import parse_json
 
 FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
@@ -106,9 +108,11 @@ def damaged(path: Path, found: str) -> ReportsError:
 
 def _parsed(path: Path) -> Any:
     try:
-        if path.stat().st_size > MAX_BYTES:  # read(limit) would allocate the whole limit beforehand
-            raise ValueError(f"more than {MAX_BYTES} bytes")
-        return parse_json(path.read_bytes())
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MAX_BYTES:  # read(limit) would allocate the whole limit beforehand
+                raise ValueError(f"more than {MAX_BYTES} bytes")
+            return parse_json(stream.read(size))
     except (OSError, ValueError) as error:
         raise ReportsError(
             f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",

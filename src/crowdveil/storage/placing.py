@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import EACCES, ENOTDIR
 from os import PathLike
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crowdveil.errors import SettingsError
-from crowdveil.storage.record import RECORD_FILE, Entry, read_record, record_text
+from crowdveil.storage.record import RECORD_FILE, Entry, fault_of_file_name, read_record, record_text
 from crowdveil.storage.temporary import folder_lock, temporary_folder
 
 Writer = Callable[[BinaryIO], None]
+RENAME = "Choose another name (--out, --save-fit)."
 ELSEWHERE = "Give the output another place (--out, --save-fit), or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Rights of files and folders that only their owner reads, and of others before the process's mask."""
@@ -62,9 +63,11 @@ class Outputs:
             inputs: files that the command reads, and what else must stay; None is passed over.
 
         Raises:
-            SettingsError: a file in the way is a folder, an input, of another kind, not recorded, or was changed;
-                files are there that must not be; or the system refuses to write there.
+            SettingsError: a name is none of a file, or is kept for the record; a file in the way is a folder, an input,
+                of another kind, not recorded, or was changed; files are there that must not be; or the system refuses
+                to write there.
         """
+        self._refuse_names()
         with refusals_named(self.folder):
             _refuse_unwritable(self.folder)
             record = read_record(self.folder)
@@ -82,6 +85,13 @@ class Outputs:
                 self._refuse_foreign(path, record)
             return existing
 
+    def _refuse_names(self) -> None:
+        """Refuse names that no output can have."""
+        for name in self.names:
+            fault = fault_of_file_name(name)
+            if fault:
+                raise SettingsError(f"an output must have the name of a file: {fault}", value=name, way_out=RENAME)
+
     def _affected(self, record: Sequence[Entry]) -> list[Path]:
         """Return the paths that are written or removed."""
         earlier = [entry.name for entry in record if self.whole and entry.kind == self.kind]
@@ -93,7 +103,7 @@ class Outputs:
             if not self.recognized(path):
                 raise _refusal(f"only a {self.kind} is replaced by a {self.kind}", path)
             return
-        entries = [entry for entry in record if entry.name == path.name]
+        entries = [entry for entry in record if self.folder / entry.name == path]
         if path.is_symlink() or not entries:
             raise _refusal(f"only a file that {RECORD_FILE} records as an earlier output is replaced", path)
         if self.kind not in {entry.kind for entry in entries}:
@@ -166,28 +176,57 @@ def placed(outputs: Outputs) -> Iterator[Path]:
     """
     folder = outputs.folder
     outputs.check()
-    with refusals_named(folder):
+    with refusals_named(folder), _made(folder, private=outputs.private), temporary_folder(folder) as temporary:
+        yield temporary
+        entries = [Entry.of(temporary / name, outputs.kind) for name in outputs.names]
+        with folder_lock(folder):
+            _put_in_place(outputs, temporary, outputs.check(), entries)
+
+
+@contextmanager
+def _made(folder: Path, *, private: bool) -> Iterator[None]:
+    """Make a folder, and those that it lies in; at a failure, those that were made and are empty are removed."""
+    missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=PRIVATE_FOLDER if outputs.private else USUAL_FOLDER, exist_ok=True)
-        with temporary_folder(folder) as temporary:
-            yield temporary
-            entries = [Entry.of(temporary / name, outputs.kind) for name in outputs.names]
-            with folder_lock(folder):
-                _put_in_place(outputs, temporary, outputs.check(), entries)
+        folder.mkdir(mode=PRIVATE_FOLDER if private else USUAL_FOLDER, exist_ok=True)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in missing:
+                place.rmdir()
+        raise
 
 
 @contextmanager
 def refusals_named(folder: Path) -> Iterator[None]:
-    """Turn what the system says against a folder into a SettingsError."""
+    """Turn what the system says against a folder into a SettingsError; what it says against other files stays."""
     try:
         yield
     except OSError as error:
+        if not _concerns(error, folder):
+            raise
         way_out = f"{error.strerror or error}. Choose another folder, or make room."
         raise SettingsError("the output folder must be writable", value=str(folder), way_out=way_out) from error
 
 
+def _concerns(error: OSError, folder: Path) -> bool:
+    """Return whether the system refused a file of this folder, a folder on the way to it, or one that it left unnamed.
+
+    Writing to a file that is open names none.
+    """
+    if not isinstance(error.filename, str | bytes):
+        return True
+    named, whole = Path(os.fsdecode(error.filename)).absolute(), folder.absolute()
+    return named.is_relative_to(whole) or whole.is_relative_to(named)
+
+
 def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[Entry]) -> None:
-    """Remove and rename; the record names old and new files until it is done, so that a crash leaves none unknown."""
+    """Remove and rename; the record names old and new files until it is done, so that a crash leaves none unknown.
+
+    Both records are written beforehand: once the first file is in place, nothing needs room on the disk. The first
+    record holds for the end too, so that a last step that fails is no failure of the release.
+    """
     folder, record = outputs.folder, read_record(outputs.folder)
     gone = {path.name for path in existing}.union(outputs.names)
     kept = [entry for entry in record if entry.name not in gone and os.path.lexists(folder / entry.name)]
@@ -195,26 +234,29 @@ def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], e
     if outputs.private:
         for entry in entries:
             (temporary / entry.name).chmod(PRIVATE_FILE)
+    recorded = outputs.recognized is None
+    meanwhile = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs)
+    final = _write_record(temporary / f"{RECORD_FILE}-2", [*kept, *entries], outputs)
     with _interruptions_deferred():
-        _record(outputs, temporary, [*record, *entries])
+        if recorded:
+            os.replace(meanwhile, folder / RECORD_FILE)
         for path in existing:
             # Without the last file nobody takes old and new ones for whole.
             if path.name == last or path.name not in outputs.names:
                 path.unlink()
         for name in outputs.names:
             os.replace(temporary / name, folder / name)
-        _record(outputs, temporary, [*kept, *entries])
+        if recorded:
+            with suppress(OSError):
+                os.replace(final, folder / RECORD_FILE)
 
 
-def _record(outputs: Outputs, temporary: Path, entries: Iterable[Entry]) -> None:
-    """Replace the record of the folder, unless outputs of this kind are known by their contents."""
-    if outputs.recognized is not None:
-        return
-    path = temporary / RECORD_FILE
+def _write_record(path: Path, entries: Iterable[Entry], outputs: Outputs) -> Path:
+    """Write a record to a file, with the rights of the outputs; return the path."""
     path.write_text(record_text(entries), encoding="utf-8")
     if outputs.private:
         path.chmod(PRIVATE_FILE)
-    os.replace(path, outputs.folder / RECORD_FILE)
+    return path
 
 
 @contextmanager
@@ -252,9 +294,15 @@ def _refuse_folders(paths: Iterable[Path]) -> None:
 def _refuse_inputs(paths: Iterable[Path], inputs: Sequence[Path]) -> None:
     for path in paths:
         for given in inputs:
-            same = path.exists() and given.exists() and path.samefile(given)
-            if same or path.resolve() == given.resolve():
+            if _same(path, given):
                 raise _refusal("an output must not replace an input", path)
+
+
+def _same(path: Path, given: Path) -> bool:
+    """Return whether two paths lead to one file, or would; what is too long to be a path leads to none."""
+    with suppress(OSError):
+        return path.samefile(given)
+    return os.path.realpath(path) == os.path.realpath(given)
 
 
 def _refusal(rule: str, path: Path) -> SettingsError:

@@ -14,6 +14,8 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
+from crowdveil.storage.regular_files import open_regular
+
 if sys.platform != "win32":
     import fcntl
 
@@ -78,7 +80,7 @@ def _abandoned(folder: Path) -> bool:
     about = folder.lstat()
     if sys.platform == "win32" or not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
         return False
-    with open(folder / MARKER_FILE, "rb") as stream:
+    with open_regular(folder / MARKER_FILE) as stream:
         return _try_lock(stream.fileno())
 
 

@@ -55,10 +55,10 @@ def encode(
         accept_edited=accept_edited,
     )
     reports, crowd = evidence.reports, evidence.crowd
+    beside = {name: (home(path) / name).read_bytes() for name in outputs.names if name in BESIDE}
     with placed(outputs) as temporary:
-        for name in outputs.names:
-            if name in BESIDE:
-                (temporary / name).write_bytes((home(path) / name).read_bytes())
+        for name, contents in beside.items():
+            (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
             (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
