@@ -107,6 +107,21 @@ def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) ->
     assert "folder of their own" in refusal("encode", "sent/reports.csv", "--out", "sent")
 
 
+@pytest.mark.parametrize("form", ["csv", "blocks"])
+def test_repeated_pairs_do_not_go_through_a_channel(form: str, run: Run, refusal: Callable[..., str]) -> None:
+    """Repeated pairs are kept of answers only: with a certificate a worker sends one report on a task."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    rows = Path("sent/reports.csv").read_text()
+    Path("twice.csv").write_text(rows + rows.splitlines()[1] + "\n")
+    run("encode", "twice.csv", "--duplicates", "all", "--labels", ",".join(LABELS), "--out", "blocks")
+    source = ("twice.csv", "--duplicates", "all") if form == "csv" else ("blocks",)
+    run("infer", *source, "--out", "found")
+
+    message = refusal("infer", *source, "--certificate", "sent/certificate.json", "--out", "again")
+
+    assert "a worker sends one report on a task" in message
+
+
 def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Callable[..., str]) -> None:
     """A crowd that names other blocks or a file, or a certificate over other labels, does not go with blocks."""
     named, listed = (json.loads(Path(folder, "crowd.json").read_bytes()) for folder in ("blocks", "sent"))

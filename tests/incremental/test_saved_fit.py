@@ -2,8 +2,10 @@
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,3 +150,92 @@ def test_learned_arrays_of_another_method_are_refused() -> None:
         estimator = ESTIMATORS[mine]().lean(summary)
         with pytest.raises(SettingsError, match=f"learned must be that of {mine}"):
             resume(estimator, estimator.start(summary), some_fit(other).learned, everyone)
+
+
+def fields_of(saved: SavedFit) -> list[tuple[str, str]]:
+    """Return the group and name of every array that a fit has learned or summed."""
+    groups = {"by_worker": saved.learned.by_worker, "shared": saved.learned.shared, "sums": saved.sums}
+    return [(group, name) for group, arrays in groups.items() for name in arrays]
+
+
+def changed(saved: SavedFit, group: str, name: str, change: Callable[[Any], Any]) -> SavedFit:
+    """Return the fit with one array changed."""
+    if group == "sums":
+        return replace(saved, sums=saved.sums | {name: change(saved.sums[name])})
+    arrays = getattr(saved.learned, group)
+    return replace(saved, learned=saved.learned._replace(**{group: arrays | {name: change(arrays[name])}}))
+
+
+def put(number: float) -> Callable[[Any], Any]:
+    """Return a change of the first number of an array."""
+
+    def change(array: Any) -> Any:
+        numbers = np.array(array)
+        numbers.flat[0] = number
+        return numbers
+
+    return change
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_in_every_field(method: str, number: float, tmp_path: Path) -> None:
+    """NaN or infinity in any array of any estimator's fit is refused under good seals, and the field is named."""
+    saved = some_fit(method)
+    for group, name in fields_of(saved):
+        changed(saved, group, name, put(number)).save(tmp_path / "fit")
+
+        with pytest.raises(ReportsError, match=f"'{name}' must hold finite numbers"):
+            SavedFit.open(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_numbers_out_of_range_are_refused_in_every_field(method: str, tmp_path: Path) -> None:
+    """Negative probabilities and counts, and probabilities above 1, are refused; weights and logarithms may be any."""
+    saved = some_fit(method)
+    free = {"weight", "log_likelihood", "worker_scores", "evidence"}
+    for group, name in fields_of(saved):
+        for number in (-0.5,) if group == "sums" else (-0.5, 1.5):
+            changed(saved, group, name, put(number)).save(tmp_path / "fit")
+            if name in free:
+                SavedFit.open(tmp_path / "fit")
+                continue
+            with pytest.raises(ReportsError, match=f"'{name}' must hold (probabilities|counts)"):
+                SavedFit.open(tmp_path / "fit")
+
+
+@pytest.mark.parametrize(
+    ("method", "group", "name"),
+    [
+        ("dawid-skene", "by_worker", "confusion"),
+        ("dawid-skene", "shared", "class_prior"),
+        ("ordinal-dawid-skene", "by_worker", "responsibility"),
+        ("ordinal-dawid-skene", "shared", "kinds"),
+        ("weighted-mean", "by_worker", "quality"),
+        ("gaussian", "by_worker", "q"),
+        ("gaussian", "shared", "sigma_shares"),
+        ("gaussian", "shared", "participation_shares"),
+    ],
+)
+def test_distributions_must_sum_to_one(method: str, group: str, name: str, tmp_path: Path) -> None:
+    """Probabilities of one distribution that sum to a half, or to nothing, are refused with the field's name."""
+    for share in (0.5, 0.0):
+        changed(some_fit(method), group, name, lambda array, share=share: array * share).save(tmp_path / "fit")
+
+        with pytest.raises(ReportsError, match=f"'{name}' must hold probabilities that sum to 1"):
+            SavedFit.open(tmp_path / "fit")
+
+
+def test_fields_that_no_fit_has_and_sums_of_other_workers_are_refused(tmp_path: Path) -> None:
+    """An unknown field, and sums by worker that some workers lack, are refused."""
+    saved = some_fit()
+    strange = replace(saved, learned=saved.learned._replace(shared={"other": np.zeros(1)}))
+    cases = {
+        "'other' must hold the name": strange,
+        "'extra' must hold the name": replace(saved, sums=saved.sums | {"extra": np.zeros((1, 1))}),
+        "'right' must hold a number for every worker": changed(saved, "sums", "right", lambda array: array[:, :1]),
+    }
+    for rule, fit in cases.items():
+        fit.save(tmp_path / "fit")
+        with pytest.raises(ReportsError, match=rule):
+            SavedFit.open(tmp_path / "fit")

@@ -12,7 +12,7 @@ import pytest
 from crowdveil.errors import ReportsError
 from crowdveil.reports import Reports
 from crowdveil.storage import name_files
-from crowdveil.storage.manifest import DATA_FILES, MANIFEST_FILE
+from crowdveil.storage.manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MOST_PIECE_BYTES, WORKER_FILE
 from crowdveil.storage.name_files import read_names
 from crowdveil.storage.names import NumberedNames
 from tests.storage.mutations import reseal, write_sealed
@@ -93,6 +93,8 @@ ODD_FIELDS = {
     "workers beyond codes": ({"workers": 2**31}, "'workers' must be a whole number"),
     "pieces of nothing": ({"piece_bytes": 0}, "'piece_bytes' must be a multiple of 8"),
     "pieces of half a number": ({"piece_bytes": 12}, "'piece_bytes' must be a multiple of 8"),
+    "pieces beyond memory": ({"piece_bytes": 2**60}, "'piece_bytes' must be a whole number from 0 to"),
+    "repeats is a number": ({"repeats": 1}, "'repeats' must be true or false"),
     "half a surrogate pair": (
         {"alphabet": {"kind": "categories", "names": ["x", "\ud800"], "ordered": False}},
         "written in UTF-8",
@@ -115,6 +117,80 @@ def test_odd_fields_of_a_manifest_are_refused(folder, name) -> None:
         Reports.open(folder)
     assert caught.value.source == str(folder / MANIFEST_FILE)
     assert "crowdveil encode" in caught.value.way_out
+
+
+def test_memory_follows_the_file_and_not_the_manifest(folder) -> None:
+    """Names in one piece of the largest size are read where no memory of that size is left."""
+    reseal(folder, manifest_of(folder) | {"piece_bytes": MOST_PIECE_BYTES})
+    program = f"""
+import tracemalloc
+from crowdveil.reports import Reports
+tracemalloc.start()
+assert len(Reports.open({str(folder)!r}, verify=True)) == 50
+print(tracemalloc.get_traced_memory()[1] < {MOST_PIECE_BYTES} // 8)
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert ("", "True\n") == (done.stderr, done.stdout)
+
+
+def write_column_of(folder: Path, name: str, numbers: list[int], dtype: str) -> None:
+    """Write other numbers into a file of the folder, under fitting checksums."""
+    (folder / name).write_bytes(np.array(numbers, dtype=dtype).tobytes())
+    reseal(folder, manifest_of(folder))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return a folder of 2 reports on each of 3 tasks by 4 workers."""
+    task, worker = ["a", "a", "b", "b", "c", "c"], ["u", "v", "v", "w", "w", "x"]
+    Reports.from_arrays(task, worker, ["x", "y"] * 3).save(tmp_path / "small")
+    return tmp_path / "small"
+
+
+ODD_ROWS = {
+    "a worker twice on a task": (WORKER_FILE, [0, 0, 1, 2, 2, 3], "<i4"),
+    "workers that descend": (WORKER_FILE, [1, 0, 1, 2, 2, 3], "<i4"),
+    "pointers that move rows to another task": (INDEX_FILE, [0, 3, 4, 6], "<i8"),
+    "all rows on the last task": (INDEX_FILE, [0, 0, 0, 6], "<i8"),
+}
+
+
+@pytest.mark.parametrize("use", ["blocks", "worker", "verify"])
+@pytest.mark.parametrize("name", ODD_ROWS)
+def test_rows_that_repeat_a_pair_or_are_unsorted_are_refused(small, name, use) -> None:
+    """A worker has one report on a task, and workers ascend, also under fitting checksums, whatever uses the rows."""
+    write_column_of(small, *ODD_ROWS[name])
+
+    with pytest.raises(ReportsError, match=r"worker\.i32.*do not ascend, or one comes again"):
+        {
+            "blocks": lambda: list(Reports.open(small).blocks(2)),
+            "worker": lambda: Reports.open(small).worker,
+            "verify": lambda: Reports.open(small, verify=True),
+        }[use]()
+
+
+def test_order_is_checked_across_pieces(small) -> None:
+    """Rows of a task that lie in two pieces are compared, and those before a task that begins a piece are not."""
+    reseal(small, manifest_of(small) | {"piece_bytes": 8})
+    write_column_of(small, WORKER_FILE, [2, 3, 1, 2, 0, 1], "<i4")
+    assert [2, 3, 1, 2, 0, 1] == Reports.open(small).worker.tolist()
+    write_column_of(small, INDEX_FILE, [0, 1, 4, 6], "<i8")
+
+    with pytest.raises(ReportsError, match="piece 2: the workers on a task do not ascend"):
+        list(Reports.open(small).blocks())
+
+
+def test_repeated_pairs_that_were_kept_are_read(tmp_path) -> None:
+    """Blocks of reports that keep repeated pairs are read; still, workers must ascend in them."""
+    every = Reports.from_arrays(["a"] * 3, ["u", "u", "v"], ["x", "y", "x"], duplicates="all")
+    every.save(tmp_path / "every")
+
+    assert [0, 0, 1] == Reports.open(tmp_path / "every", verify=True).worker.tolist()
+    write_column_of(tmp_path / "every", WORKER_FILE, [0, 1, 0], "<i4")
+    with pytest.raises(ReportsError, match=r"do not ascend\b"):
+        Reports.open(tmp_path / "every", verify=True)
 
 
 def not_utf8() -> pa.Array:

@@ -236,3 +236,19 @@ def test_parts_out_of_order_are_refused(tmp_path) -> None:
 
     with pytest.raises(SettingsError, match="order of tasks"):
         write_encoded(tmp_path, parts, np.arange(2), np.arange(2), None)
+
+
+@pytest.mark.parametrize("ends", [[0, 2], [0, 1, 2]])
+@pytest.mark.parametrize(("worker", "repeats"), [([0, 1], False), ([1, 1], True), ([1, 0], None)])
+def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, ends, worker, repeats) -> None:
+    """The manifest says whether a worker has several rows on a task; rows out of order are not written."""
+    columns = np.array([0, 0]), np.array(worker), np.array([0.5, 0.5])
+    parts = [Part(*(column[a:b] for column in columns)) for a, b in pairwise(ends)]
+    if repeats is None:
+        with pytest.raises(SettingsError, match="order of workers within a task"):
+            write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
+        return
+
+    write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
+
+    assert repeats == encoded.holds_repeats(tmp_path)

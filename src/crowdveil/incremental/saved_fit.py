@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from crowdveil.certificate import digest
 from crowdveil.errors import ReportsError
 from crowdveil.estimators.learned import Learned
+from crowdveil.incremental.saved_numbers import check_learned, check_sums
 from crowdveil.storage.placing import Outputs, write_outputs
 from crowdveil.storage.regular_files import open_regular
 from crowdveil.wellformed import parse_json
@@ -113,7 +114,7 @@ class SavedFit:
         return made
 
     def check(self) -> None:
-        """Refuse parts that do not belong together.
+        """Refuse parts that do not belong together, and numbers that no fit can have.
 
         Raises:
             ValueError: naming the part.
@@ -135,6 +136,8 @@ class SavedFit:
             raise ValueError("every block needs its fingerprint and its sums")
         if any(len(array) != len(self.workers) for array in self.learned.by_worker.values()):
             raise ValueError("every worker needs what was learned of him")
+        check_learned(self.learned)
+        check_sums(self.sums, len(self.workers))
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {BY_WORKER + name: array for name, array in self.learned.by_worker.items()}

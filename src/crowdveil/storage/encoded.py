@@ -1,8 +1,8 @@
 """Encoded blocks: a folder with reports as columns of codes, memory-mapped when it is opened.
 
-On opening, the manifest, the size of each file, the names and the index of tasks are checked; codes are checked piece
-by piece when first used. The checksums find damage, not forgery: whoever can write the folder can write new ones. A
-forged folder is read or refused; no number in it is used before its range is checked.
+On opening, the manifest, the size of each file, the names and the index of tasks are checked; codes and the order of
+rows are checked piece by piece when first used. The checksums find damage, not forgery: whoever can write the folder
+can write new ones. A forged folder is read or refused; no number in it is used before its range is checked.
 """
 
 import zlib
@@ -35,6 +35,7 @@ from crowdveil.storage.manifest import (
 from crowdveil.storage.name_files import read_names, write_names
 from crowdveil.storage.names import LazyNames, NameList, NumberedNames
 from crowdveil.storage.placing import Outputs, placed
+from crowdveil.storage.row_order import PairsWritten, workers_ascend
 
 FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
@@ -73,25 +74,28 @@ def write_encoded(
         alphabet: what a value can be; None for float64 numbers.
 
     Raises:
-        SettingsError: the parts are not in order.
+        SettingsError: the rows are not in canonical order.
         ReportsError: a name is no text that can be written in UTF-8.
     """
     with ExitStack() as stack:
         streams = [stack.enter_context(open(folder / name, "wb")) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE)]
         worker_sink, value_sink, index_sink = (_Sealing(stream) for stream in streams)
-        index = _Index(index_sink)
+        index, pairs = _Index(index_sink), PairsWritten()
         for part in (part for part in parts if len(part.task)):
             index.add(part.task)
+            pairs.add(part.task, part.worker)
             worker_sink.write(np.ascontiguousarray(part.worker, dtype="<i4"))
             value_sink.write(np.ascontiguousarray(part.value, dtype=_value_type(alphabet)))
         index.end(len(tasks))
     files = {WORKER_FILE: worker_sink.entry(), VALUE_FILE: value_sink.entry(), INDEX_FILE: index_sink.entry()}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
         write_names(folder / name, names)
-        files[name] = FileEntry((folder / name).stat().st_size, _checksums(folder / name, PIECE_BYTES))
+        size = (folder / name).stat().st_size
+        files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
     numbered = any(isinstance(names, NumberedNames) for names in (tasks, workers))
-    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, piece_bytes=PIECE_BYTES, numbered=numbered)
+    rules = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
+    write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules, numbered=numbered)
 
 
 def save_encoded(
@@ -124,7 +128,7 @@ def open_encoded(folder: Path, *, verify: bool = False) -> Opened:
             folder, manifest, VALUE_FILE, _value_type(alphabet), reports, None if alphabet is None else alphabet.size
         ),
     }
-    rows = Stored(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE])
+    rows = Stored(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
     if not _ascends(rows.pointers, reports):
         raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
@@ -143,6 +147,11 @@ def seal_of(folder: Path) -> str:
         ReportsError: the folder holds none.
     """
     return read_manifest(folder / MANIFEST_FILE).seal
+
+
+def holds_repeats(folder: Path) -> bool:
+    """Return whether encoded blocks may hold several reports of a worker on a task; errors as `seal_of`."""
+    return read_manifest(folder / MANIFEST_FILE).repeats
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,16 +212,22 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Rows in an opened folder; a piece that is damaged raises a ReportsError when it is first used."""
+    """Rows in an opened folder; a piece that is damaged or out of order raises a ReportsError when it is first used.
+
+    Attributes:
+        index, workers, values: the columns.
+        repeats: whether a worker may have several rows on a task.
+    """
 
     index: _Column
     workers: _Column
     values: _Column
+    repeats: bool
 
     @property
     def worker(self) -> NDArray[np.int32]:
         """Worker code of each row; checks the whole column."""
-        return self.workers.part(0, len(self))
+        return self._workers(0, len(self))
 
     @property
     def value(self) -> NDArray[Any]:
@@ -236,20 +251,43 @@ class Stored:
         """Return the tasks first .. stop-1 with their reports."""
         ends = self.pointers[first : stop + 1]
         rows = (int(ends[0]), int(ends[-1]))
-        return Block(first, stop, ends - ends[0], self.workers.part(*rows), self.values.part(*rows))
+        return Block(first, stop, ends - ends[0], self._workers(*rows), self.values.part(*rows))
 
     def verify(self) -> None:
         """Check the whole of the columns, piece by piece.
 
         Raises:
-            ReportsError: a piece is damaged.
+            ReportsError: a piece is damaged or out of order.
         """
-        for column in (self.workers, self.values):
-            column.part(0, len(self))
+        self._workers(0, len(self))
+        self.values.part(0, len(self))
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.workers.array)
+
+    @cached_property
+    def _ordered(self) -> NDArray[np.bool_]:
+        """Pieces of `workers` whose order was found right."""
+        return np.zeros(len(self.workers.crcs), dtype=bool)
+
+    def _workers(self, first: int, stop: int) -> NDArray[np.int32]:
+        """Return workers of some rows, once all pieces that they lie in were checked, codes first and then order."""
+        found = self.workers.part(first, stop)
+        width = self.workers.piece_bytes // found.itemsize
+        for piece in range(first // width, -(-stop // width)):
+            if not self._ordered[piece]:
+                self._check_order(piece, max(piece * width - 1, 0), min((piece + 1) * width, len(self)))
+        return found
+
+    def _check_order(self, piece: int, first: int, stop: int) -> None:
+        """Check a piece of workers, together with the row before it."""
+        after, before = np.searchsorted(self.pointers, first, "right"), np.searchsorted(self.pointers, stop)
+        starts = self.pointers[after:before] - first
+        if not workers_ascend(self.workers.array[first:stop], starts, repeats=self.repeats):
+            again = "" if self.repeats else ", or one comes again"
+            raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{again}")
+        self._ordered[piece] = True
 
 
 class _Sealing:
@@ -320,10 +358,11 @@ def _ascends(pointers: NDArray[np.int64], rows: int) -> bool:
     return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
 
 
-def _checksums(path: Path, piece_bytes: int) -> list[int]:
-    """Return the CRC-32 of each piece of a file."""
+def _checksums(path: Path, size: int, piece_bytes: int) -> list[int]:
+    """Return the CRC-32 of each piece of a file of that size; memory follows the smaller of piece and file."""
+    most = max(min(piece_bytes, size), 1)
     with open(path, "rb") as stream:
-        return [zlib.crc32(piece) for piece in iter(lambda: stream.read(piece_bytes), b"")]
+        return [zlib.crc32(piece) for piece in iter(lambda: stream.read(most), b"")]
 
 
 def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
@@ -334,7 +373,7 @@ def _read_names(folder: Path, manifest: Manifest, name: str, count: int, verify:
     """Check a file of names, piece by piece, and map it."""
     entry, path = manifest.files[name], folder / name
     _check_size(path, entry.size)
-    if _checksums(path, manifest.piece_bytes) != entry.checksums:
+    if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
         raise damaged(path, "another checksum")
     names = read_names(path, verify=verify)
     if len(names) != count:

@@ -21,12 +21,14 @@ MANIFEST_FILE = "blocks.json"
 INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
 DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
-FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "files", "sha256"}
+FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
 WAY_OUT = "Encode the reports again (crowdveil encode)."
 MOST_REPORTS, MOST_NAMES, MOST_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
 """Names have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
 WIDEST_NUMBER = 8
 """Bytes of the widest number in a column; a checksum covers whole numbers."""
+MOST_PIECE_BYTES = 1 << 26
+"""Bytes under one checksum: a piece of names is read into memory as a whole."""
 MAX_BYTES = 1 << 28
 """Checksums of more than 50 terabytes fit into a manifest of this size."""
 
@@ -47,6 +49,7 @@ class Manifest:
         reports, tasks, workers: how many of each the folder holds.
         alphabet: what a value can be; None for float64 numbers.
         piece_bytes: bytes under one checksum.
+        repeats: whether a worker may have several reports on a task.
         files: entry of each of `DATA_FILES`.
         seal: SHA-256 of all other fields, in hexadecimal.
     """
@@ -56,6 +59,7 @@ class Manifest:
     workers: int
     alphabet: Alphabet | None
     piece_bytes: int
+    repeats: bool
     files: dict[str, FileEntry]
     seal: str
 
@@ -65,15 +69,24 @@ def write_manifest(
     counts: dict[str, int],
     alphabet: Alphabet | None,
     files: dict[str, FileEntry],
+    rules: dict[str, object],
     *,
-    piece_bytes: int,
     numbered: bool,
 ) -> None:
-    """Write `blocks.json`; `counts` holds the numbers of reports, tasks and workers."""
+    """Write `blocks.json`.
+
+    Args:
+        path: of the file.
+        counts: the numbers of reports, tasks and workers.
+        alphabet: what a value can be; None for float64 numbers.
+        files: entry of each of `DATA_FILES`.
+        rules: `piece_bytes` and `repeats`, as in `Manifest`.
+        numbered: whether names follow from a rule.
+    """
     described = None if alphabet is None else alphabet_to_json(alphabet)
     entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
     manifest: dict[str, object] = {"format": NUMBERED_FORMAT if numbered else FORMAT, **counts, "alphabet": described}
-    manifest |= {"piece_bytes": piece_bytes, "files": entries}
+    manifest |= {**rules, "files": entries}
     text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
@@ -128,9 +141,11 @@ def _checked(data: dict[str, Any]) -> Manifest:
     Raises:
         SettingsError: one is not.
     """
-    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MOST_REPORTS)
+    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MOST_PIECE_BYTES)
     if piece_bytes == 0 or piece_bytes % WIDEST_NUMBER:
         raise SettingsError(f"'piece_bytes' must be a multiple of {WIDEST_NUMBER}", value=piece_bytes)
+    if not isinstance(data["repeats"], bool):
+        raise SettingsError("'repeats' must be true or false", value=str(data["repeats"])[:50])
     files = data["files"]
     if not isinstance(files, dict) or set(files) != set(DATA_FILES):
         raise SettingsError(f"'files' must hold exactly {', '.join(DATA_FILES)}", value=str(files)[:100])
@@ -140,6 +155,7 @@ def _checked(data: dict[str, Any]) -> Manifest:
         workers=_whole("workers", data["workers"], MOST_NAMES),
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
         piece_bytes=piece_bytes,
+        repeats=data["repeats"],
         files={name: _entry(name, files[name], piece_bytes) for name in DATA_FILES},
         seal=str(data["sha256"]),
     )

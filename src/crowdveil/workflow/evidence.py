@@ -28,7 +28,7 @@ from crowdveil.output import (
 from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.digests import content_digest
-from crowdveil.storage.encoded import FILES, seal_of
+from crowdveil.storage.encoded import FILES, holds_repeats, seal_of
 from crowdveil.workflow.files import DATASET, is_dataset, read_answers, repeated
 from crowdveil.workflow.label_notes import spelling_notes
 
@@ -106,6 +106,8 @@ def read_evidence(
     where = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if where is None else read_channel(where, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
+    if channel is not None:
+        _refuse_repeats(path, duplicates)
     if path.is_dir():
         if kind is not None or duplicates not in (None, "error") or merge_labels:
             raise _said_too_late(kind or ("merge_labels" if merge_labels else duplicates))
@@ -125,6 +127,16 @@ def read_evidence(
         assignment=_assignment_beside(path, reports, crowd),
         notes=spelling_notes(reports) if known is None and alphabet is None else (),
     )
+
+
+def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
+    """Refuse repeated (task, worker) pairs that were kept, or are to be."""
+    if holds_repeats(path) if path.is_dir() else duplicates == "all":
+        raise ReportsError(
+            "through a channel a worker sends one report on a task, but repeated (task, worker) pairs were kept",
+            source=str(path),
+            way_out="Keep the first or last of them, or read reports as answers with --no-certificate.",
+        )
 
 
 def evidence_files(path: Path) -> list[Path]:
