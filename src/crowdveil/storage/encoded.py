@@ -94,7 +94,7 @@ def write_encoded(
         files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
     numbered = any(isinstance(names, NumberedNames) for names in (tasks, workers))
-    rules = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
+    rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
     write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules, numbered=numbered)
 
 

@@ -108,14 +108,10 @@ def read_evidence(
     known = _known_alphabet(channel, crowd, alphabet)
     if channel is not None:
         _refuse_repeats(path, duplicates)
-    if path.is_dir():
-        if kind is not None or duplicates not in (None, "error") or merge_labels:
-            raise _said_too_late(kind or ("merge_labels" if merge_labels else duplicates))
-        reports = _opened(path, known or alphabet, verify)
-    else:
-        grid: Grid = "round" if known is None else "exact"
-        how = {"kind": kind, "duplicates": duplicates or "error", "grid": grid, "merge_labels": merge_labels}
-        reports = _read(path, crowd, known or alphabet, how)
+    how = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
+    reports = (
+        _opened(path, known or alphabet, verify, how) if path.is_dir() else _read(path, crowd, known, alphabet, how)
+    )
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
@@ -209,8 +205,13 @@ def caveats(crowd: Crowd) -> list[str]:
     return [*([f"{not_public(missing).capitalize()}."] if missing else []), *edited]
 
 
-def _opened(path: Path, known: Alphabet | None, verify: bool) -> Reports:
+def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any]) -> Reports:
     """Open encoded blocks, which must hold the labels that the files with them state."""
+    usual = {"kind": None, "duplicates": "error", "merge_labels": False}
+    said = {name: value for name, value in how.items() if value != usual[name]}
+    if said:
+        way_out = "Say kind, duplicates and merge_labels when encoding."
+        raise SettingsError("encoded blocks are read as they are", value=said, way_out=way_out)
     reports = Reports.open(path, verify=verify)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
@@ -223,11 +224,14 @@ def _opened(path: Path, known: Alphabet | None, verify: bool) -> Reports:
     return reports
 
 
-def _read(path: Path, crowd: Crowd | None, alphabet: Alphabet | None, how: dict[str, Any]) -> Reports:
+def _read(
+    path: Path, crowd: Crowd | None, stated: Alphabet | None, given: Alphabet | None, how: dict[str, Any]
+) -> Reports:
     """Read a file of reports over the tasks and workers of its crowd, where that is known; `how` are other settings."""
+    grid: Grid = "round" if stated is None else "exact"
     tasks, workers = (None, None) if crowd is None else listed(crowd)
     reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    return reader(path, alphabet=alphabet, tasks=tasks, workers=workers, **how)
+    return reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **how)
 
 
 def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
@@ -236,11 +240,6 @@ def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
     assert tasks is not None
     assert workers is not None
     return tasks, workers
-
-
-def _said_too_late(value: object) -> SettingsError:
-    way_out = "Say kind, duplicates and merge_labels when encoding."
-    return SettingsError("encoded blocks are read as they are", value=value, way_out=way_out)
 
 
 def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
