@@ -119,7 +119,7 @@ def test_sealing_adds_format_and_hash_only():
     assert {**fields, "format": "crowdveil-channel/1", "sha256": sealed["sha256"]} == sealed
 
 
-@pytest.mark.parametrize("mechanism", ["", "epsilon=0.01", "two-layer", "laplace "])
+@pytest.mark.parametrize("mechanism", ["", "epsilon=0.01", "two-layer", "laplace ", "laplace" + "+laplace" * 16])
 def test_what_would_be_refused_is_not_sealed(mechanism):
     """A channel with another mechanism than a certificate can name is refused where the certificate is made."""
     channel = Channel.from_certificate(json.dumps(certificate()))
@@ -132,6 +132,14 @@ def test_what_would_be_refused_is_not_sealed(mechanism):
         "designed"
         == Channel.from_certificate(json.dumps(replace(channel, mechanism="designed").certificate())).mechanism
     )
+
+
+def test_a_certificate_names_a_limited_number_of_mechanisms():
+    """Sixteen mechanisms joined by + are read again; seventeen are refused, see above."""
+    channel = Channel.from_certificate(json.dumps(certificate()))
+    longest = replace(channel, mechanism="laplace" + "+laplace" * 15)
+
+    assert longest.mechanism == Channel.from_certificate(json.dumps(longest.certificate())).mechanism
 
 
 def test_the_mark_of_lists_from_answers_is_read_again():

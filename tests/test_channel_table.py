@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.certificate import digest
 from crowdveil.channel import Channel
-from crowdveil.channel_table import MAX_CHANNELS, ChannelTable, is_table
+from crowdveil.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_table
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
@@ -132,6 +132,15 @@ def test_certificates_come_back() -> None:
     assert not is_table(json.dumps(cut(1).certificate()))
 
 
+def test_a_label_may_be_named_like_the_format_of_a_table() -> None:
+    """Whether a certificate is a table's says its field `format`, not a text anywhere in it."""
+    named = RandomizedResponse(alphabet=Categories((TABLE_FORMAT, "b")), epsilon=1.0).channel()
+
+    assert not is_table(json.dumps(named.certificate()))
+    assert not is_table("[]")
+    assert not is_table("{")
+
+
 @pytest.mark.parametrize("changes", [{"workers": {"ann": 0, "ann\u200b": 1}}, {"workers": {"ann": 0, "ann ": 1}}])
 def test_a_table_with_names_that_look_alike_is_not_certified(changes: dict[str, Any]) -> None:
     """Two workers whose names look alike are refused where the certificate is made."""
@@ -161,6 +170,8 @@ def sealed(**changes: Any) -> str:
         (sealed(channels=[{"mechanism": "none"}]), "format"),
         (sealed(choice=[[0, 1], [1, 0]]), "shape"),
         (sealed(workers={"ann": 0, " ann": 1}), "text"),
+        (sealed(workers={"": 0, "ann": 1}), "text"),
+        (sealed(tasks={"\u3164": 0, "b": 1}), "text"),
         (sealed(tasks={"\u00e9": 0, "e\u0301": 1}), "text"),
         (sealed(channels=[{"unprotected": {"kind": "categories", "names": ["a", "b "], "ordered": False}}]), "text"),
         (sealed(channels=[cut(1).certificate() | {"note": "hello"}]), "format"),

@@ -24,11 +24,13 @@ CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response"
 """Mechanisms that a certificate can name: those that perturb every cell through one channel."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel that reads simulated real-valued reports."""
+MOST_PARTS = 16
+"""Mechanisms, joined by +, that the channel of one certificate can be composed of."""
 LISTS_MARK = ", LISTS FROM ANSWERS: no privacy"
 """What follows the mechanism where lists that had to be public were taken from the answers."""
 _ONE = "|".join(CERTIFIED)
 _MECHANISM = re.compile(
-    rf"({re.escape(REAL_VALUED)}|({_ONE})(\+({_ONE}))*)"
+    rf"({re.escape(REAL_VALUED)}|({_ONE})(\+({_ONE})){{0,{MOST_PARTS - 1}}})"
     rf"(, SIMULATION from seed (0|[1-9][0-9]*): no privacy|{re.escape(LISTS_MARK)})?"
 )
 FIELDS = {"format", "mechanism", "alphabet", "participation", "outputs", "denominator", "rows", "ratio", "sha256"}
@@ -127,8 +129,8 @@ def _check_texts(data: dict[str, Any]) -> None:
     if _MECHANISM.fullmatch(data["mechanism"]) is None:
         raise CertificateError(
             "mechanism",
-            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, several of them joined by +, or one of a "
-            f"marked simulation. A table made by anything else is {DESIGNED!r}.",
+            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, up to {MOST_PARTS} of them joined by +, "
+            f"or one of a marked simulation. A table made by anything else is {DESIGNED!r}.",
         )
 
 

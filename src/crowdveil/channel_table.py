@@ -18,6 +18,7 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.guarantee import Guarantee
 from crowdveil.labels import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
 from crowdveil.randomness import Source
+from crowdveil.wellformed import parse_json, visible
 
 MAX_CHANNELS = 64
 """Inference keeps one likelihood per channel and kind of worker: more channels than this are rounded to fewer."""
@@ -156,8 +157,7 @@ class ChannelTable:
             CertificateError: a channel that cannot be certified, for whatever else than being the identity, or names
                 of tasks or workers that look alike.
         """
-        check_apart("worker", self.workers)
-        check_apart("task", self.tasks)
+        _check_groups(self.workers, self.tasks)
         check_names("label", self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
@@ -178,8 +178,7 @@ class ChannelTable:
             CertificateError: as for a channel; `format` where it is none of a table.
         """
         data = _read(text)
-        check_apart("worker", data["workers"])
-        check_apart("task", data["tasks"])
+        _check_groups(data["workers"], data["tasks"])
         choice = tuple(tuple(row) for row in data["choice"])
         channels = tuple(_channel(part) for part in data["channels"])
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
@@ -187,8 +186,18 @@ class ChannelTable:
 
 def is_table(text: str | bytes) -> bool:
     """Return whether a certificate's text claims to be that of a table; whether it is one, `from_certificate` says."""
-    mark = TABLE_FORMAT.encode()
-    return mark in (text.encode() if isinstance(text, str) else text)
+    try:
+        data = parse_json(text)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("format") == TABLE_FORMAT
+
+
+def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
+    for what, names in (("worker", workers), ("task", tasks)):
+        if any(not visible(name) for name in names):
+            raise CertificateError("text", f"a {what} has a name of which nothing is visible. Rename it.")
+        check_apart(what, names)
 
 
 def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDArray[np.int64]:

@@ -13,8 +13,34 @@ from typing import Any
 
 NOT_PRINTING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories of control, format, surrogate and private characters, and of line and paragraph separators."""
+IGNORABLE = (
+    (0x00AD, 0x00AD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)
+"""Default_Ignorable_Code_Point of the Unicode character database (DerivedCoreProperties.txt, version 16.0), first and
+last of each range: characters without a sign of their own, some of which Unicode counts among letters and marks."""
+INVISIBLE = frozenset(chr(code) for first, last in IGNORABLE for code in range(first, last + 1))
+BLANK = "\u2800"
+"""Braille pattern without a dot: it looks like a space, and Unicode counts it among the symbols."""
 JOINERS = "\u200c\u200d"
 """Format characters that spelling needs: they join or part the letters and pictures on both sides of them."""
+PRESENTATION = "\ufe0e\ufe0f"
+"""Variation selectors that keyboards write after a picture: as text, as an emoji."""
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -31,10 +57,10 @@ def parse_json(text: str | bytes) -> Any:
 
 def fault_of_text(text: str) -> str:
     """Return why a text is not printing text, empty if it is."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return ""
     for place, sign in enumerate(text):
-        if unicodedata.category(sign) in NOT_PRINTING and not _joins(text, place):
+        if _is_unseen(sign) and not _joins(text, place):
             return f"character U+{ord(sign):04X} does not print"
     return ""
 
@@ -51,8 +77,8 @@ def fault_of_name(name: str) -> str:
 def first_alike(names: Iterable[str]) -> tuple[str, str] | None:
     """Return the first two of some distinct texts that look alike: the same but for what does not print.
 
-    White space around them, characters that do not print and the normal form are left out of the comparison; upper and
-    lower case are not.
+    White space around them, the kind and the number of white space inside, characters that do not print and the normal
+    form C are left out of the comparison. Case, letters of other scripts and full-width forms can be seen and are not.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -63,15 +89,23 @@ def first_alike(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def visible(name: str) -> str:
-    """Return what is left of a name without surrounding white space and characters that do not print, in form C."""
-    if name.isascii() and name.isprintable():
-        return name.strip()
-    kept = "".join(sign for sign in name if unicodedata.category(sign) not in NOT_PRINTING)
-    return unicodedata.normalize("NFC", kept).strip()
+    """Return a name without what does not print, in form C, each white space inside as one space and none around."""
+    if not (name.isascii() and name.isprintable()):
+        spaced = (" " if sign.isspace() or sign == BLANK else sign for sign in name)
+        spaced = (sign for sign in spaced if not _is_unseen(sign))
+        name = unicodedata.normalize("NFC", "".join(spaced))
+    return " ".join(name.split())
+
+
+def _is_unseen(sign: str) -> bool:
+    """Return whether nothing shows a character."""
+    return sign in INVISIBLE or sign == BLANK or unicodedata.category(sign) in NOT_PRINTING
 
 
 def _joins(text: str, place: int) -> bool:
-    """Return whether a joiner stands between two characters beyond ASCII."""
+    """Return whether a joiner stands between two characters beyond ASCII, or a presentation after a picture."""
+    if text[place] in PRESENTATION:
+        return place > 0 and unicodedata.category(text[place - 1]) == "So"
     around = text[place - 1 : place] + text[place + 1 : place + 2]
     return text[place] in JOINERS and len(around) == 2 and not any(sign.isascii() for sign in around)
 

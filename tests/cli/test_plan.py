@@ -72,6 +72,14 @@ def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
     assert data["recommended"]["error"] <= 0.2
 
 
+def test_no_epsilon_is_shown_below_its_value(run: Run) -> None:
+    """An epsilon of many digits is rounded up in the table of candidates."""
+    table = run(*LABELS, "--epsilon", "1.2345614").stdout
+
+    assert "1.23457 " in table
+    assert "1.23456" not in table
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_the_first_lines_name_assumptions_and_experience(width: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ability, participation and sources come first, then how plans of real sets fared, then epsilon per worker."""

@@ -73,6 +73,22 @@ def test_protected_participation_asks_for_the_list_of_tasks(refusal: Callable[..
     assert {k: v for k, v in said.items() if k not in varying} == {k: v for k, v in fewer.items() if k not in varying}
 
 
+def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str], run_json: RunJson) -> None:
+    """With protected participation a file without a claim makes a release; only a list of tasks is needed for that."""
+    header, claim = "task,worker,value\n", "1,ann,3\n"
+    hidden = ("--participation", "protected", "--expected-claims", 24)
+    said = {}
+    for name, text in (("none.csv", header), ("one.csv", header + claim)):
+        Path(name).write_text(text, encoding="utf-8")
+        said[name] = run_json("synthesize", name, *SOUND[2:], *hidden, "--tasks", every_task())
+    varying = ("records", "withheld", "expected", "replaced", "warnings")
+    none, one = ({k: v for k, v in data.items() if k not in varying} for data in said.values())
+
+    assert none == one
+    assert 20 == none["tasks"]
+    assert "there is no answer in it" in refusal("synthesize", "none.csv", *SOUND[2:], *hidden)
+
+
 def test_the_published_mode_is_refused_a_finite_epsilon(run: Run, run_json: RunJson) -> None:
     """Claim and exact epsilon are printed; exact is none."""
     published = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--mode", "published", "--out", "made")

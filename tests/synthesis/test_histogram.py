@@ -156,15 +156,19 @@ def test_settings_that_cannot_hold_are_refused(settings: dict[str, Any], rule: s
 def test_claims_whose_bounds_or_number_tell_of_them_are_refused() -> None:
     """Bounds taken from the claims, and claims left out for their value, are no public knowledge."""
     derived = Claims.from_arrays([0, 0], [0, 1], [1.0, 2.0])
+    unsaid = Claims.from_arrays([0, 0], [0, 1], [1.0, np.nan], bounds=(0, 5), missing="drop", tasks=[0])
     dropped = Claims.from_arrays([0, 0], [0, 1], [1.0, 9.0], bounds=(0, 5), outside="drop")
 
     with pytest.raises(SettingsError, match="bounds must be public"):
         Histogram(epsilon=1.0).release(derived, seeded(1))
     with pytest.raises(SettingsError, match="must not depend on their values"):
         Histogram(epsilon=1.0).release(dropped, seeded(1))
+    with pytest.raises(SettingsError, match="1 rows without a number left out"):
+        Histogram(epsilon=1.0).release(unsaid, seeded(1))
     listed = Claims.from_arrays([0, 0], [0, 1], [1.0, 9.0], bounds=(0, 5), outside="drop", tasks=[0])
     hidden = Histogram(epsilon=20.0, participation="protected", expected_claims=2, records=3)
     assert len(hidden.release(listed, seeded(1))) == 3
+    assert len(hidden.release(unsaid, seeded(1))) == 3
 
 
 def test_odd_claims_are_no_trouble() -> None:

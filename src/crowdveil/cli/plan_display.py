@@ -54,7 +54,7 @@ def print_candidates(made: Plan) -> None:
     for row in made.rows:
         if row.same_as is not None:
             continue
-        first, shown = f"{row.epsilon:g}" if row.epsilon != shown else "", row.epsilon
+        first, shown = bound_text(row.epsilon) if row.epsilon != shown else "", row.epsilon
         spent = bound_text(row.cost.worker_epsilon, 4)
         figures = expected_error(row.prediction, "<"), real_interval(row.prediction), spent, f"{row.cost.bytes:,}"
         table.add_row(first, row.line, *figures[: 2 + len(costs)])
@@ -74,7 +74,7 @@ def _same(made: Plan) -> list[str]:
     where: dict[tuple[str, str], list[str]] = {}
     for row in made.rows:
         if row.same_as is not None and not row.line.endswith(READ_IN_ORDER):
-            where.setdefault((row.line, row.same_as), []).append(f"{row.epsilon:g}")
+            where.setdefault((row.line, row.same_as), []).append(bound_text(row.epsilon))
     return [f"{line} sends the same as {other} at epsilon {', '.join(at)}." for (line, other), at in where.items()]
 
 

@@ -35,12 +35,21 @@ def require_public(claims: Claims, participation: Participation) -> None:
             value="tasks taken from the claims",
             way_out="List all tasks without looking at the claims: tasks=..., on the command line --tasks FILE.",
         )
-    if claims.dropped and participation == "public":
-        raise SettingsError(
-            "the number of claims must not depend on their values",
-            value=f"{claims.dropped} claims outside the bounds left out",
-            way_out="Use outside='clip', or protect participation.",
-        )
+    if participation == "public":
+        _refuse_left_out(claims)
+
+
+def _refuse_left_out(claims: Claims) -> None:
+    for left_out, what, instead in (
+        (claims.dropped, "claims outside the bounds", "Use outside='clip'"),
+        (claims.missing, "rows without a number", "Leave out all rows of these tasks or workers beforehand"),
+    ):
+        if left_out:
+            raise SettingsError(
+                "the number of claims must not depend on their values",
+                value=f"{left_out} {what} left out",
+                way_out=f"{instead}, or protect participation.",
+            )
 
 
 def drawn_release(

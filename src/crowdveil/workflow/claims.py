@@ -2,16 +2,22 @@
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crowdveil import datasets
 from crowdveil.errors import SettingsError
 from crowdveil.ingest.coding import Duplicates
+from crowdveil.ingest.tables import read_columns, read_parquet_columns
 from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.workflow.files import DATASET, read_names
+
+LEFT_OUT = (
+    "{:,} answers are no numbers and were left out: with public participation epsilon does not cover that, but the "
+    "answers of a public data set are known anyway."
+)
 
 
 class ClaimsRead(NamedTuple):
@@ -38,7 +44,8 @@ def read_claims(
         outside: policy for claims outside of them.
         logarithmic: treat claims by their logarithms to base 10; then bounds and claims must be positive.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        tasks: a file that lists all tasks, made without looking at the claims; protected participation needs it.
+        tasks: a file that lists all tasks, made without looking at the claims; protected participation needs it. With
+            it, a file of claims may have no row.
 
     Raises:
         ReportsError: the file or a row breaks a rule, or a claim is on a task that is not listed.
@@ -65,10 +72,13 @@ def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> 
         data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
-        left = (f"{data.left_out:,} answers are no numbers and were left out.",) if data.left_out else ()
+        left = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
         return data.answers if listed is None else _relisted(data.answers, listed, source), left
-    reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
-    return reader(source, kind="numeric", tasks=listed, duplicates=duplicates or "error"), ()
+    columns = (read_parquet_columns if source.endswith(".parquet") else read_columns)(source)
+    # A file without a claim is like any other where the tasks are listed: a refusal would show that nobody claimed.
+    nobody = () if listed is not None and not len(columns.task) else None
+    how: dict[str, Any] = {"kind": "numeric", "tasks": listed, "workers": nobody, "duplicates": duplicates or "error"}
+    return Reports.from_columns(columns, **how), ()
 
 
 def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:

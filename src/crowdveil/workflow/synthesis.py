@@ -283,7 +283,7 @@ def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
     unit = release.guarantees(LARGEST_DELTA)[0 if wanted.unit == "cell" else 1]
     if wanted.epsilon is not None and unit.epsilon > wanted.epsilon:
         raise SettingsError(
-            f"substituted may cost epsilon {wanted.epsilon:g} per {wanted.unit} at delta {LARGEST_DELTA:g}",
+            f"substituted may cost epsilon {wanted.epsilon!r} per {wanted.unit} at delta {LARGEST_DELTA:g}",
             value=unit.epsilon,
             way_out="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
         )
