@@ -352,6 +352,6 @@ def _count(
     fixed = ~np.isnan(gold)
     masses = grid.point_masses(parameters.points, gold[fixed])
     evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
-    posterior, _ = softmax(counts @ crowds.fitted[:, -1] + crowds.family[-1])
+    posterior, _ = softmax(counts @ crowds.widest + crowds.family[-1])
     posterior[fixed] = masses
     return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior

@@ -4,10 +4,13 @@ Reports on a task are then independent draws from one mixture, so the likelihood
 can be chosen even where reports hold next to no information about any one worker or task.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from crowdveil.estimators.votes import pooled_shares
 
@@ -18,6 +21,8 @@ WEIGHT = 100.0
 """Pseudo-reports of each sigma in the pooled mixture: pooled counts alone hardly tell errors from spread-out truths."""
 
 
+MOST_NUMBERS = 1 << 25
+"""Numbers of all tables that are held at once: 256 MB."""
 TILTS = np.linspace(-2.0, 2.0, 9)
 """Powers of sigma in proportion to which workers may have it, where reports are too few to tell."""
 HALVES = (0.25, 0.5, 0.75)
@@ -34,21 +39,37 @@ class NamelessCrowds:
     Attributes:
         family: log-probabilities, indexed [prior, truth]; the widest prior is last.
         sigma_shares: indexed [mixture, prior, sigma], sum to 1 over sigma; mixture 0 is that of the prior.
-        fitted: log P(report | truth) of mixture 0, indexed [report, prior, truth]: symbols, then silent NULLs.
-        common: the same of the other mixtures, indexed [report, mixture - 1, truth].
+        reports: P(report | truth) of every sigma, indexed [report, sigma, truth]: symbols, then silent NULLs.
+        logs: log P(report | truth) of mixture 0 under every prior, then of the other mixtures, indexed [report, crowd,
+            truth]; None where the scale is so long that they are made anew whenever they are needed.
     """
 
     family: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
-    fitted: NDArray[np.float64]
-    common: NDArray[np.float64]
+    reports: NDArray[np.float64]
+    logs: NDArray[np.float64] | None
+
+    @property
+    def widest(self) -> NDArray[np.float64]:
+        """Log P(report | truth) of mixture 0 under the widest prior, indexed [report, truth]."""
+        return next(self._tables(len(self.family) - 1))
 
     def evidence(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-likelihood of all counts [task, report] for every crowd, indexed [mixture, prior]."""
-        priors = np.exp(self.family)
-        fitted = [_evidence(counts @ self.fitted[:, k], prior) for k, prior in enumerate(priors[:, None])]
-        common = [_evidence(counts @ self.common[:, k], priors) for k in range(self.common.shape[1])]
-        return np.stack((np.concatenate(fitted), *common))
+        priors, tables = np.exp(self.family), self._tables(0)
+        # Few of the many reports of a long scale are of one task.
+        sent: Any = counts if self.logs is not None else csr_array(counts)
+        fitted = [_evidence(sent @ next(tables), prior) for prior in priors[:, None]]
+        return np.stack((np.concatenate(fitted), *(_evidence(sent @ table, priors) for table in tables)))
+
+    def _tables(self, first: int) -> Iterator[NDArray[np.float64]]:
+        """Yield the tables of `logs` from that crowd on, each indexed [report, truth]."""
+        every = np.concatenate((self.sigma_shares[0], self.sigma_shares[1:, 0]))
+        for crowd in range(first, len(every)):
+            if self.logs is None:
+                yield _mixed_logs(every[crowd : crowd + 1], self.reports)[:, 0]
+            else:
+                yield self.logs[:, crowd]
 
 
 def _evidence(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -78,9 +99,15 @@ def nameless_crowds(
     shares = np.array([pooled_shares(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
     common = _common_mixtures(sigmas, pairs=len(family) == 1)
     every = np.concatenate((shares[None], np.repeat(common[:, None], len(family), axis=1)))
-    mixed = np.einsum("hs,yst->yht", np.concatenate((shares, common)), reports, optimize=True)
-    logs = np.log(np.maximum(mixed, TINY))
-    return NamelessCrowds(family, every, logs[:, : len(family)], logs[:, len(family) :])
+    mixtures = np.concatenate((shares, common))
+    held = len(mixtures) * len(reports) * reports.shape[2] <= MOST_NUMBERS
+    return NamelessCrowds(family, every, reports, _mixed_logs(mixtures, reports) if held else None)
+
+
+def _mixed_logs(mixtures: NDArray[np.float64], reports: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log P(report | truth) of mixtures [mixture, sigma], indexed [report, mixture, truth]."""
+    mixed = np.einsum("hs,yst->yht", mixtures, reports, optimize=True)
+    return np.asarray(np.log(np.maximum(mixed, TINY)))
 
 
 def _common_mixtures(sigmas: NDArray[np.float64], *, pairs: bool) -> NDArray[np.float64]:
