@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crowdveil import metrics
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate, WorkerTable
+from crowdveil.estimate import Baseline, Estimate, WorkerTable
 from crowdveil.labels import Categories, Scale
 from crowdveil.reports import Reports
 from tests.strategies import small_numeric_reports, small_reports
@@ -218,6 +218,8 @@ def test_gold_between_grid_points_has_no_label():
         (RATINGS, ROWS, {}, "none of the 0 gold tasks"),
         (None, [1.0], {"t0": "high"}, "must be numbers"),
         (None, [1.0], {"t0": math.nan}, "finite"),
+        (None, [1.0], {"t0": 1e308}, "between 1e-100 and 1e.100 in size.*1e.308"),
+        (Scale(10, 20, 5), [[0.9, 0.1, 0.0]], {"t0": -1e101}, "between 1e-100 and 1e.100 in size"),
     ],
 )
 def test_gold_that_cannot_be_compared_is_refused(alphabet, posterior, gold, message):
@@ -338,3 +340,19 @@ def test_quality_auc_needs_one_verdict_per_worker():
     """Arrays of different shapes are refused."""
     with pytest.raises(SettingsError, match="per worker"):
         metrics.quality_auc([0.5, 0.6], [True])
+
+
+def test_truths_outside_the_scale_are_counted():
+    """A score says how many truths no estimate on the scale reaches; the ends are inside, and labels have no ends."""
+    estimate = estimate_of([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], Scale(10, 20, 5))
+
+    assert 2 == metrics.score(estimate, {"t0": 9.5, "t1": 20, "t2": 50}).outside
+    assert 0 == metrics.score(estimate_of(ROWS, RATINGS), {"t0": "G"}).outside
+
+
+def test_large_errors_are_written_with_six_digits():
+    """Errors of a million and more are written in a form that can be read."""
+    text = str(metrics.score(estimate_of([0.0, 1.0], None), {"t0": 1e99, "t1": -1e99}))
+
+    assert "mae 1e+99 (constant -1e+99: 1e+99)" in text
+    assert "expected error 2e+06, the estimate 0.500;" in str(Baseline("1", 2e6, 0.5, 3))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, winners
-from crowdveil.labels import Scale
+from crowdveil.labels import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
 from crowdveil.storage.names import none_shared, places
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
@@ -67,6 +67,15 @@ def missing_of(aligned: Aligned) -> int:
     return int(silent.sum())
 
 
+def outside_of(aligned: Aligned) -> int:
+    """Return how many scored truths are outside the estimate's scale; 0 where it has none."""
+    scale = aligned.estimate.alphabet
+    if not isinstance(scale, Scale):
+        return 0
+    numbers = gold_numbers(aligned)
+    return int(((numbers < scale.low) | (numbers > scale.high)).sum())
+
+
 def require_labels(aligned: Aligned) -> None:
     """Refuse estimates of numbers.
 
@@ -119,6 +128,9 @@ def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
             raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
         if not np.isfinite(numbers).all():
             raise ReportsError("gold truths must be finite numbers", source="gold", way_out="Leave unknown ones out.")
+        if not in_range(numbers).all():
+            found = f"{numbers[~in_range(numbers)][0]:g}"
+            raise ReportsError(f"gold truths {RANGE_RULE}", source="gold", examples=found, way_out=ANOTHER_UNIT)
         return numbers
     return gold_codes(aligned).astype(float)
 

@@ -18,6 +18,8 @@ TASKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 18, 1 << 17
 """Tasks summed up together, and written together: columns of a part with their names take 100 bytes a task."""
 FEW_LABELS = 8
 
+LARGE_ERROR = 1e6
+
 
 @dataclass(frozen=True, eq=False)
 class WorkerTable:
@@ -64,9 +66,14 @@ class Baseline:
     def __str__(self) -> str:
         if not self.moved:
             return f"No truth differs from the constant {self.constant}: the reports hold no usable information."
-        own = "" if self.estimate_error is None else f", the estimate {self.estimate_error:.3f}"
-        constant = f"Constant {self.constant}: expected error {self.expected_error:.3f}"
+        own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
+        constant = f"Constant {self.constant}: expected error {error_text(self.expected_error, 3)}"
         return f"{constant}{own}; {self.moved} truths differ from it."
+
+
+def error_text(error: float, decimals: int) -> str:
+    """Write an error with so many decimals; from a million on to six digits, which large numbers are readable with."""
+    return f"{error:.{decimals}f}" if abs(error) < LARGE_ERROR else f"{error:.6g}"
 
 
 @dataclass(frozen=True, eq=False)

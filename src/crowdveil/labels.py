@@ -18,6 +18,7 @@ MAX_LABELS = 1024
 LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100
 """Sizes of numbers other than 0: squares of their differences, summed over any number of reports, stay numbers."""
 RANGE_RULE = f"must be 0, or between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g} in size: their squares are summed"
+ANOTHER_UNIT = "Choose another unit; write numbers that are nearly 0 as 0."
 _WHOLE = 1 << 53
 """Integers up to here are exact as floats."""
 

@@ -18,11 +18,12 @@ from crowdveil.aligned_gold import (
     error_of,
     log_loss_of,
     missing_of,
+    outside_of,
     targets,
     usual_error,
 )
 from crowdveil.errors import SettingsError
-from crowdveil.estimate import Estimate
+from crowdveil.estimate import Estimate, error_text
 from crowdveil.reports import Reports
 
 Level = Literal["nominal", "interval"]
@@ -43,6 +44,7 @@ class Score:
         scored: gold tasks among the estimate's tasks.
         missing: scored tasks without a single report; for numbers the estimate's own constant stands in for them.
         unknown: gold tasks that the estimate does not know; they are left out.
+        outside: scored tasks whose truth is outside the scale, which no estimate on it reaches; 0 without a scale.
     """
 
     error: float
@@ -54,6 +56,7 @@ class Score:
     scored: int
     missing: int
     unknown: int
+    outside: int
 
     @property
     def gain(self) -> float:
@@ -62,8 +65,9 @@ class Score:
 
     def __str__(self) -> str:
         left_out = f", {self.unknown} unknown left out" if self.unknown else ""
+        own, best = error_text(self.error, 4), error_text(self.baseline, 4)
         return (
-            f"{self.error_name} {self.error:.4f} (constant {self.constant}: {self.baseline:.4f}), "
+            f"{self.error_name} {own} (constant {self.constant}: {best}), "
             f"correlation {self.correlation:.3f}, {self.scored} gold tasks, {self.missing} without reports{left_out}"
         )
 
@@ -138,6 +142,7 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
         scored=len(aligned.at),
         missing=missing_of(aligned),
         unknown=aligned.unknown,
+        outside=outside_of(aligned),
     )
 
 

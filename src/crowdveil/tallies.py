@@ -16,6 +16,7 @@ from crowdveil.aligned_gold import (
     guesses,
     log_loss_of,
     missing_of,
+    outside_of,
     targets,
     usual_error,
 )
@@ -29,7 +30,7 @@ class Tally:
 
     Attributes:
         error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses (nan where there are none).
-        scored, missing: gold tasks, and those without a report.
+        scored, missing, outside: gold tasks, those without a report, and those whose truth is outside the scale.
         targets, counts: different truths, and how often each occurs.
         means, moments: of guesses and of truths as numbers, shape (2,), and sums of products of what is beside them.
         largest: of both, without sign, shape (2,).
@@ -39,6 +40,7 @@ class Tally:
     loss: float
     scored: int
     missing: int
+    outside: int
     targets: NDArray[Any]
     counts: NDArray[np.int64]
     means: NDArray[np.float64]
@@ -59,6 +61,7 @@ class Tally:
             loss=log_loss_of(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
             scored=len(at),
             missing=missing_of(aligned),
+            outside=outside_of(aligned),
             targets=truths_found,
             counts=counts,
             means=means,
@@ -76,6 +79,7 @@ class Tally:
             loss=self.loss + other.loss,
             scored=scored,
             missing=self.missing + other.missing,
+            outside=self.outside + other.outside,
             targets=targets,
             counts=counts.astype(np.int64),
             means=self.means + apart * other.scored / scored,
@@ -98,6 +102,7 @@ class Tally:
             scored=self.scored,
             missing=self.missing,
             unknown=unknown,
+            outside=self.outside,
         )
 
 

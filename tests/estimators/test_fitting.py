@@ -208,3 +208,34 @@ def test_the_estimate_names_its_crowd() -> None:
         estimate.gold_used,
         estimate.gold_unknown,
     )
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "truth", "rule"),
+    [
+        (None, 1e308, "between 1e-100 and 1e.100 in size.*1e.308 of task 'a'"),
+        (None, np.inf, "between 1e-100 and 1e.100 in size"),
+        (Scale(0, 9), -1e308, "between 1e-100 and 1e.100 in size"),
+        (
+            Scale(0, 9),
+            9.5,
+            "1 gold truths: each must be on the scale from 0 to 9.*9.5 of task 'a'.*score",
+        ),
+        (Scale(0, 9), -0.5, "must be on the scale"),
+    ],
+)
+def test_gold_that_no_task_can_have_does_not_guide(alphabet: Scale | None, truth: float, rule: str) -> None:
+    """Numbers that cannot be computed with, or lie outside the scale, are refused by task before the fit."""
+    reports = Reports.from_arrays(["a", "b"], ["u", "u"], [1, 2], alphabet=alphabet, numeric=True)
+
+    with pytest.raises(ReportsError, match=rule):
+        align_gold(reports, {"a": truth, "b": 2}, alphabet, numeric=True)
+
+
+def test_gold_within_a_scale_may_lie_between_its_points() -> None:
+    """Truths between grid points, and those at both ends, guide a fit of numbers."""
+    reports = Reports.from_arrays(["a", "b", "c"], ["u"] * 3, [1, 2, 3], alphabet=Scale(0, 9), numeric=True)
+
+    gold = align_gold(reports, {"a": 0, "b": 3.7, "c": 9}, Scale(0, 9), numeric=True)
+
+    assert [0, 3.7, 9] == gold.truths.tolist()

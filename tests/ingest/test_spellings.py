@@ -24,10 +24,13 @@ ACCENT, LETTER_AND_ACCENT = "caf\u00e9", "cafe\u0301"
         ["1", "1.0"],
         ["01", "1e0"],
         ["-0", "0.00"],
+        ["yes", "y\u200bes"],
+        ["yes", "\ufeffYes "],
+        ["1", "1\u00ad.0"],
     ],
 )
 def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
-    """Outer spaces, case, Unicode form and the way to write a number make no other label."""
+    """Outer spaces, invisible characters, case, Unicode form and the way to write a number make no other label."""
     assert [[0, 2]] == spellings([texts[0], "another", texts[1]])
 
 

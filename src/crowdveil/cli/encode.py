@@ -56,7 +56,7 @@ def encode(
 
     outputs = workflow.encoded_outputs(reports, out, replace=replace)
     replaced = list(map(str, outputs.check(inputs=workflow.evidence_files(reports))))
-    encoded = workflow.encode(
+    encoded, notes = workflow.encode(
         reports,
         out,
         alphabet=alphabet,
@@ -70,9 +70,7 @@ def encode(
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
     crowd = workflow.crowd_beside(out)
-    warnings = [] if crowd is None else workflow.caveats(crowd)
-    if crowd is None and alphabet is None:
-        warnings += workflow.spelling_notes(encoded)
+    warnings = [*([] if crowd is None else workflow.caveats(crowd)), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"

@@ -275,8 +275,8 @@ accept_edited_option = click.option(
 merge_labels_option = click.option(
     "--merge-labels",
     is_flag=True,
-    help="Read labels that differ only in spaces at their ends, case, Unicode form or the way a number is written as "
-    "one: as --labels spells it, or else most rows.",
+    help="Read labels that differ only in spaces at their ends, invisible characters, case, Unicode form or the way a "
+    "number is written as one: as --labels spells it, or else most rows.",
 )
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.errors import ReportsError
-from crowdveil.labels import Alphabet, Scale
+from crowdveil.labels import ANOTHER_UNIT, RANGE_RULE, Alphabet, Scale, in_range
 from crowdveil.reports import Reports
 from crowdveil.storage.names import none_shared, places
 
+SHOWN = 3
 NO_GOLD = -1
 """The code of a task whose truth is not known."""
 
@@ -51,7 +52,8 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     categories).
 
     Raises:
-        ReportsError: a gold truth is not in the alphabet, or not a number, or no gold task is among the tasks.
+        ReportsError: a gold truth is not in the alphabet, no number, too large or small to compute with or outside the
+            scale, or no gold task is among the tasks.
     """
     read = _gold_reader(alphabet, numeric)
     wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
@@ -66,7 +68,24 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
         except (KeyError, TypeError, ValueError) as error:
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
+    if numeric:
+        _check_numbers(truths, [name for _, name in found], alphabet)
     return Gold(np.array([code for code, _ in found], dtype=np.int64), truths, len(gold or ()) - len(found))
+
+
+def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
+    """Refuse numbers that no task can have; between the points of a scale there may be truths, beyond its ends not."""
+    known = ~np.isnan(truths)
+    rules = [(~in_range(truths), RANGE_RULE, ANOTHER_UNIT)]
+    if isinstance(alphabet, Scale):
+        outside = (truths < alphabet.low) | (truths > alphabet.high)
+        rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"
+        rules.append((outside, rule, "Correct these truths, leave them out, or only score with them (--score)."))
+    for wrong, rule, way_out in rules:
+        bad = np.flatnonzero(known & wrong)
+        if len(bad):
+            shown = ", ".join(f"{truths[at]:g} of task {tasks[at]!r}" for at in bad[:SHOWN])
+            raise ReportsError(f"{len(bad):,} gold truths: each {rule}", source="gold", examples=shown, way_out=way_out)
 
 
 def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:

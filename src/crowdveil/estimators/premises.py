@@ -44,7 +44,11 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
     if set(prior) != set(names):
         raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
     vector = np.array([float(prior[name]) for name in names])
-    wrong = {name: probability for name, probability in zip(names, vector.tolist(), strict=True) if not probability > 0}
+    named = dict(zip(names, vector.tolist(), strict=True))
+    above = {name: probability for name, probability in named.items() if probability > 1}
+    if above:
+        raise SettingsError("prior probabilities must be at most 1", value=above)
+    wrong = {name: probability for name, probability in named.items() if not probability > 0}
     if wrong:
         raise SettingsError(
             "prior probabilities must be positive: a report can contradict a 0",

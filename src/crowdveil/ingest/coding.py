@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import RANGE_RULE, Scale, in_range
+from crowdveil.labels import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
 
 Duplicates = Literal["error", "first", "last", "all"]
 Grid = Literal["round", "exact"]
@@ -129,7 +129,7 @@ def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
         ~in_range(numbers),
         f"values {RANGE_RULE}",
         source=source,
-        way_out="Choose another unit; write numbers that are nearly 0 as 0.",
+        way_out=ANOTHER_UNIT,
     )
     return numbers[column.codes]
 

@@ -1,4 +1,5 @@
-"""Spellings of a label: texts that agree but for outer spaces, case, Unicode form or the way to write a number."""
+"""Spellings of a label: texts that agree but for outer spaces, invisible characters, case, Unicode form or the way to
+write a number."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from crowdveil.ingest.coding import MISSING, Coded, distinct
 
+INVISIBLE = "Cf"
+"""Unicode category of format characters, such as a space of no width, a soft hyphen and a byte-order mark."""
 MOST_DIGITS = 400
 """Longer texts are no numbers."""
 
@@ -63,7 +66,7 @@ def _tidy(text: str) -> str:
 
 def _key(text: str) -> str | Decimal:
     """Return what all spellings of a label have in common: the number that is written, or the text without case."""
-    plain = _tidy(text)
+    plain = _tidy("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
     # Python reads 1_000 as a thousand; in a data file it is another name.
     if "_" not in plain and len(plain) <= MOST_DIGITS:
         try:

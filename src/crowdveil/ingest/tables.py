@@ -86,12 +86,26 @@ def read_parquet_columns(path: str | PathLike[str]) -> Columns:
     except MemoryError:
         raise  # one of Arrow's own errors, but no fault of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise ReportsError(
-            "the file must be readable Parquet, with names and text in UTF-8",
-            source=source,
-            examples=str(error)[:200],
-            way_out="Write the file again.",
-        ) from error
+        raise _not_parquet(source, error) from error
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of all columns of a CSV or Parquet file; errors as `read_columns`."""
+    if path.suffix != ".parquet":
+        return read_header(path)
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise _not_parquet(str(path), error) from error
+
+
+def _not_parquet(source: str, error: Exception) -> ReportsError:
+    return ReportsError(
+        "the file must be readable Parquet, with names and text in UTF-8",
+        source=source,
+        examples=str(error)[:200],
+        way_out="Write the file again.",
+    )
 
 
 def frame_columns(frame: object) -> Columns:

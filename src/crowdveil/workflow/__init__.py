@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         read_names,
     )
     from crowdveil.workflow.inference import Inference, KeptFits, check_score, infer, infer_from_sums, scored
-    from crowdveil.workflow.label_notes import spelling_notes
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
     from crowdveil.workflow.promise import HOLDER
     from crowdveil.workflow.resources import Resources
@@ -94,7 +93,6 @@ __all__ = [
     "rows_of_nobody",
     "scored",
     "set_up",
-    "spelling_notes",
     "unread_channel",
     "write_atomically",
     "write_collection",
@@ -150,7 +148,6 @@ _HOMES = {
     "rows_of_nobody": "workflow.collection",
     "scored": "workflow.inference",
     "set_up": "workflow.setup",
-    "spelling_notes": "workflow.label_notes",
     "unread_channel": "workflow.methods",
     "write_atomically": "storage.placing",
     "write_collection": "workflow.collection",

@@ -1,6 +1,7 @@
 """From a file of reports to a folder of encoded blocks that can be opened without reading it."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from crowdveil.errors import SettingsError
 from crowdveil.ingest.coding import Duplicates
@@ -21,6 +22,13 @@ from crowdveil.workflow.evidence import evidence_files, read_evidence
 BESIDE = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 
 
+class Encoded(NamedTuple):
+    """Reports as opened from the folder of their blocks, and warnings about the reports that were read."""
+
+    reports: Reports
+    notes: tuple[str, ...]
+
+
 def encode(
     path: Path,
     out: Path,
@@ -31,8 +39,8 @@ def encode(
     merge_labels: bool = False,
     accept_edited: bool = False,
     replace: bool = False,
-) -> Reports:
-    """Write reports as encoded blocks, with what lies beside them; return them as opened from there.
+) -> Encoded:
+    """Write reports as encoded blocks, with what lies beside them; return them as opened from there, with warnings.
 
     Args:
         path: CSV or Parquet file, or other encoded blocks; read and checked as for inference.
@@ -62,7 +70,7 @@ def encode(
         write_encoded(temporary, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
             (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
-    return Reports.open(out)
+    return Encoded(Reports.open(out), evidence.notes)
 
 
 def encoded_outputs(path: Path, out: Path, *, replace: bool) -> Outputs:

@@ -13,7 +13,7 @@ from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable, is_table
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.ingest.coding import Duplicates, Grid
-from crowdveil.labels import Alphabet, alphabet_from_json
+from crowdveil.labels import Alphabet, Scale, alphabet_from_json
 from crowdveil.output import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -29,7 +29,8 @@ from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import FILES, holds_repeats, seal_of
-from crowdveil.workflow.files import DATASET, is_dataset, read_answers, repeated
+from crowdveil.workflow.column_notes import weight_notes
+from crowdveil.workflow.files import DATASET, is_dataset, on_scale, read_answers, repeated
 from crowdveil.workflow.label_notes import spelling_notes
 
 AS_ASKED = "as asked"
@@ -109,9 +110,11 @@ def read_evidence(
     if channel is not None:
         _refuse_repeats(path, duplicates)
     how = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
-    reports = (
-        _opened(path, known or alphabet, verify, how) if path.is_dir() else _read(path, crowd, known, alphabet, how)
-    )
+    notes: tuple[str, ...] = ()
+    if path.is_dir():
+        reports = _opened(path, known or alphabet, verify, how)
+    else:
+        reports, notes = _read(path, crowd, known, alphabet, how)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
@@ -121,7 +124,7 @@ def read_evidence(
         certificate=where,
         answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
         assignment=_assignment_beside(path, reports, crowd),
-        notes=spelling_notes(reports) if known is None and alphabet is None else (),
+        notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
     )
 
 
@@ -226,12 +229,20 @@ def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any
 
 def _read(
     path: Path, crowd: Crowd | None, stated: Alphabet | None, given: Alphabet | None, how: dict[str, Any]
-) -> Reports:
-    """Read a file of reports over the tasks and workers of its crowd, where that is known; `how` are other settings."""
-    grid: Grid = "round" if stated is None else "exact"
+) -> tuple[Reports, tuple[str, ...]]:
+    """Read a file of reports over the tasks and workers of its crowd, where that is known; also return warnings.
+
+    Numbers on a scale that neither certificate nor crowd states are answers: they are clipped and rounded to it.
+    """
     tasks, workers = (None, None) if crowd is None else listed(crowd)
     reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    return reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **how)
+    if stated is None and isinstance(given, Scale) and how["kind"] is None:
+        free = reader(path, tasks=tasks, workers=workers, **{**how, "kind": "numeric"})
+        read = on_scale(str(path), free, given)
+        return read.answers, read.counts + weight_notes(path)
+    grid: Grid = "round" if stated is None else "exact"
+    reports = reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **how)
+    return reports, weight_notes(path)
 
 
 def listed(crowd: Crowd) -> tuple[list[str], list[str]]:

@@ -15,11 +15,15 @@ from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.output import home
 from crowdveil.public_lists import given_lists
 from crowdveil.reports import Kind, Names, Reports
+from crowdveil.workflow.column_notes import weight_notes
 from crowdveil.workflow.label_notes import spelling_notes
 
 DATASET = "dataset:"
 GRID_TOLERANCE = 1e-9
-MERGED = "Spellings of a label that differ only in spaces, case, Unicode form or the way a number is written are one."
+MERGED = (
+    "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
+    "written are one."
+)
 
 
 class AnswersRead(NamedTuple):
@@ -104,9 +108,10 @@ def read_answers(
         duplicates=duplicates or "error",
         merge_labels=merge_labels,
     )
-    read = _coded(source, found, alphabet)
+    read = on_scale(source, found, alphabet)
     rules = (*read.rules, MERGED) if merge_labels else read.rules
-    return read._replace(rules=rules, counts=read.counts + spelling_notes(found))
+    unread = weight_notes(Path(source))
+    return read._replace(rules=rules + unread, counts=read.counts + spelling_notes(found) + unread)
 
 
 def is_dataset(source: str | Path) -> bool:
@@ -168,13 +173,17 @@ def _from_dataset(
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
         raise SettingsError("a data set brings its own labels", value=alphabet.names, way_out="Leave --labels out.")
-    read = _coded(source, data.answers, alphabet or known)
+    read = on_scale(source, data.answers, alphabet or known)
     rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
     return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
 
 
-def _coded(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:
-    """Put free numbers on the scale."""
+def on_scale(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:
+    """Return free numbers on the wanted scale, clipped and rounded, and how many were changed; others as they are.
+
+    Raises:
+        ReportsError: numbers without a scale.
+    """
     if found.alphabet is not None:
         return AnswersRead(found, found.alphabet)
     if not isinstance(wanted, Scale):

@@ -19,7 +19,7 @@ from crowdveil.estimators.room import scratch_array
 from crowdveil.ingest.coding import parse_numbers
 from crowdveil.ingest.csvfile import read_batches, read_header
 from crowdveil.ingest.tables import GOLD, pick
-from crowdveil.labels import Categories
+from crowdveil.labels import RANGE_RULE, Categories, in_range
 from crowdveil.metrics import Score
 from crowdveil.storage.names import NameList, NumberedNames, as_arrow, none_shared
 from crowdveil.tallies import Tally
@@ -106,6 +106,7 @@ class _Placed:
         if not isinstance(self._alphabet, Categories):
             numbers = parse_numbers(np.array(truth.to_pylist(), dtype=object))
             self._refuse(~np.isfinite(numbers), truth, "values must be finite numbers")
+            self._refuse(~in_range(numbers), truth, f"values {RANGE_RULE}")
             return numbers
         codes: Any = pc.index_in(truth, value_set=pa.array(self._alphabet.names, pa.string()))
         wrong = np.flatnonzero(codes.is_null().to_numpy(zero_copy_only=False) & (at >= 0))

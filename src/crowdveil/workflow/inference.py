@@ -14,6 +14,7 @@ from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.incremental.continuing import Fit, fit_on
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.ingest.tables import load_prior
+from crowdveil.labels import Scale
 from crowdveil.metrics import Score, score
 from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.storage.names import none_shared, places
@@ -196,6 +197,12 @@ def scored(inference: Inference, gold: str) -> Inference:
         both = len(places(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
         notes += (left_out("tasks to score", result.scored, result.unknown),)
+    if result.outside and isinstance(estimate.alphabet, Scale):
+        scale = f"{estimate.alphabet.low:g} to {estimate.alphabet.high:g}"
+        notes += (
+            f"{result.outside:,} of {result.scored:,} scored truths are outside the scale {scale}: no estimate on it "
+            "reaches them.",
+        )
     if both:
         notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)
     if result.gain <= 0:
