@@ -22,7 +22,7 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("words", [("infer",), ("encode",)])
+@pytest.mark.parametrize("words", [("infer",), ("encode",), ("infer", "--kind", "numeric")])
 def test_clipped_and_rounded_numbers_are_counted(words: tuple[str, ...], run: Run, run_json: RunJson) -> None:
     """Without a certificate numbers are put on the scale, and two warnings count those that were changed."""
     Path("far.csv").write_text(NUMBERS)

@@ -239,3 +239,12 @@ def test_gold_within_a_scale_may_lie_between_its_points() -> None:
     gold = align_gold(reports, {"a": 0, "b": 3.7, "c": 9}, Scale(0, 9), numeric=True)
 
     assert [0, 3.7, 9] == gold.truths.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_prior_above_one_is_refused_without_a_warning_of_numpy() -> None:
+    """Probabilities of more than 1, of any size, are refused by label before they are summed."""
+    reports = Reports.from_arrays(["a", "b"], ["u", "u"], ["x", "y"])
+
+    with pytest.raises(SettingsError, match=r"at most 1.*'x': 1e\+308, 'y': 1e\+308"):
+        MajorityVote().fit(reports, prior={"x": 1e308, "y": 1e308})

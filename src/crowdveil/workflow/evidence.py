@@ -236,7 +236,7 @@ def _read(
     """
     tasks, workers = (None, None) if crowd is None else listed(crowd)
     reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    if stated is None and isinstance(given, Scale) and how["kind"] is None:
+    if stated is None and isinstance(given, Scale) and how["kind"] != "categorical":
         free = reader(path, tasks=tasks, workers=workers, **{**how, "kind": "numeric"})
         read = on_scale(str(path), free, given)
         return read.answers, read.counts + weight_notes(path)
