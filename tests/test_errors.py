@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 from crowdveil.errors import (
@@ -13,6 +14,7 @@ from crowdveil.errors import (
     ReportsError,
     SettingsError,
     memory_shortage,
+    plain,
 )
 
 
@@ -113,3 +115,14 @@ def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
 def test_other_errors_are_no_lack_of_memory(error):
     """What is no lack of memory stays what it is."""
     assert memory_shortage(error) is None
+
+
+def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
+    """Scalars of numpy are shown as Python's own, in lists and tuples too; arrays and others stay as they are."""
+    value = (np.float64(0.5), [np.str_("a"), np.int64(2)])
+    array = np.arange(2)
+
+    assert "rule, got (0.5, ['a', 2])." == str(SettingsError("rule", value=value))
+    assert (0.5, ["a", 2]) == SettingsError("rule", value=value).value
+    assert array is plain(array)
+    assert "x" == plain("x")

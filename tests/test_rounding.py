@@ -122,3 +122,9 @@ def test_epsilon_of_an_integer_table_is_never_below_its_logarithm(first, second)
     epsilon = channel.epsilon
 
     assert min(Decimal(epsilon), Decimal(repr(epsilon)), Decimal(bound_text(epsilon))) >= true
+
+
+def test_a_loss_beyond_all_floats_is_infinite():
+    """What no float can state promises nothing."""
+    assert math.inf == float_at_least(Fraction(10**400))
+    assert math.inf == sum_rounded_up([(1.0, 10**400)])

@@ -18,6 +18,8 @@ from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.mechanisms import Mechanism
 from crowdveil.rounding import bound_text, sum_rounded_up
 
+MOST = 10**12
+"""Tasks, or rounds, of an account at most."""
 NEAR = 1e-9
 """Workers whose losses agree to this share are compared exactly."""
 
@@ -62,10 +64,11 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
         Rows cell, worker; then, if rounds > 1, cell and worker over all rounds.
 
     Raises:
-        SettingsError: tasks or rounds below 1, or more tasks than the mechanism is promised for.
+        SettingsError: tasks or rounds below 1 or above `MOST`, or more tasks than the mechanism is promised for.
     """
-    if tasks < 1 or rounds < 1:
-        raise SettingsError("tasks and rounds must be at least 1", value=(tasks, rounds))
+    for name, count in (("tasks", tasks), ("rounds", rounds)):
+        if not 1 <= count <= MOST:
+            raise SettingsError(f"{name} must be from 1 to {MOST:,}", value=count, way_out="Give another number.")
     guarantees = mechanism.guarantees(tasks)
     return tuple(
         _row(mechanism, guarantee, tasks, count)

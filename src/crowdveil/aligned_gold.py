@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError, SettingsError, plain
 from crowdveil.estimate import Estimate, winners
 from crowdveil.labels import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
 from crowdveil.storage.names import none_shared, places
@@ -114,7 +114,9 @@ def gold_codes(aligned: Aligned) -> NDArray[np.int64]:
         wrong = np.flatnonzero(codes < 0)
     if len(wrong):
         truth, task = aligned.truths[wrong[0]], aligned.estimate.tasks[aligned.at[wrong[0]]]
-        raise ReportsError(f"gold label {truth!r} of task {task!r} is not among {alphabet.names}", source="gold")
+        raise ReportsError(
+            f"gold label {plain(truth)!r} of task {plain(task)!r} is not among {alphabet.names}", source="gold"
+        )
     return codes
 
 

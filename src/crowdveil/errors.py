@@ -27,6 +27,13 @@ def _again(kind: type[CrowdveilError], args: tuple[object, ...], numbers: dict[s
     return error
 
 
+def plain(value: Any) -> Any:
+    """Return a number or text of numpy as Python's own, in lists and tuples too: messages show it as it was given."""
+    if type(value) in (list, tuple):
+        return type(value)(map(plain, value))
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
 class SettingsError(CrowdveilError, ValueError):
     """A setting breaks a rule.
 
@@ -37,8 +44,8 @@ class SettingsError(CrowdveilError, ValueError):
     """
 
     def __init__(self, rule: str, *, value: object, way_out: str = "") -> None:
-        self.rule, self.value, self.way_out = rule, value, way_out
-        super().__init__(f"{rule}, got {value!r}." + (f" {way_out}" if way_out else ""))
+        self.rule, self.value, self.way_out = rule, plain(value), way_out
+        super().__init__(f"{rule}, got {self.value!r}." + (f" {way_out}" if way_out else ""))
 
 
 class CertificateError(CrowdveilError, ValueError):

@@ -21,8 +21,11 @@ def stated(value: float) -> Fraction:
 
 
 def float_at_least(exact: Fraction) -> float:
-    """Return the smallest float that states at least `exact`."""
-    found = float(exact)
+    """Return the smallest float that states at least `exact`; infinity beyond the largest float."""
+    try:
+        found = float(exact)
+    except OverflowError:
+        return math.inf
     return found if stated(found) >= exact else math.nextafter(found, math.inf)
 
 

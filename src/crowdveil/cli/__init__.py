@@ -5,7 +5,7 @@ Heavy modules are imported inside commands, so that `--help` answers at once. A 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -93,7 +93,8 @@ class Verbs(click.Group):
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if json_wanted(words):
-            click.echo(as_text(failure(error, self, words)))
+            with suppress(OSError):  # where stdout cannot be written, stderr says what happened
+                click.echo(as_text(failure(error, self, words)))
 
 
 @click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

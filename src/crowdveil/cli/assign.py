@@ -7,16 +7,14 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import replaced_rows, show
-from crowdveil.cli.options import json_option
+from crowdveil.cli.options import COUNT, PATH, json_option
 
 
 @click.command(short_help="Draw which workers are asked which tasks.")
-@click.option("--tasks", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file, column task.")
-@click.option(
-    "--workers", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file, column worker."
-)
-@click.option("--per-task", type=click.IntRange(min=1), required=True, metavar="N", help="Workers asked for each task.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file to be written.")
+@click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
+@click.option("--workers", type=PATH, required=True, metavar="FILE", help="CSV file, column worker.")
+@click.option("--per-task", type=COUNT, required=True, metavar="N", help="Workers asked for each task.")
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
 def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) -> None:
     """Draw which workers are asked which tasks, as evenly as possible, before anyone answers.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import progress_bar, replaced_rows, show, warn
+from crowdveil.cli.display import printing, progress_bar, replaced_rows, show, warn
 from crowdveil.cli.json_output import as_text, result
-from crowdveil.cli.options import json_option, numbers
+from crowdveil.cli.options import COUNT, PATH, json_option, numbers
 
 if TYPE_CHECKING:
     from crowdveil.bench import Bench, Line, Peer
@@ -47,10 +47,8 @@ With --out, writes bench.json, bench.md and growth.svg."""
     help="What is fitted: majority-vote, dawid-skene, one-coin.",
 )
 @click.option("--sizes", default="1e4,1e5", metavar="N,M", show_default=True, help="Numbers of answers, ascending.")
-@click.option("--rounds", type=click.IntRange(min=1), default=3, metavar="R", show_default=True, help="Fits of each.")
-@click.option(
-    "--steps", type=click.IntRange(min=1), default=20, metavar="S", show_default=True, help="Updates after the votes."
-)
+@click.option("--rounds", type=COUNT, default=3, metavar="R", show_default=True, help="Fits of each.")
+@click.option("--steps", type=COUNT, default=20, metavar="S", show_default=True, help="Updates after the votes.")
 @click.option(
     "--patience",
     type=float,
@@ -59,9 +57,9 @@ With --out, writes bench.json, bench.md and growth.svg."""
     show_default=True,
     help="A program that would need longer for a fit, going by the size before, is left out.",
 )
-@click.option("--peer-python", type=click.Path(path_type=Path), metavar="PYTHON", help="An interpreter with crowd-kit.")
+@click.option("--peer-python", type=PATH, metavar="PYTHON", help="An interpreter with crowd-kit.")
 @click.option("--install-peer", is_flag=True, help="Make one in the user's cache folder, with venv and pip.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, metavar="DIR", help="Where files are written.")
 @json_option
 def bench(
     methods: str,
@@ -153,6 +151,7 @@ def _rows(found: Bench, data: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+@printing()
 def _print_table(found: Bench) -> None:
     """Print a heading for each method and size, and below it a line for each program."""
     from itertools import groupby

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.display import progress_bar, replaced_rows, show
-from crowdveil.cli.options import json_option
+from crowdveil.cli.display import printing, progress_bar, replaced_rows, show
+from crowdveil.cli.options import GivenPath, json_option
 from crowdveil.rounding import bound_text
 
 WIDE = 70
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option("--data", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets.")
 @click.option(
-    "--data", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets."
-)
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,
+    "--out", type=GivenPath(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,
     help="Folder for demo.html and demo.json.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
@@ -53,6 +51,7 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     show(told, rows, as_json=as_json)
 
 
+@printing()
 def _print_table(done: Demo) -> None:
     """Print one table per crowd: a line for what devices did, below it a line per method."""
     from rich.console import Console

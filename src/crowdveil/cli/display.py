@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.cli.json_output import as_text, result
+from crowdveil.errors import SettingsError
 from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
@@ -22,11 +23,29 @@ Bar = Callable[[float, float | None], None]
 
 
 def show(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
-    """Print a result: `data` as one JSON document of the running command, or `rows`, stacked."""
-    if as_json:
-        click.echo(as_text(result(data)))
-    else:
-        click.echo(_stacked(rows))
+    """Print a result: `data` as one JSON document of the running command, or `rows`, stacked.
+
+    Raises:
+        SettingsError: as `printing`.
+    """
+    with printing():
+        click.echo(as_text(result(data)) if as_json else _stacked(rows))
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Turn what the system says against stdout, such as a full disk, into a refusal; a reader who has left is none.
+
+    Raises:
+        SettingsError: the result cannot be printed.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        way_out = f"{error.strerror or error}. Files that the command was to write are in place; print elsewhere."
+        raise SettingsError("the result must be printed", value="stdout", way_out=way_out) from error
 
 
 def _stacked(rows: Sequence[tuple[str, str]]) -> str:

@@ -9,6 +9,7 @@ import click
 
 from crowdveil.cli.display import replaced_rows, show
 from crowdveil.cli.options import (
+    PATH,
     accept_edited_option,
     alphabet_options,
     duplicates_option,
@@ -29,7 +30,7 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
 
 
 @click.command(help=HELP, short_help="Write reports as a folder that is opened without being read.")
-@click.argument("reports", type=click.Path(path_type=Path))
+@click.argument("reports", type=PATH)
 @alphabet_options
 @click.option(
     "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
@@ -37,7 +38,7 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
 @duplicates_option("error")
 @merge_labels_option
 @accept_edited_option
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Folder of the blocks.")
+@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
 @json_option
 def encode(

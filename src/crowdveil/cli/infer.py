@@ -11,7 +11,9 @@ import click
 from crowdveil.cli.display import number, progress_bar, replaced_rows, show, warn
 from crowdveil.cli.json_output import shortened
 from crowdveil.cli.options import (
+    COUNT,
     METHOD_NAMES,
+    PATH,
     accept_edited_option,
     alphabet_options,
     as_one,
@@ -82,7 +84,7 @@ method_options = as_one(
         "dawid-skene for other labels; without one dawid-skene for labels, weighted-mean for numbers; profile-sum for "
         "sums]",
     ),
-    click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Largest number of steps."),
+    click.option("--max-steps", type=COUNT, metavar="N", help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
     click.option("--prior-mean", type=float, metavar="M", help="gaussian: public normal prior of the truths, its mean"),
     click.option("--prior-deviation", type=float, metavar="D", help="and its standard deviation. [default: learned]"),
@@ -99,10 +101,10 @@ def _kept(*, start_from: Path | None, save_fit: Path | None) -> KeptFits:
 kept_options = as_one(
     "kept",
     _kept,
-    click.option("--start-from", type=click.Path(path_type=Path), metavar="FIT", help="Go on from this saved fit."),
+    click.option("--start-from", type=PATH, metavar="FIT", help="Go on from this saved fit."),
     click.option(
         "--save-fit",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FIT",
         help="Save the fit, to go on from with more reports.",
     ),
@@ -110,9 +112,9 @@ kept_options = as_one(
 
 
 @click.command(help=HELP, short_help="Infer the truth of every task and the quality of every worker.")
-@click.argument("reports", type=click.Path(path_type=Path))
+@click.argument("reports", type=PATH)
 @method_options
-@click.option("--certificate", type=click.Path(path_type=Path), metavar="FILE", help="If it is not beside the reports.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="If it is not beside the reports.")
 @click.option("--no-certificate", is_flag=True, help="Read reports as if they were answers, whatever there is.")
 @alphabet_options
 @click.option(
@@ -120,12 +122,12 @@ kept_options = as_one(
 )
 @duplicates_option(None)
 @merge_labels_option
-@click.option("--prior", type=click.Path(path_type=Path), metavar="FILE", help="Public prior: label,probability.")
+@click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability.")
 @click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
 @click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Where files are written. [default: beside REPORTS; of a data set, here]",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import pathlib
 from collections.abc import Callable
 from functools import wraps
@@ -53,6 +54,39 @@ OWNERS = {
 CHOSEN_FOR = ("quantized-response", "designed")
 """Mechanisms that are chosen for what is publicly expected."""
 
+
+class GivenPath(click.Path):
+    """A path on the command line; empty text, such as a shell variable that is not set, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or end with wrong usage."""
+        if not os.fspath(value):
+            self.fail("A path must not be empty: was a shell variable not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+MOST = 10**12
+"""The largest count: of more things than this no array could be made."""
+
+
+class Count(click.types.IntParamType):
+    """A whole number up to `MOST`, and of at least `least` where that is given."""
+
+    def __init__(self, least: int | None) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number, or end with wrong usage."""
+        number = int(super().convert(value, param, ctx))
+        if number > MOST or (self.least is not None and number < self.least):
+            span = f"at most {MOST}" if self.least is None else f"from {self.least} to {MOST}"
+            self.fail(f"{value} is not a whole number {span}.", param, ctx)
+        return number
+
+
+COUNT, CHECKED_COUNT = Count(1), Count(None)
+"""The second is for counts whose smallest value the library knows."""
+PATH = GivenPath(path_type=pathlib.Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -214,14 +248,14 @@ mechanism_options = as_one(
     click.option(
         "--answers",
         "most_answers",
-        type=click.IntRange(min=1),
+        type=COUNT,
         metavar="N",
         help="two-layer, sun-two-layer: most cells one worker sends; the exact epsilon per cell depends on it. "
         "[default: all tasks]",
     ),
     click.option(
         "--dimensions",
-        type=click.IntRange(min=1),
+        type=COUNT,
         metavar="D",
         help="matrix-factorization: length of its two sums [default: one per task]; the published one needs it.",
     ),
@@ -237,7 +271,7 @@ mechanism_options = as_one(
     ),
     click.option(
         "--prior",
-        type=click.Path(path_type=pathlib.Path),
+        type=PATH,
         metavar="FILE",
         help="quantized-response, designed: public label,probability of truths. [default: all alike]",
     ),

@@ -9,6 +9,7 @@ import click
 
 from crowdveil.cli.display import account_data, account_rows, progress_bar, replaced_rows, show, warn
 from crowdveil.cli.options import (
+    PATH,
     alphabet_options,
     duplicates_option,
     json_option,
@@ -58,24 +59,22 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
     is_flag=True,
     help="Take the lists that are not given from the answers: to look only, WITHOUT ANY PRIVACY.",
 )
-@click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all tasks (column task).")
-@click.option(
-    "--workers", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of all workers (column worker)."
-)
+@click.option("--tasks", type=PATH, metavar="FILE", help="CSV file of all tasks (column task).")
+@click.option("--workers", type=PATH, metavar="FILE", help="CSV file of all workers (column worker).")
 @click.option(
     "--assignment",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="CSV file of the cells that were asked (columns task, worker): only these report, and it lists tasks and "
     "workers. See crowdveil assign.",
 )
 @click.option(
     "--channels",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="CSV file of settings that differ: worker (or task), epsilon (a number, or unprotected), cuts (A|B).",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
 @click.option(
     "--format",
     "form",

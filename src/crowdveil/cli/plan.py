@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from crowdveil.cli.display import progress_bar, replaced_rows, show
 from crowdveil.cli.json_output import as_text, result
-from crowdveil.cli.options import alphabet_options, as_one, json_option, numbers
+from crowdveil.cli.options import COUNT, PATH, alphabet_options, as_one, json_option, numbers
 from crowdveil.cli.plan_commands import next_commands
 from crowdveil.cli.plan_display import plan_lines, print_candidates
 
@@ -67,7 +67,7 @@ expectation_options = as_one(
     ),
     click.option(
         "--prior",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FILE",
         help="Public label,probability of truths, known to inference too. [default: all alike, and not known to it]",
     ),
@@ -82,8 +82,8 @@ expectation_options = as_one(
 
 @click.command(help=HELP, short_help="Say what error to expect, and what a wanted error takes.")
 @alphabet_options
-@click.option("--tasks", type=click.IntRange(min=1), required=True, metavar="N", help="Number of tasks.")
-@click.option("--workers", type=click.IntRange(min=1), required=True, metavar="M", help="Number of workers.")
+@click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")
+@click.option("--workers", type=COUNT, required=True, metavar="M", help="Number of workers.")
 @click.option("--target-error", "target", type=float, required=True, metavar="E", help="The error wanted.")
 @expectation_options
 @click.option(
@@ -98,7 +98,7 @@ expectation_options = as_one(
 )
 @click.option(
     "--assigned-per-task",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="R",
     help="Workers to whom each task is publicly assigned; only assigned cells are reported. [default: all]",
 )
@@ -109,7 +109,7 @@ expectation_options = as_one(
     help=f"How truths will be inferred: {', '.join(PLAN_METHODS)}. [default: for labels dawid-skene, for ordered ones "
     "also ordinal-dawid-skene; else gaussian]",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, metavar="DIR", help="Where files are written.")
 @json_option
 def plan(
     alphabet: Alphabet | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from crowdveil.cli.display import printing
 from crowdveil.rounding import bound_text
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     return rows + [("written", path) for path in data["files"]]
 
 
+@printing()
 def print_candidates(made: Plan) -> None:
     """Print a table of all candidates, but of those that send the same only the first, and say which these are."""
     from rich.console import Console

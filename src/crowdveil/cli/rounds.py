@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import replaced_rows, show
-from crowdveil.cli.options import accept_edited_option, json_option, replace_option
+from crowdveil.cli.options import COUNT, PATH, accept_edited_option, json_option, replace_option
 
 MOST_CUTS = 12
 
 
 @click.command(short_help="Join the rounds of a campaign to one collection.")
-@click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@click.argument("reports", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
 @accept_edited_option
 @replace_option
 @json_option
@@ -57,18 +57,16 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
 
 
 @click.command("next-cuts", short_help="Say where the next round of a campaign cuts every task.")
-@click.argument("truths", type=click.Path(path_type=Path))
+@click.argument("truths", type=PATH)
 @click.option(
     "--certificate",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     metavar="FILE",
     help="Of the rounds so far: it says what an answer can be.",
 )
-@click.option(
-    "--most", type=click.IntRange(min=1), default=MOST_CUTS, show_default=True, metavar="N", help="Different cuts."
-)
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="CSV file to be written.")
+@click.option("--most", type=COUNT, default=MOST_CUTS, show_default=True, metavar="N", help="Different cuts.")
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
 def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bool) -> None:
     """Say where the next round of a campaign cuts every task: next to the truth that the rounds so far suggest.

@@ -1,5 +1,6 @@
 """How the command line starts as a process of its own: what no command needs is not loaded."""
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -32,7 +33,19 @@ def start() -> None:
         # One that was ignored when the process started, as under nohup, stays so.
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _end)
-    main(prog_name="crowdveil")
+    try:
+        main(prog_name="crowdveil")
+    finally:
+        _drop_unprinted()
+
+
+def _drop_unprinted() -> None:
+    """Drop what stdout could not take and was told already: Python would try again at its end, and complain."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(number: int, _: FrameType | None) -> None:

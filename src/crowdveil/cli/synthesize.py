@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from crowdveil.cli.display import number, progress_bar, replaced_rows, show
-from crowdveil.cli.options import as_one, duplicates_option, json_option
+from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, as_one, duplicates_option, json_option
 from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ wanted_options = as_one(
     click.option("--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats; substituted: at most."),
     click.option(
         "--records",
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=30,
         show_default=True,
         metavar="M",
@@ -146,17 +146,35 @@ wanted_options = as_one(
         show_default=True,
         help="histogram, protected: epsilon hides also whether a claim was made; needs --tasks.",
     ),
-    click.option("--bins", type=int, metavar="B", help="histogram: 8, 12, 16, 24, 32 or 48. [default: by public rule]"),
+    click.option(
+        "--bins",
+        type=CHECKED_COUNT,
+        metavar="B",
+        help="histogram: 8, 12, 16, 24, 32 or 48. [default: by public rule]",
+    ),
     click.option("--zoom", is_flag=True, help="histogram: find each task's part of bounds that are far too wide."),
     click.option("--learn-weights", is_flag=True, help="histogram: weight workers by agreement, for 1/4 of epsilon."),
     click.option(
         "--expected-claims", type=float, metavar="N", help="Public guess of the claims per task, if protected."
     ),
-    click.option("--most-claims", type=int, metavar="N", help="histogram, shared: claims of one worker that are used."),
     click.option(
-        "--least-claims", type=int, metavar="N", help="The same: tasks with fewer release nothing. [default: 1]"
+        "--most-claims",
+        type=CHECKED_COUNT,
+        metavar="N",
+        help="histogram, shared: claims of one worker that are used.",
     ),
-    click.option("--k", type=int, metavar="K", help="substituted, published: claims wanted in a candidate's bin."),
+    click.option(
+        "--least-claims",
+        type=CHECKED_COUNT,
+        metavar="N",
+        help="The same: tasks with fewer release nothing. [default: 1]",
+    ),
+    click.option(
+        "--k",
+        type=CHECKED_COUNT,
+        metavar="K",
+        help="substituted, published: claims wanted in a candidate's bin.",
+    ),
     click.option("--gamma", type=float, metavar="G", help="The same: width of a bin, a ratio of densities."),
     click.option("--epsilon0", type=float, metavar="E", help="The same: privacy loss of one count."),
     click.option(
@@ -182,7 +200,7 @@ wanted_options = as_one(
 @duplicates_option(None)
 @click.option(
     "--tasks",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="CSV file of all tasks (column task), made without looking at the claims.",
 )
@@ -193,7 +211,7 @@ wanted_options = as_one(
     help="Draw this task's RAW CLAIMS and densities into DIR/curator, for the curator only.",
 )
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
 @json_option
 def synthesize(
     claims: str,

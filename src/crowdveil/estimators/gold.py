@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, plain
 from crowdveil.labels import ANOTHER_UNIT, RANGE_RULE, Alphabet, Scale, in_range
 from crowdveil.reports import Reports
 from crowdveil.storage.names import none_shared, places
@@ -67,7 +67,9 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
             truths[place] = read(truth)
         except (KeyError, TypeError, ValueError) as error:
             known = "a number" if alphabet is None else f"among {alphabet.names}"
-            raise ReportsError(f"gold {truth!r} of task {task!r} must be {known}", source="gold") from error
+            raise ReportsError(
+                f"gold {plain(truth)!r} of task {plain(task)!r} must be {known}", source="gold"
+            ) from error
     if numeric:
         _check_numbers(truths, [name for _, name in found], alphabet)
     return Gold(np.array([code for code, _ in found], dtype=np.int64), truths, len(gold or ()) - len(found))

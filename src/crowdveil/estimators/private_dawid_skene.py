@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError, SettingsError, plain
 from crowdveil.estimate import Estimate, WorkerTable
 from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
 from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
@@ -257,13 +257,14 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
         )
     given = np.full((len(reports.tasks), len(labels)), np.nan)
     for task, truth in first_truths.items():
+        first = f"first truth {plain(truth)!r} of task {plain(task)!r}"
         shares = truth if isinstance(truth, Mapping) else {truth: 1.0}
         by_label = {str(label): float(share) for label, share in shares.items()}
         if not by_label.keys() <= set(labels):
-            raise ReportsError(f"first truth {truth!r} of task {task!r} must be among {labels}")
+            raise ReportsError(f"{first} must be among {labels}")
         row = np.array([by_label.get(label, 0.0) for label in labels])
         if not ((row >= 0).all() and abs(row.sum() - 1) <= SUMS_TO_ONE):
-            raise ReportsError(f"first truth {truth!r} of task {task!r}: probabilities must be at least 0 and sum to 1")
+            raise ReportsError(f"{first}: probabilities must be at least 0 and sum to 1")
         given[codes[str(task)]] = row
     return given
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channel import Channel
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ReportsError, SettingsError, plain
 from crowdveil.estimate import Estimate
 from crowdveil.estimators.confusion_model import ConfusionEstimator
 from crowdveil.estimators.fitting import summarize
@@ -293,5 +293,5 @@ def _coded(gold: Mapping[str, Any], alphabet: Alphabet | None) -> dict[str, int]
     names = () if alphabet is None else alphabet.names
     for task, truth in gold.items():
         if truth not in names:
-            raise ReportsError(f"gold {truth!r} of task {task!r} must be among {names}", source="gold")
+            raise ReportsError(f"gold {plain(truth)!r} of task {plain(task)!r} must be among {names}", source="gold")
     return {task: names.index(truth) for task, truth in gold.items()}

@@ -3,6 +3,7 @@
 They lie in a temporary file, one number a task. Only gold tasks that are unknown are held by name.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,7 @@ ROWS_SHOWN = 5
 
 def large(gold: str) -> bool:
     """Return whether known truths are in a file that is to be read in parts."""
-    path = Path(gold)
-    return path.is_file() and path.stat().st_size >= IN_PARTS_FROM
+    return os.path.isfile(gold) and os.path.getsize(gold) >= IN_PARTS_FROM
 
 
 def score_in_parts(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tuple[Score, int]:

@@ -1,0 +1,144 @@
+"""Odd words on the command line, and a stdout that takes nothing: each is refused in one line."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from crowdveil.cli import main
+from tests.cli.conftest import LABELS, Run, written
+
+Refusal = Callable[..., str]
+ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "a,b")
+ASSIGN = ("assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
+ENORMOUS = "9" * 320
+FULL = Path("/dev/full")
+SYNTHESIS_COUNTS = ("records", "most-claims", "least-claims", "k", "bins")
+
+
+def path_options(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return all options and arguments that take a path, each as command and parameter."""
+    if isinstance(command, click.Group):
+        return [found for name, one in command.commands.items() for found in path_options(one, (*path, name))]
+    return [(*path, str(one.name)) for one in command.params if isinstance(one.type, click.Path)]
+
+
+def started(*words: object, stdout: int) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, with a stdout of its own."""
+    command = [sys.executable, "-m", "crowdveil", *map(str, words)]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_full_disk_under_stdout_is_one_line(words: tuple[str, ...], folder: Path) -> None:
+    """Where the result cannot be printed, stderr says so in one line and that files are in place; exit code 1."""
+    with open(FULL, "w") as full:
+        done = started("infer", "labels.csv", *words, "--out", "found", stdout=full.fileno())
+        helped = started("infer", "--help", *words, stdout=full.fileno())
+
+    assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
+    assert "No space left on device. Files that the command was to write are in place" in done.stderr
+    assert {"truths.csv", "workers.csv"} == written("found")
+    assert (1, 1) == (helped.returncode, len(helped.stderr.splitlines()))
+
+
+def test_an_empty_path_is_wrong_usage(run: Run) -> None:
+    """A path that is empty, as that of a shell variable that is not set, is not taken for the current folder."""
+    before = written(".")
+
+    for words in (ASSIGN, ("perturb", "labels.csv", "--mechanism", "laplace"), ("infer", "labels.csv")):
+        for option in ("--out", *(["--save-fit"] if words[0] == "infer" else [])):
+            result = run(*words, option, "", code=2)
+            assert f"Invalid value for '{option}': A path must not be empty" in result.stderr
+    assert "Invalid value for 'REPORTS'" in run("infer", "", code=2).stderr
+    assert before == written(".")
+
+
+@pytest.mark.parametrize("path", path_options(main), ids=" ".join)
+def test_every_path_must_not_be_empty(path: tuple[str, ...]) -> None:
+    """Every option and argument of every command that takes a path refuses an empty one."""
+    command: Any = main
+    for name in path[:-1]:
+        command = command.commands[name]
+    parameter = next(one for one in command.params if one.name == path[-1])
+
+    with pytest.raises(click.UsageError, match="must not be empty"):
+        parameter.type.convert("", parameter, None)
+
+
+def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record of a folder, and names that no record can hold, are refused as outputs before anything is read."""
+    monkeypatch.setattr("crowdveil.workflow.read_names", lambda *_: pytest.fail("the work began"))
+    monkeypatch.setattr("crowdveil.workflow.read_evidence", lambda *_, **__: pytest.fail("the work began"))
+
+    for name in (".crowdveil.json", ".crowdveil-x", "kk\udcff.csv"):
+        assert "must have the name of a file" in refusal(*ASSIGN, "--out", f"new/{name}")
+        line = refusal("infer", "labels.csv", "--save-fit", f"new/{name}", "--out", "found")
+        assert "must have the name of a file" in line
+    assert not Path("new").exists()
+    assert not Path("found").exists()
+
+
+def test_a_pipe_beside_the_outputs_is_not_waited_for(refusal: Refusal) -> None:
+    """A record, or a saved fit to be replaced, that is a named pipe is refused at once."""
+    Path("found").mkdir()
+    os.mkfifo("found/.crowdveil.json")
+    os.mkfifo("x.fit")
+
+    assert "the record of a folder must be readable" in refusal("infer", "labels.csv", "--out", "found")
+    assert "x.fit" in refusal("infer", "labels.csv", "--save-fit", "x.fit", "--out", "other")
+
+
+@pytest.mark.parametrize("option", ["--tasks", "--rounds"])
+def test_enormous_counts_of_an_account_are_refused(option: str, refusal: Refusal) -> None:
+    """Tasks and rounds have a largest number; none ends in an overflow."""
+    words = [*ACCOUNT, *([] if option == "--tasks" else ["--tasks", 3]), option, ENORMOUS]
+
+    assert f"{option[2:]} must be from 1 to 1,000,000,000,000" in refusal(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*ACCOUNT[:1], "--mechanism", "two-layer", "--tasks", 3, "--answers", ENORMOUS),
+        (*ACCOUNT[:1], "--mechanism", "matrix-factorization", "--tasks", 3, "--dimensions", ENORMOUS),
+        ("assign", "--per-task", ENORMOUS),
+        ("infer", "labels.csv", "--max-steps", ENORMOUS),
+        ("plan", "--tasks", ENORMOUS),
+        ("plan", "--workers", ENORMOUS),
+        ("next-cuts", "x", "--most", ENORMOUS),
+        ("bench", "--steps", ENORMOUS),
+        *(
+            ("synthesize", "x", f"--{name}", ENORMOUS)
+            for name in ("records", "most-claims", "least-claims", "k", "bins")
+        ),
+    ],
+    ids=lambda words: " ".join(map(str, words))[:60],
+)
+def test_enormous_counts_are_wrong_usage(words: tuple[object, ...], run: Run) -> None:
+    """Every count has a largest value, beyond which numpy would overflow."""
+    assert "1000000000000" in run(*words, code=2).stderr
+
+
+def test_a_data_set_with_an_endless_name_is_not_there(refusal: Refusal) -> None:
+    """A name that is too long for a file is a data set that is not there, not a folder that cannot be written."""
+    for option in ("--score", "--gold"):
+        line = refusal("infer", "labels.csv", option, "dataset:" + "n" * 5000, "--out", "found")
+        assert "writable" not in line
+        assert "data set" in line or "data directory" in line
+
+
+def test_messages_show_names_as_people_wrote_them(refusal: Refusal) -> None:
+    """Tasks and truths stand in messages in plain quotes, without the types of a library."""
+    Path("known.csv").write_text("task,truth\n1,purple\n")
+
+    for option in ("--score", "--gold"):
+        line = refusal("infer", "labels.csv", option, "known.csv", "--out", "found")
+        assert "'purple' of task '1'" in line
+        assert "np." not in line
+    assert LABELS[0] in line
