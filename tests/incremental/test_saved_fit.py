@@ -239,3 +239,11 @@ def test_fields_that_no_fit_has_and_sums_of_other_workers_are_refused(tmp_path: 
         fit.save(tmp_path / "fit")
         with pytest.raises(ReportsError, match=rule):
             SavedFit.open(tmp_path / "fit")
+
+
+def test_a_probability_that_rounding_took_above_one_is_read(tmp_path: Path) -> None:
+    """Shares of answered tasks are quotients of sums: 1 can be 1.0000000000000002, and such a fit goes on."""
+    saved = some_fit("dawid-skene")
+    changed(saved, "by_worker", "participation", put(1.0000000000000002)).save(tmp_path / "fit")
+
+    assert 1.0000000000000002 == SavedFit.open(tmp_path / "fit").learned.by_worker["participation"].max()

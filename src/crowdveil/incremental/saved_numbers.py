@@ -23,6 +23,7 @@ COUNTS = frozenset({"by_report", "by_truth", "right", "agreement", "squares"})
 LOGARITHMS = frozenset({"log_likelihood", "worker_scores", "evidence"})
 """Sums of any finite numbers."""
 ROUNDING = 1e-6
+"""How far rounding may take a probability, or a sum of them, beyond 1."""
 
 
 def check_learned(learned: Learned) -> None:
@@ -37,7 +38,7 @@ def check_learned(learned: Learned) -> None:
             _require(bool((array >= 0).all()), name, "probabilities of 0 or more")
             _require(bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1")
         elif name in PROBABILITIES:
-            _require(bool(((array >= 0) & (array <= 1)).all()), name, "probabilities, from 0 to 1")
+            _require(bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1")
         else:
             _require(name in WEIGHTS, name, "the name of a field that fits have")
 
