@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from crowdveil import output
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate, WorkerTable
+from crowdveil.guarantee import Guarantee
 from crowdveil.labels import Categories, Scale, alphabet_from_json
 from crowdveil.output import (
     Crowd,
@@ -40,8 +41,7 @@ def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: 
     return describe_crowd(
         reports,
         mechanism="randomized-response",
-        participation="protected",
-        guarantee="epsilon = 1",
+        guarantee=Guarantee(epsilon=1.0),
         simulation=seed is not None,
         seed=seed,
         certificate=certificate,

@@ -1,5 +1,6 @@
 """Reports know which of their lists were given: a library that forgets to ask cannot promise anything."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 
 from crowdveil import workflow
 from crowdveil.assignment import Assignment
+from crowdveil.certificate import LISTS_MARK
+from crowdveil.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Guarantee
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.output import describe_crowd, read_crowd
+from crowdveil.output import describe_crowd, read_crowd, write_reports
 from crowdveil.public_lists import ALL_LISTS, in_words, missing_lists
 from crowdveil.randomness import secure, seeded
 from crowdveil.reports import Reports
@@ -99,13 +103,39 @@ def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Pa
 
 
 def test_a_crowd_describes_no_guarantee_that_its_lists_do_not_carry() -> None:
-    """Whatever guarantee a program passes, `describe_crowd` replaces it where a list is not public."""
-    stated = {"mechanism": "mine", "guarantee": "epsilon = 1", "simulation": False}
-    protected = describe_crowd(answers("alphabet"), participation="protected", **stated)  # type: ignore[arg-type]
-    public = describe_crowd(answers("alphabet"), participation="public", **stated)  # type: ignore[arg-type]
+    """Whatever guarantee a program passes, `describe_crowd` says why there is none: missing lists, or a simulation."""
+    protected, public = Guarantee(epsilon=1.0), Guarantee(epsilon=1.0, participation="public")
+    hidden = describe_crowd(answers("alphabet"), mechanism="mine", guarantee=protected, simulation=False)
+    seen = describe_crowd(answers("alphabet"), mechanism="mine", guarantee=public, simulation=False)
+    mixed = describe_crowd(
+        answers("alphabet"), mechanism="mine", guarantee=public, participation="protected", simulation=False
+    )
+    held = answers("tasks", "workers", "alphabet")
+    made_up = describe_crowd(held, mechanism="mine", guarantee=protected, simulation=True)
 
-    assert protected["guarantee"].startswith("none: tasks and workers were taken from the answers")
-    assert ("epsilon = 1", []) == (public["guarantee"], public["lists_from_answers"])
+    assert hidden["guarantee"].startswith("none: tasks and workers were taken from the answers")
+    assert (str(public), []) == (seen["guarantee"], seen["lists_from_answers"])
+    assert (hidden["guarantee"], ["tasks", "workers"]) == (mixed["guarantee"], mixed["lists_from_answers"])
+    assert made_up["guarantee"].startswith("none: a simulation carries no privacy; ")
+
+
+def test_lists_from_answers_are_not_written_beside_a_certificate_that_promises(tmp_path: Path) -> None:
+    """A certificate without the mark of lists from answers is refused where lists are missing; a marked one is not."""
+    held = answers("alphabet")
+    channel = MECHANISM.channel()
+    table = ChannelTable(channels=(channel,), choice=((0,),))
+    marked = replace(channel, mechanism=channel.mechanism + LISTS_MARK)
+    for one in (channel, table):
+        crowd = describe_crowd(
+            held, mechanism="mine", guarantee=one.guarantee, simulation=False, certificate=one.certificate()
+        )
+        with pytest.raises(SettingsError, match="must say that nothing is promised"):
+            write_reports(tmp_path, held, one.certificate(), crowd)
+    sealed = marked.certificate()
+    crowd = describe_crowd(held, mechanism="mine", guarantee=marked.guarantee, simulation=False, certificate=sealed)
+    write_reports(tmp_path, held, sealed, crowd)
+
+    assert ["tasks", "workers"] == read_crowd(tmp_path / "crowd.json")["lists_from_answers"]
 
 
 def test_a_scale_is_a_list_of_labels(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ and is not checked against the table; so is the mark of a simulation, which whoe
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crowdveil.errors import CertificateError
@@ -26,7 +26,9 @@ REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel that reads simulated real-valued reports."""
 MOST_PARTS = 16
 """Mechanisms, joined by +, that the channel of one certificate can be composed of."""
-LISTS_MARK = ", LISTS FROM ANSWERS: no privacy"
+NO_PRIVACY = ": no privacy"
+"""End of every mark."""
+LISTS_MARK = f", LISTS FROM ANSWERS{NO_PRIVACY}"
 """What follows the mechanism where lists that had to be public were taken from the answers."""
 _ONE = "|".join(CERTIFIED)
 _MECHANISM = re.compile(
@@ -48,7 +50,17 @@ def digest(data: dict[str, object]) -> str:
 
 def simulation_mark(seed: int) -> str:
     """Return what follows the mechanism in the certificate of a simulation."""
-    return f", SIMULATION from seed {seed}: no privacy"
+    return f", SIMULATION from seed {seed}{NO_PRIVACY}"
+
+
+def is_marked(mechanism: str) -> bool:
+    """Return whether the mechanism of a certificate says that nothing is promised."""
+    return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
+
+
+def mechanisms_named(certificate: Mapping[str, Any]) -> list[str]:
+    """Return the mechanisms that a certificate names, a table's channel by channel; unprotected cells have none."""
+    return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
 
 
 def seal_certificate(fields: dict[str, Any]) -> dict[str, object]:

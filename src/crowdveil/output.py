@@ -12,11 +12,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from crowdveil.certificate import is_marked, mechanisms_named
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimate import Estimate
-from crowdveil.guarantee import Participation
+from crowdveil.guarantee import Guarantee, Participation
 from crowdveil.labels import Scale, alphabet_from_json, alphabet_to_json
-from crowdveil.public_lists import LISTS, ListName, missing_lists, not_public
+from crowdveil.public_lists import LISTS, ListName, guarantee_text, is_guarantee_text, missing_lists
 from crowdveil.reports import Reports
 from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import seal_of
@@ -89,9 +90,10 @@ def describe_crowd(
     reports: Reports,
     *,
     mechanism: str,
-    participation: Participation,
-    guarantee: str,
+    guarantee: Guarantee,
     simulation: bool,
+    participation: Participation = "public",
+    notes: Sequence[str] = (),
     seed: int | None = None,
     certificate: Mapping[str, Any] | None = None,
     assignment: str | None = None,
@@ -102,20 +104,24 @@ def describe_crowd(
     Args:
         reports: `public_lists` says which of their lists are public.
         mechanism: name and settings.
-        participation: which lists the guarantee needs to be public follows from it.
-        guarantee: in words. It is replaced by the reason why there is none, where such a list is not public.
+        guarantee: of one unit. In its place the reason is written why there is none: a simulation, or a list that its
+            participation needs to be public and that is not.
         simulation, seed: of reports that protect nobody.
+        participation: "protected" where some cells are promised more than the guarantee, that of the least protected
+            one: then their lists must be public, too.
+        notes: what is hidden from whom, in words, beside the guarantee.
         certificate, assignment: what is written beside the reports.
         edited: whether they were made from reports that were edited after they were sent.
     """
-    missing = missing_lists(reports.public_lists, participation)
+    protected = "protected" in (participation, guarantee.participation)
+    missing = missing_lists(reports.public_lists, "protected" if protected else "public")
     return Crowd(
         format=CROWD_FORMAT,
         tasks=[str(name) for name in reports.tasks],
         workers=[str(name) for name in reports.workers],
         simulation=simulation,
         mechanism=mechanism,
-        guarantee=f"none: {not_public(missing)}" if missing and not simulation else guarantee,
+        guarantee=guarantee_text(guarantee, missing, simulation=simulation, notes=notes),
         certificate_sha256=None if certificate is None else str(certificate["sha256"]),
         kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
         alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
@@ -281,6 +287,13 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
     sealed = None if certificate is None else certificate["sha256"]
     if crowd["certificate_sha256"] != sealed:
         raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
+    named = [] if certificate is None else mechanisms_named(certificate)
+    if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
+        raise SettingsError(
+            "where lists were taken from the answers, the certificate must say that nothing is promised",
+            value=named[0],
+            way_out="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
+        )
 
 
 def require_apart(field: str, names: Iterable[str]) -> None:
@@ -318,6 +331,11 @@ def _checked(data: Any) -> Crowd:
     for field in ("mechanism", "guarantee"):
         if fault_of_text(data[field]):
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
+    if not is_guarantee_text(data["guarantee"]):
+        raise SettingsError(
+            "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or begin with 'none: '",
+            value=data["guarantee"],
+        )
     if not all(name in LISTS for name in data["lists_from_answers"]):
         raise SettingsError(f"'lists_from_answers' of a crowd are among {LISTS}", value=data["lists_from_answers"])
     if data["seed"] is not None and not data["simulation"]:

@@ -4,15 +4,23 @@ A name that stands in a list because somebody answered shows that somebody answe
 name vanishes from whatever is written.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from crowdveil.guarantee import Participation
+from crowdveil.guarantee import Guarantee, Participation
 
 ListName = Literal["labels", "tasks", "workers"]
 LISTS: tuple[ListName, ...] = ("labels", "tasks", "workers")
 NO_LISTS: frozenset[ListName] = frozenset()
 ALL_LISTS: frozenset[ListName] = frozenset(LISTS)
+NO_PROMISE = ("none: ", "unknown: ")
+"""Beginnings of a text that promises nothing."""
+_NUMBER = r"[0-9a-z.+-]+"
+_STATED = re.compile(
+    rf"(none|unknown): .+|epsilon = (none \(infinite\)|{_NUMBER})( \(claimed {_NUMBER}\))?(, delta = {_NUMBER})?"
+    r" per (cell|worker), participation (protected|public)(; .+)?"
+)
 
 
 def missing_lists(public: Collection[ListName], participation: Participation) -> tuple[ListName, ...]:
@@ -28,6 +36,29 @@ def missing_lists(public: Collection[ListName], participation: Participation) ->
 def not_public(missing: Sequence[ListName]) -> str:
     """Return why lists that were taken from the answers leave no guarantee."""
     return f"{in_words(missing)} were taken from the answers, and show who answered and what: no privacy"
+
+
+def guarantee_text(
+    guarantee: Guarantee, missing: Sequence[ListName], *, simulation: bool, notes: Sequence[str] = ()
+) -> str:
+    """Return what is written of a guarantee: itself with its notes, or "none: " and the reason why there is none.
+
+    Args:
+        guarantee: of one unit.
+        missing: lists that it needs to be public and that are not.
+        simulation: whether the randomness followed from a seed.
+        notes: what is hidden from whom, in words.
+    """
+    promise = "; ".join((str(guarantee), *notes))
+    if simulation:
+        lists = ", with public lists" if missing else ""
+        return f"none: a simulation carries no privacy; devices would have{lists}: {promise}"
+    return f"none: {not_public(missing)}" if missing else promise
+
+
+def is_guarantee_text(text: str) -> bool:
+    """Return whether a text has the form of `guarantee_text`, or says that a guarantee is unknown."""
+    return _STATED.fullmatch(text) is not None
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -57,7 +57,9 @@ class Reports:
             `numpy.asarray` makes an array of them.
         alphabet: what a value can be; None for numbers on no fixed grid.
         public_lists: which of labels, tasks and workers were given when the reports were read; the others were taken
-            from the rows, so that they show who answered, and a guarantee must not rest on them. None unless said.
+            from the rows, so that they show who answered, and a guarantee must not rest on them. None unless said. Of
+            a collection, all that its `crowd.json` does not name as missing: with public participation that holds
+            tasks and workers even if they follow from the answers, as everyone sees who answered.
         rows: where the columns are kept; those of an opened folder are read from it when first used.
     """
 

@@ -122,6 +122,29 @@ def test_pictures_come_on_request_into_a_folder_of_their_own(run: Run) -> None:
     assert "RAW CLAIMS" in shown
 
 
+def test_pictures_go_into_no_folder_that_others_can_enter(run: Run, refusal: Callable[..., str]) -> None:
+    """A folder `curator` that is open to others, or a link, is refused and nothing is written; closed, it is fine."""
+    folder = Path("made/curator")
+    folder.mkdir(parents=True)
+    folder.chmod(0o750)
+    opened = refusal(*SOUND, "--pictures", 3)
+    folder.rmdir()
+    Path("elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(Path("elsewhere").resolve())
+    linked = refusal(*SOUND, "--pictures", 3)
+
+    assert "rights 0750" in opened
+    assert "chmod 700 made/curator" in opened
+    assert "must not be a link" in linked
+    assert [] == list(Path("elsewhere").iterdir())
+    assert {"curator"} == {path.name for path in Path("made").iterdir()}
+    run(*SOUND)
+    folder.unlink()
+    folder.mkdir(mode=0o700)
+    run(*SOUND, "--pictures", 3)
+    assert ["CURATOR-ONLY-raw-claims-14-3.png"] == [path.name for path in folder.glob("*.png")]
+
+
 def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """Without --pictures, or with others, earlier ones are removed and named; other files of the folder stay."""
     run(*SOUND, "--pictures", 3, "--pictures", 4)

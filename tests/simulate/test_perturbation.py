@@ -279,3 +279,21 @@ def test_reports_come_in_the_channels_own_symbols():
 
     assert ("heads", "tails") == reports.alphabet.names
     assert 4 == len(reports)
+
+
+@pytest.mark.parametrize("limit", [200, 300])
+def test_a_refusal_for_size_follows_from_the_lists(monkeypatch, limit):
+    """With protected participation, no answer and an answer in every cell are refused alike, or let through alike."""
+    monkeypatch.setattr(perturbation, "MAX_REPORTS", limit)
+    mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=2.0)
+    told = set()
+    for answered in (0, 1, 1200):
+        crowd = exactly(answered, 30, 40, YES_NO)
+        try:
+            perturb(crowd, mechanism, seeded(1))
+            told.add("")
+        except SettingsError as error:
+            told.add(str(error))
+
+    assert 1 == len(told)
+    assert (limit == 200) == ("got 256" in told.pop())

@@ -78,6 +78,29 @@ def test_one_cell_sends_one_report() -> None:
             workflow.collect(coded, workflow.Setup(mechanism=mechanism), seed=1)
 
 
+def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() -> None:
+    """Answers change what is foreseen where everyone sees who answered, and nowhere else."""
+    one, four = (
+        Reports.from_arrays(
+            list("abcd")[:rows],
+            list("uvwx")[:rows],
+            ["no"] * rows,
+            alphabet=LABELS,
+            tasks=list("abcd"),
+            workers=list("uvwx"),
+        )
+        for rows in (1, 4)
+    )
+    foreseen = {}
+    for participation in ("protected", "public"):
+        wanted = MechanismWanted(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
+        setup = workflow.Setup(mechanism=build_mechanism(wanted, LABELS, tasks=4))
+        foreseen[participation] = [workflow.rows_foreseen(answers, setup) for answers in (one, four)]
+
+    assert foreseen["protected"][0] == foreseen["protected"][1] > 4
+    assert [1, 4] == foreseen["public"]
+
+
 def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every mechanism that makes rows is held to the same limit (here: 3 reports)."""
     monkeypatch.setattr("crowdveil.workflow.collection.MAX_REPORTS", 3)

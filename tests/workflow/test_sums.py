@@ -10,6 +10,7 @@ import pytest
 
 from crowdveil import workflow
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.guarantee import Guarantee
 from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.output import describe_crowd, read_crowd
@@ -111,7 +112,7 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     with pytest.raises(ReportsError, match="belongs to sums"):
         workflow.read_evidence(sent / "reports.csv")
     labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
-    crowd = describe_crowd(labels, mechanism="one-layer", participation="public", guarantee="", simulation=True)
+    crowd = describe_crowd(labels, mechanism="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True)
     with pytest.raises(ReportsError, match="another mechanism"):
         read_sums(sent / "sums.json", crowd)
 

@@ -118,7 +118,7 @@ def perturb(
     outputs = workflow.collection_outputs(out, workflow.collection_files(setup, form), replace=replace)
     replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, wanted.expected.prior])
     announced = _many_rows(read.answers, setup)
-    with workflow.room_for(out, workflow.rows_expected(read.answers, setup)) as folder:
+    with workflow.room_for(out, workflow.rows_foreseen(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
             collection = workflow.collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
@@ -142,11 +142,10 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
 
 
 def _many_rows(answers: Reports, setup: Setup) -> list[str]:
-    """Announce a very large file before it is made; how large follows from the answers only where all see them."""
-    from crowdveil.workflow import rows_expected, rows_of_nobody
+    """Announce a very large file before it is made."""
+    from crowdveil.workflow import rows_foreseen
 
-    public = setup.mechanism.participation == "public"
-    rows = rows_expected(answers, setup) if public else rows_of_nobody(answers, setup)
+    rows = rows_foreseen(answers, setup)
     if rows <= MANY_ROWS:
         return []
     caution = f"About {rows:,.0f} rows or more: with public participation or a larger epsilon there are fewer."

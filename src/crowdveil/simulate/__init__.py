@@ -3,7 +3,7 @@
 from crowdveil.simulate.campaigns import assigned_around, perturb_cells
 from crowdveil.simulate.crowd_folders import CrowdFolder, categorical_crowd_folder
 from crowdveil.simulate.crowds import Crowd, Draw, categorical_crowd, half_to_sure, numeric_crowd, standard_normal
-from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, perturb
+from crowdveil.simulate.perturbation import MAX_REPORTS, Progress, expected_reports, foreseen_reports, perturb
 from crowdveil.simulate.rounds import perturb_in_rounds
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "categorical_crowd",
     "categorical_crowd_folder",
     "expected_reports",
+    "foreseen_reports",
     "half_to_sure",
     "numeric_crowd",
     "perturb",

@@ -56,7 +56,7 @@ def perturb(
 
     Raises:
         ReportsError: another alphabet, or a worker who answers a task twice.
-        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected in
+        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are foreseen in
             memory.
     """
     _check_answers(answers, mechanism)
@@ -82,6 +82,16 @@ def expected_reports(answers: Reports, channel: Channel) -> float:
     if channel.participation == "protected":
         cells.append(len(answers.tasks) * len(answers.workers) - len(answers))
     return float(sum(count * share for count, share in zip(cells, _sent_shares(channel), strict=True)))
+
+
+def foreseen_reports(answers: Reports, channel: Channel) -> float:
+    """Return the expected number of non-NULL reports; if participation is protected, that of a crowd without answers.
+
+    What is shown of protected answers must follow from their lists alone. They add at most a report per answer.
+    """
+    if channel.participation == "public":
+        return expected_reports(answers, channel)
+    return float(len(answers.tasks) * len(answers.workers) * _sent_shares(channel)[-1])
 
 
 def _from_channel(answers: Reports, channel: Channel, source: Seeded, progress: Progress | None) -> Iterator[Part]:
@@ -220,7 +230,7 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
 
 
 def _check_channel(answers: Reports, channel: Channel) -> None:
-    expected = expected_reports(answers, channel)
+    expected = foreseen_reports(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated at once",

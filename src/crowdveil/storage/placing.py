@@ -7,6 +7,7 @@ it has not changed since. All other files of a folder are left as they are.
 
 import os
 import signal
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ RENAME = "Choose another name (--out, --save-fit)."
 ELSEWHERE = "Give the output another place (--out, --save-fit), or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
 """Rights of files and folders that only their owner reads, and of others before the process's mask."""
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Rights of everyone but the owner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,8 @@ class Outputs:
         self._refuse_names()
         with refusals_named(self.folder):
             _refuse_unwritable(self.folder)
+            if self.private and self.names:
+                _refuse_shared(self.folder)
             record = read_record(self.folder)
             existing = [path for path in self._affected(record) if os.path.lexists(path)]
             _refuse_folders(existing)
@@ -283,6 +288,22 @@ def _refuse_unwritable(folder: Path) -> None:
     for number, refused in ((ENOTDIR, not near.is_dir()), (EACCES, not os.access(near, os.W_OK | os.X_OK))):
         if refused:
             raise OSError(number, os.strerror(number))
+
+
+def _refuse_shared(folder: Path) -> None:
+    """Refuse a folder for private files that is a link, or that others than its owner may enter."""
+    if folder.is_symlink():
+        raise SettingsError(
+            "a folder for its owner's eyes only must not be a link",
+            value=str(folder),
+            way_out="Remove the link: the folder is made anew.",
+        )
+    if os.name == "posix" and folder.exists() and folder.stat().st_mode & OTHERS:
+        raise SettingsError(
+            "a folder for its owner's eyes only must be closed to all others",
+            value=f"{folder}, rights {stat.S_IMODE(folder.stat().st_mode):04o}",
+            way_out=f"Close it (chmod 700 {folder}), or move it away: then it is made anew.",
+        )
 
 
 def _refuse_folders(paths: Iterable[Path]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil.accounting import Account, account, account_table
 from crowdveil.certificate import LISTS_MARK, simulation_mark
@@ -26,14 +25,14 @@ from crowdveil.output import (
     write_reports,
     write_sums,
 )
-from crowdveil.public_lists import ListName, missing_lists, not_public
+from crowdveil.public_lists import ListName, guarantee_text, missing_lists, not_public
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.reports import Reports
-from crowdveil.simulate import MAX_REPORTS, expected_reports, perturb, perturb_cells
+from crowdveil.simulate import MAX_REPORTS, foreseen_reports, perturb, perturb_cells
 from crowdveil.storage.report_files import REPORTS_FILES, Form
 from crowdveil.storage.temporary import temporary_folder
 from crowdveil.workflow.choice import describe
-from crowdveil.workflow.promise import HOLDER, SIMULATION, refuse_missing, stated
+from crowdveil.workflow.promise import SIMULATION, guarantee_of, notes_of, refuse_missing
 from crowdveil.workflow.setup import Setup
 from crowdveil.workflow.sums import Sums, answer_vectors, collect_sums, sums_text
 
@@ -102,8 +101,9 @@ class Collection:
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
+            guarantee=guarantee_of(self.setup),
             participation=self.mechanism.participation,
-            guarantee=self.promise,
+            notes=self._notes,
             simulation=self.seed is not None,
             seed=self.seed,
             certificate=self.certificate,
@@ -120,12 +120,13 @@ class Collection:
     @property
     def promise(self) -> str:
         """The guarantee in words, and against whom; or why there is none."""
-        if not self.caveat:
-            return f"{stated(self.setup)}; {HOLDER}"
-        if self.seed is None:
-            return f"none: {self.caveat}"
-        lists = ", with public lists" if self.missing_lists else ""
-        return f"none: a simulation carries no privacy; devices would have{lists}: {stated(self.setup)}"
+        made_up = self.seed is not None
+        return guarantee_text(guarantee_of(self.setup), self.missing_lists, simulation=made_up, notes=self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        protected, assigned = self.mechanism.participation == "protected", self.setup.assignment is not None
+        return notes_of(assigned=assigned, protected=protected, simulation=self.seed is not None)
 
 
 def collect(
@@ -160,8 +161,7 @@ def collect(
         refuse_missing(missing)
     _refuse_repeats(answers)
     _refuse_names(answers, setup)
-    expected = rows_expected(answers, setup)
-    if expected > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
+    if rows_foreseen(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
@@ -195,10 +195,11 @@ def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
     return account_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
-def rows_expected(answers: Reports, setup: Setup) -> float:
-    """Return the expected number of rows of `reports.csv`; with an assignment or a table, the most there can be.
+def rows_foreseen(answers: Reports, setup: Setup) -> float:
+    """Return the rows to expect of `reports.csv`; with an assignment or a table, the most there can be.
 
-    Where participation is protected it may be shown of nobody's answers only: `rows_of_nobody`.
+    Where participation is protected, they are those to expect if nobody answers, which follow from the lists alone: a
+    refusal or a warning for size says nothing about the answers.
     """
     mechanism = setup.mechanism
     if isinstance(mechanism, MatrixFactorization):
@@ -208,13 +209,7 @@ def rows_expected(answers: Reports, setup: Setup) -> float:
     channel = mechanism.single_cell_channel()
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
-    return expected_reports(answers, channel)
-
-
-def rows_of_nobody(answers: Reports, setup: Setup) -> float:
-    """Return the rows to expect if nobody answers, which says nothing about the answers; as `rows_expected`."""
-    nothing: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-    return rows_expected(replace(answers, task=nothing, worker=nothing, value=nothing), setup)
+    return foreseen_reports(answers, channel)
 
 
 def cells_per_worker(answers: Reports, setup: Setup) -> int:

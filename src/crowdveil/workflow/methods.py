@@ -15,7 +15,8 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.workflow.evidence import AS_ASKED, Evidence
+from crowdveil.public_lists import NO_PROMISE
+from crowdveil.workflow.evidence import AS_ASKED, Evidence, bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 
@@ -114,7 +115,7 @@ def reading(evidence: Evidence, estimator: AnyEstimator) -> str:
     if channel is None:
         return f"as if reports were answers: {evidence.answers_because}"
     crowd = evidence.crowd
-    unpromised = crowd is not None and crowd["lists_from_answers"] and not crowd["simulation"]
+    unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_PROMISE))
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"

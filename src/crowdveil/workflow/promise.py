@@ -1,26 +1,36 @@
-"""Guarantee of a collection in words, and the reasons why there is none."""
+"""Guarantee of a collection, what is said beside it, and the reasons why there is none."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from crowdveil.errors import SettingsError
+from crowdveil.guarantee import Guarantee
 from crowdveil.public_lists import ListName, in_words
-from crowdveil.workflow.setup import Setup
+
+if TYPE_CHECKING:
+    from crowdveil.workflow.setup import Setup
 
 HOLDER = (
     "whoever holds the answers sees them all; these reports protect only against those who get the reports and "
     "nothing else"
 )
 """Said of reports that were made from answers that someone already held."""
+ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
 SIMULATION = "these reports follow from the seed: a simulation, which carries no privacy"
 OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 
 
-def stated(setup: Setup) -> str:
-    """Return the guarantee that public lists give: with an assignment, what it hides and what not."""
-    promise = str(setup.mechanism.guarantee if setup.table is None else setup.table.guarantee)
-    if setup.assignment is None or setup.mechanism.participation == "public":
-        return promise
-    return f"{promise}; hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
+def guarantee_of(setup: Setup) -> Guarantee:
+    """Return the guarantee that public lists give the least protected cell."""
+    return setup.mechanism.guarantee if setup.table is None else setup.table.guarantee
+
+
+def notes_of(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str, ...]:
+    """Return what is said beside a guarantee: what an assignment hides and what not, and against whom."""
+    hidden = (ASSIGNED,) if assigned and protected else ()
+    return hidden if simulation else (*hidden, HOLDER)
 
 
 def refuse_missing(missing: Sequence[ListName]) -> None:

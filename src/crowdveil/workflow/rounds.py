@@ -10,10 +10,11 @@ import numpy as np
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.ingest.csvfile import read_csv
 from crowdveil.labels import Alphabet
-from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, describe_crowd, write_reports
+from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, as_edited, describe_crowd, write_reports
 from crowdveil.rounds import Round, join_rounds, next_cuts
 from crowdveil.storage.csv_line import csv_line
-from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.evidence import Evidence, protects_participation
+from crowdveil.workflow.promise import notes_of
 
 JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
 
@@ -54,16 +55,17 @@ def join_collections(collections: Sequence[Evidence]) -> Joined:
         rounds.append(Round(reports=one.reports, channel=one.channel))
     whole = join_rounds(rounds)
     crowds = [one.crowd for one in collections if one.crowd is not None]
+    simulation = any(crowd["simulation"] for crowd in crowds)
     crowd = describe_crowd(
         whole.reports,
-        participation="protected",
-        mechanism=f"{len(rounds)} rounds: {' / '.join(dict.fromkeys(crowd['mechanism'] for crowd in crowds))}",
-        guarantee=" / ".join(dict.fromkeys(crowd["guarantee"] for crowd in crowds)),
-        simulation=any(crowd["simulation"] for crowd in crowds),
+        mechanism=f"{len(rounds)} rounds: {' / '.join(dict.fromkeys(one.channel.mechanism for one in rounds))}",
+        guarantee=whole.channel.guarantee,
+        participation="protected" if protects_participation(whole.channel) else "public",
+        notes=notes_of(assigned=False, protected=True, simulation=simulation),
+        simulation=simulation,
         certificate=whole.channel.certificate(),
-        edited=any(crowd["edited"] for crowd in crowds),
     )
-    return Joined(round=whole, crowd=crowd)
+    return Joined(round=whole, crowd=as_edited(crowd) if any(one["edited"] for one in crowds) else crowd)
 
 
 def cuts_from(truths: Path, alphabet: Alphabet, *, most: int) -> dict[str, str]:

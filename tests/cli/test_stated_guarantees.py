@@ -1,0 +1,98 @@
+"""Guarantees that are printed or passed on come from certificates, not from the words of a crowd.json."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+LABELS = ("--labels", "no,yes", "--mechanism", "randomized-response", "--epsilon", 2)
+FORGED = "epsilon = 0.01 per cell, participation protected; hidden from everybody"
+
+
+def perturbed(run: Run, out: str, worker: str, *more: object) -> None:
+    """Let one worker report on two tasks."""
+    Path(f"{out}.csv").write_text(f"task,worker,label\na,{worker},no\nb,{worker},yes\n", encoding="utf-8")
+    run("perturb", f"{out}.csv", *LABELS, *more, "--out", out)
+
+
+def lists(out: str, worker: str) -> tuple[str, ...]:
+    """Write the lists of tasks and of one worker; return the options that give them."""
+    Path("tasks.csv").write_text("task\na\nb\n", encoding="utf-8")
+    Path(f"{out}-workers.csv").write_text(f"worker\n{worker}\n", encoding="utf-8")
+    return "--tasks", "tasks.csv", "--workers", f"{out}-workers.csv"
+
+
+def reworded(folder: str, **changes: object) -> dict[str, Any]:
+    """Change some fields of a crowd.json by hand; return what stood there."""
+    path = Path(folder) / "crowd.json"
+    crowd: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(crowd | changes), encoding="utf-8")
+    return crowd
+
+
+@pytest.fixture
+def rounds(run: Run, folder: Path) -> None:
+    """Make two rounds that promise something."""
+    perturbed(run, "first", "ann", *lists("first", "ann"))
+    perturbed(run, "second", "bob", *lists("second", "bob"))
+
+
+def test_joined_rounds_promise_what_their_certificates_promise(run_json: RunJson, rounds: None) -> None:
+    """Words about guarantee and mechanism in the rounds' crowd.json are neither printed nor written by join."""
+    reworded("first", guarantee=FORGED, mechanism="perfect secrecy")
+    joined = run_json("join", "first/reports.csv", "second/reports.csv", "--out", "rounds")
+    crowd = json.loads(Path("rounds/crowd.json").read_text(encoding="utf-8"))
+
+    assert joined["guarantee"].startswith("epsilon = 2 per cell, participation protected; whoever holds the answers")
+    assert joined["guarantee"] == crowd["guarantee"]
+    assert "2 rounds: randomized-response" == crowd["mechanism"]
+
+
+def test_a_public_round_makes_joined_rounds_public(run: Run, run_json: RunJson, rounds: None) -> None:
+    """The participation of joined rounds is that of the least protected one."""
+    perturbed(run, "third", "eve", *lists("third", "eve"), "--participation", "public")
+    joined = run_json("join", "first/reports.csv", "third/reports.csv", "--out", "rounds")
+
+    assert "per cell, participation public; the worst of 2 channels" in joined["guarantee"]
+
+
+def test_encoded_blocks_are_promised_what_the_certificate_promises(run: Run, rounds: None) -> None:
+    """The crowd.json of encoded blocks states the guarantee of the certificate, whatever stood beside the reports."""
+    honest = reworded("first", guarantee=FORGED)
+    run("encode", "first/reports.csv", "--out", "blocks")
+
+    assert honest["guarantee"] == json.loads(Path("blocks/crowd.json").read_text(encoding="utf-8"))["guarantee"]
+
+
+def test_a_crowd_cannot_promise_what_its_certificate_does_not(run: Run, refusal: Refusal, rounds: None) -> None:
+    """Where the certificate is marked, a crowd.json from which the reasons were taken out is refused."""
+    perturbed(run, "looked", "eve", "--lists-from-answers")
+    reworded("looked", guarantee=FORGED, lists_from_answers=[])
+
+    assert "must not promise" in refusal("infer", "looked/reports.csv")
+    assert "must not promise" in refusal("join", "looked/reports.csv", "first/reports.csv", "--out", "rounds")
+
+
+def test_what_is_no_guarantee_is_refused(refusal: Refusal, rounds: None) -> None:
+    """A guarantee in other words than crowdveil's is refused; it could not be held to anything."""
+    reworded("first", guarantee="perfect secrecy, epsilon = 0")
+
+    assert "'guarantee' of a crowd must be" in refusal("infer", "first/reports.csv")
+
+
+@pytest.mark.parametrize("mark", [("--lists-from-answers",), ("--seed", 3)])
+def test_a_marked_certificate_alone_shows_no_epsilon(run: Run, run_json: RunJson, folder: Path, mark: Any) -> None:
+    """Parted from crowd.json, the certificate of a simulation or of lists from answers is read without an epsilon."""
+    perturbed(run, "looked", "ann", *mark)
+    Path("looked/crowd.json").unlink()
+    read = run_json("infer", "looked/reports.csv")["reading"]
+
+    assert read.startswith("through the channel of randomized-response, ")
+    assert ": no privacy" in read
+    assert "epsilon" not in read
