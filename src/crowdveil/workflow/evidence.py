@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdveil import datasets
 from crowdveil.assignment import Assignment
-from crowdveil.certificate import MAX_BYTES, is_marked, read_certificate
+from crowdveil.certificate import MAX_BYTES, read_certificate
 from crowdveil.channel import Channel
 from crowdveil.channel_table import ChannelTable, is_table
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
@@ -25,14 +25,14 @@ from crowdveil.output import (
     read_crowd,
     text_digest,
 )
-from crowdveil.public_lists import ALL_LISTS, NO_PROMISE, guarantee_text, not_public
+from crowdveil.public_lists import ALL_LISTS, not_public
 from crowdveil.reports import Kind, Reports
 from crowdveil.storage.digests import content_digest
 from crowdveil.storage.encoded import FILES, holds_repeats, seal_of
 from crowdveil.workflow.column_notes import weight_notes
 from crowdveil.workflow.files import DATASET, is_dataset, on_scale, read_answers, repeated
 from crowdveil.workflow.label_notes import spelling_notes
-from crowdveil.workflow.promise import notes_of
+from crowdveil.workflow.promise import with_guarantee
 
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""
@@ -107,8 +107,6 @@ def read_evidence(
         crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
     where = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if where is None else read_channel(where, crowd)
-    if crowd is not None and channel is not None:
-        crowd = _with_guarantee(crowd, channel)
     known = _known_alphabet(channel, crowd, alphabet)
     if channel is not None:
         _refuse_repeats(path, duplicates)
@@ -122,7 +120,7 @@ def read_evidence(
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
         reports=reports,
-        crowd=crowd,
+        crowd=with_guarantee(crowd, channel),
         channel=channel,
         certificate=where,
         answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
@@ -209,39 +207,6 @@ def caveats(crowd: Crowd) -> list[str]:
         return [SIMULATION, *edited]
     missing = crowd["lists_from_answers"]
     return [*([f"{not_public(missing).capitalize()}."] if missing else []), *edited]
-
-
-def bears_mark(channel: Channel | ChannelTable) -> bool:
-    """Return whether a channel, or any of a table, says that nothing is promised."""
-    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
-    return any(is_marked(one.mechanism) for one in channels)
-
-
-def _with_guarantee(crowd: Crowd, channel: Channel | ChannelTable) -> Crowd:
-    """Return a crowd whose guarantee is that of the certificate; a text that promises nothing stays.
-
-    Raises:
-        ReportsError: the crowd promises something where the certificate says that nothing is promised.
-    """
-    if crowd["guarantee"].startswith(NO_PROMISE):
-        return crowd
-    if bears_mark(channel):
-        raise ReportsError(
-            f"the {CROWD_FILE} must not promise what its certificate says is not promised",
-            source=CROWD_FILE,
-            examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
-            way_out=f"Use the {CROWD_FILE} that was written with the reports.",
-        )
-    assigned = crowd["assignment_sha256"] is not None
-    notes = notes_of(assigned=assigned, protected=protects_participation(channel), simulation=False)
-    return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
-
-
-def protects_participation(channel: Channel | ChannelTable) -> bool:
-    """Return whether NULL is an answer like any other to a channel, or to one of a table."""
-    if isinstance(channel, ChannelTable):
-        return channel.protects_participation
-    return channel.participation == "protected"
 
 
 def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any]) -> Reports:

@@ -16,7 +16,8 @@ from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, Or
 from crowdveil.estimators.profile_sum import ProfileSum
 from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.public_lists import NO_PROMISE
-from crowdveil.workflow.evidence import AS_ASKED, Evidence, bears_mark
+from crowdveil.workflow.evidence import AS_ASKED, Evidence
+from crowdveil.workflow.promise import bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crowdveil.errors import SettingsError
+from crowdveil.certificate import is_marked
+from crowdveil.channel import Channel
+from crowdveil.channel_table import ChannelTable
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.guarantee import Guarantee
-from crowdveil.public_lists import ListName, in_words
+from crowdveil.output import CROWD_FILE, Crowd
+from crowdveil.public_lists import NO_PROMISE, ListName, guarantee_text, in_words
 
 if TYPE_CHECKING:
     from crowdveil.workflow.setup import Setup
@@ -31,6 +35,39 @@ def notes_of(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str,
     """Return what is said beside a guarantee: what an assignment hides and what not, and against whom."""
     hidden = (ASSIGNED,) if assigned and protected else ()
     return hidden if simulation else (*hidden, HOLDER)
+
+
+def bears_mark(channel: Channel | ChannelTable) -> bool:
+    """Return whether a channel, or any of a table, says that nothing is promised."""
+    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
+    return any(is_marked(one.mechanism) for one in channels)
+
+
+def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
+    """Return a crowd whose guarantee is that of the certificate, if there is one; a text that promises nothing stays.
+
+    Raises:
+        ReportsError: the crowd promises something where the certificate says that nothing is promised.
+    """
+    if crowd is None or channel is None or crowd["guarantee"].startswith(NO_PROMISE):
+        return crowd
+    if bears_mark(channel):
+        raise ReportsError(
+            f"the {CROWD_FILE} must not promise what its certificate says is not promised",
+            source=CROWD_FILE,
+            examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
+            way_out=f"Use the {CROWD_FILE} that was written with the reports.",
+        )
+    assigned = crowd["assignment_sha256"] is not None
+    notes = notes_of(assigned=assigned, protected=protects_participation(channel), simulation=False)
+    return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
+
+
+def protects_participation(channel: Channel | ChannelTable) -> bool:
+    """Return whether NULL is an answer like any other to a channel, or to one of a table."""
+    if isinstance(channel, ChannelTable):
+        return channel.protects_participation
+    return channel.participation == "protected"
 
 
 def refuse_missing(missing: Sequence[ListName]) -> None:

@@ -13,8 +13,8 @@ from crowdveil.labels import Alphabet
 from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, as_edited, describe_crowd, write_reports
 from crowdveil.rounds import Round, join_rounds, next_cuts
 from crowdveil.storage.csv_line import csv_line
-from crowdveil.workflow.evidence import Evidence, protects_participation
-from crowdveil.workflow.promise import notes_of
+from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.promise import notes_of, protects_participation
 
 JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
 
