@@ -41,6 +41,8 @@ FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
 """Bytes under one checksum."""
+ROWS_COMPARED = 1 << 13
+"""Rows whose order is checked together: memory limits of fits do not count what the check takes, so it takes little."""
 TASKS_AT_ONCE = 1 << 18
 """Entries of the index of tasks written or checked together."""
 
@@ -281,12 +283,14 @@ class Stored:
         return found
 
     def _check_order(self, piece: int, first: int, stop: int) -> None:
-        """Check a piece of workers, together with the row before it."""
-        after, before = np.searchsorted(self.pointers, first, "right"), np.searchsorted(self.pointers, stop)
-        starts = self.pointers[after:before] - first
-        if not workers_ascend(self.workers.array[first:stop], starts, repeats=self.repeats):
-            again = "" if self.repeats else ", or one comes again"
-            raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{again}")
+        """Check a piece of workers, together with the row before it, in runs that share one row with the next."""
+        for start in range(first, stop, ROWS_COMPARED):
+            end = min(start + ROWS_COMPARED + 1, stop)
+            after, before = np.searchsorted(self.pointers, start, "right"), np.searchsorted(self.pointers, end)
+            starts = self.pointers[after:before] - start
+            if not workers_ascend(self.workers.array[start:end], starts, repeats=self.repeats):
+                again = "" if self.repeats else ", or one comes again"
+                raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{again}")
         self._ordered[piece] = True
 
 
