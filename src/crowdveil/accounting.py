@@ -1,4 +1,4 @@
-"""What an epsilon adds up to: claimed and exact, per cell and per worker, for one campaign and for repeated ones.
+"""Privacy loss in all: claimed and exact, per cell and per worker, for one campaign and for repeated ones.
 
 A mechanism states its own guarantees (`Mechanism.guarantees`); this file composes them and lays them out as rows.
 Composition is basic (epsilons add), which is exact for the worst case of pure local differential privacy.

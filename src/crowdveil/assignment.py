@@ -1,4 +1,4 @@
-"""Which worker was asked which task: public, so that NULL need only hide which of the assigned tasks were skipped.
+"""Assignment of tasks to workers: public, so that NULL need only hide which of the assigned tasks were skipped.
 
 Without an assignment every worker reports on every task, and nearly all of those reports are noise. With one, devices
 report on assigned cells only: the cost of protected participation then follows the cells that were asked.

@@ -106,7 +106,7 @@ def describe_crowd(
         mechanism: name and settings.
         guarantee: of one unit. In its place the reason is written why there is none: a simulation, or a list that its
             participation needs to be public and that is not.
-        simulation, seed: of reports that protect nobody.
+        simulation, seed: of reports that carry no privacy.
         participation: "protected" where some cells are promised more than the guarantee, that of the least protected
             one: then their lists must be public, too.
         notes: what is hidden from whom, in words, beside the guarantee.
@@ -146,7 +146,7 @@ def crowd_of_file(crowd: Crowd, path: Path) -> bytes:
 
 
 def as_edited(crowd: Crowd) -> Crowd:
-    """Return what a crowd says of reports that were edited on purpose: of its guarantee, nobody knows."""
+    """Return what a crowd says of reports that were edited on purpose: the guarantee is unknown."""
     if crowd["edited"]:
         return crowd
     guarantee = f"unknown: the reports were edited after they were sent; stated before: {crowd['guarantee']}"

@@ -94,8 +94,8 @@ def join_rounds(rounds: Sequence[Round]) -> Round:
 
     Raises:
         SettingsError: no round.
-        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be told twice, two workers
-            whose names look alike, or reports in other symbols than their channel's.
+        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be reported twice, two
+            workers whose names look alike, or reports in other symbols than their channel's.
         CertificateError: different alphabets of answers, or more channels than a table holds.
     """
     if not rounds:

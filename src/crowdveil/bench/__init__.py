@@ -1,4 +1,4 @@
-"""How fast crowdveil is: beside crowd-kit and beside plain numpy, in turn, on one machine in one run."""
+"""Speed of crowdveil compared with crowd-kit and plain numpy, in turn, on one machine in one run."""
 
 from crowdveil.bench.contest import METHODS, Setup, race
 from crowdveil.bench.peer import Peer, find_peer, install_peer, peer_home

@@ -1,4 +1,4 @@
-"""How time grows with the number of answers: a panel for each method, a line for each program, and the roof."""
+"""Picture of time against the number of answers: a panel for each method, a line for each program, and the roof."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a benchmark found, as values, as JSON and as a table for documents."""
+"""Results of a benchmark, as values, as JSON and as a table for documents."""
 
 import statistics
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How results look: stacked lines that fit any terminal, or one JSON object; progress on a terminal only."""
+"""Display of results: stacked lines that fit any terminal, or one JSON object; progress on a terminal only."""
 
 from __future__ import annotations
 

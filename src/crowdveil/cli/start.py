@@ -40,7 +40,7 @@ def start() -> None:
 
 
 def _drop_unprinted() -> None:
-    """Drop what stdout could not take and was told already: Python would try again at its end, and complain."""
+    """Drop buffered output that stdout refused: Python would otherwise write it again at exit and fail."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -9,7 +9,7 @@ from crowdveil.labels import MAX_LABELS, NULL, Categories
 
 NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
 MOST_NUMBER_LABELS = 20
-"""Number labels that nobody called labels: grades and ratings have no more of them, counts soon have."""
+"""Most different numbers in a column of unstated kind: grades and ratings have fewer, counts soon have more."""
 
 
 def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tuple[Categories, NDArray[np.int16]]:

@@ -48,7 +48,7 @@ class QuoteCheck(io.RawIOBase):
             return data
 
     def close(self) -> None:
-        """Wait until nobody reads, and close."""
+        """Wait until no read is in progress, and close."""
         with self._reading:
             super().close()
 

@@ -1,4 +1,4 @@
-"""Opening of files that nobody named on the command line: plain files only, so that no named pipe is waited for."""
+"""Opening of files that the command line does not name: regular files only, so that no named pipe blocks."""
 
 import os
 import stat

@@ -77,7 +77,7 @@ class Collection:
 
     @property
     def caveat(self) -> str:
-        """Why the reports protect nobody; empty if they do: secure randomness, and all lists public."""
+        """Reasons why the reports carry no privacy; empty if they do: secure randomness, and all lists public."""
         if self.seed is not None:
             return SIMULATION
         return not_public(self.missing_lists) if self.missing_lists else ""
