@@ -11,6 +11,8 @@ import pytest
 
 resource = pytest.importorskip("resource")
 MEGABYTE = 1_000_000
+LOADER = (127, "cannot allocate memory for thread-local data: ABORT\n")
+"""Exit code and line of the C library where a thread gets no memory of its own; no program can catch it."""
 
 
 @pytest.mark.parametrize("value", ["1e160", "-3e200", "1e-170"])
@@ -52,12 +54,12 @@ def many(folder: Path) -> Path:
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="the address space is known on Linux only")
 @pytest.mark.parametrize("megabytes", [150, 250, 420, 500, 600, 700, 900, 1200])
 def test_a_tight_address_space_ends_in_one_line(megabytes: int, many: Path) -> None:
-    """Under whatever limit, a command does its work, or says in one line that memory does not suffice."""
+    """Under any limit a command does its work, or ends in one line: its own, or in a rare case the C library's."""
     done = limited(megabytes, "infer", str(many), "--duplicates", "all", "--out", "out")
     refused = "Error: the work must fit into memory, but the system said: "
 
-    said = (done.returncode, len(done.stderr.splitlines()), done.stderr[: len(refused)])
-    assert said in ((0, 0, ""), (1, 1, refused))
+    ends = ((0, 0, ""), (1, 1, refused), (LOADER[0], 1, LOADER[1]))
+    assert (done.returncode, len(done.stderr.splitlines()), done.stderr[: len(refused)]) in ends
     assert (done.returncode == 0) == Path("out/truths.csv").exists()
     assert done.returncode == 1 or megabytes > 400
 
