@@ -1,4 +1,4 @@
-"""Fits of one saved campaign by every method: posteriors, steps and log-likelihoods, to compare two versions bit for bit.
+"""Fits of a saved campaign by every method: posteriors, steps, log-likelihoods, to compare two versions bit for bit.
 
 `python tests/saved_campaign.py --write before.json` with one version, `--compare before.json` with another, on the same
 machine. `--large` adds a crowd of 300,000 reports, which compiled code reads in several blocks.
@@ -64,7 +64,7 @@ def large_cases() -> Iterator[tuple[str, Any, Reports, Channel | None]]:
 
 
 def fits(large: bool) -> Fits:
-    """Return digest and mean of the posterior, the steps, and every log-likelihood in hexadecimal, by name of the fit."""
+    """Return digest and mean square of the posterior, steps and log-likelihoods (hexadecimal), by name of the fit."""
     found = {}
     for name, method, reports, channel in (*cases(), *(large_cases() if large else ())):
         gold = {task: truth_of(reports, place) for place, task in enumerate(reports.tasks) if place % 5 == 0}
