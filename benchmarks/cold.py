@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from crowdveil.labels import Categories
-from crowdveil.output import reports_table, write_table
+from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
+from crowdveil.workflow.export import reports_table, write_table
 
 TASKS_PER_ANSWER, WORKERS = 10, 100
 IMPORTS = ["-c", "import numpy, pyarrow"]

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from crowdveil.labels import Categories
+from crowdveil.channels.alphabet import Categories
 from crowdveil.randomness import seeded
 from crowdveil.simulate import CrowdFolder, categorical_crowd_folder
 

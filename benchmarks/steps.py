@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.estimators.kernels import CodedBlock, ScoreTables, block_reports, encode
-from crowdveil.reports import Block
+from crowdveil.data.reports import Block
+from crowdveil.em.kernels import CodedBlock, ScoreTables, block_reports, encode
 
 READ = 1 << 25
 """Doubles read to measure the roof: 256 MB, beyond every cache."""

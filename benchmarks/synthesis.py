@@ -12,9 +12,9 @@ import numpy as np
 
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.published import Published
-from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.huai2019.modes import Published
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 MODES = (

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
-from crowdveil.labels import Alphabet, Categories
+from crowdveil.channels.alphabet import Alphabet, Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 
 LABELS = Categories(("no", "yes", "maybe"), ordered=True)
 

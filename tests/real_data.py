@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from crowdveil import datasets
-from crowdveil.datasets import Dataset
+from crowdveil.data import datasets
+from crowdveil.data.datasets import Dataset
 
 
 @cache

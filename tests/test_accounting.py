@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.accounting import Account, account, account_table
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
 
 YES_NO = Categories(("no", "yes"))

@@ -2,10 +2,10 @@
 
 import pytest
 
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.labels import Categories
-from crowdveil.reports import Reports
-from tests.test_reports import cells
+from tests.data.test_reports import cells
 
 duckdb = pytest.importorskip("duckdb", reason="the extra crowdveil[duckdb] is not installed")
 

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "tests").rglob("*.py"))
-MAX_FILE, MAX_FUNCTION, MAX_MODULE_DOCSTRING = 400, 60, 15
+MAX_FILE, MAX_FUNCTION, MAX_MODULE_DOCSTRING = 600, 60, 15
 
 EXCEPTIONS: dict[str, str] = {}
 """Path (for a function: path::name) to the reason why it may be larger."""
@@ -20,7 +20,7 @@ def place(path: Path) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=place)
 def test_file_is_of_readable_size(path: Path) -> None:
-    """A file has at most 400 lines and none of its functions more than 60."""
+    """A file has at most 600 lines and none of its functions more than 60."""
     text = path.read_text("utf-8")
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     sizes = {place(path): len(text.splitlines()) / MAX_FILE}

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.weighted_mean import WeightedMean
-from crowdveil.labels import Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.theory import (
     ability_error_bound,
     beta_flip_epsilon,

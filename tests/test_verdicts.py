@@ -9,15 +9,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.estimators.weighted_vote import WeightedVote
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
-from crowdveil.reports import Reports
-from crowdveil.synthesis.accounting import WeightProfile, published_claim
-from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
 from crowdveil.theory import (
     beta_flip_epsilon,
     density_distance_bound,

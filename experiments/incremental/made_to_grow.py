@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import Categories, Channel, RandomizedResponse, Reports, datasets
+from crowdveil import Categories, Channel, RandomizedResponse, Reports
+from crowdveil.data import datasets
 from crowdveil.randomness import seeded
 
 SETS = {

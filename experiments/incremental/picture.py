@@ -14,7 +14,7 @@ import numpy as np
 from made_to_grow import SETS, part, real
 
 from crowdveil import DawidSkene, OneCoin, Stream
-from crowdveil.drawing import ON_ANY_PAGE, file_bytes
+from crowdveil.plotting import ON_ANY_PAGE, file_bytes
 
 ROOT = Path(__file__).parents[2]
 OUT = Path(__file__).parent / "results" / "so_far.csv"

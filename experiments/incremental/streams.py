@@ -13,7 +13,7 @@ import numpy as np
 from made_to_grow import SETS, Crowd, made_up, parts, real, through
 
 from crowdveil import DawidSkene, Estimate, OneCoin, Stream
-from crowdveil.metrics import score
+from crowdveil.evaluation.metrics import score
 
 OUT = Path(__file__).parent / "results" / "streams.csv"
 SEEDS = (0, 1)

@@ -14,18 +14,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import datasets
+from crowdveil.data import datasets
+from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
-from crowdveil.synthesis.bandwidth import Bandwidth
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.density import WeightedDensity
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.kernels import GaussianKernel
-from crowdveil.synthesis.privacy_test import PrivacyTest
-from crowdveil.synthesis.published import Published
-from crowdveil.synthesis.sampled import trials
-from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
+from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedDensity
+from crowdveil.synthesis.huai2019.modes import Published, trials
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.weights import Kind, Weighting
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 from crowdveil.synthesis.utility import (
     BASIC_EPSILONS,
     basic_release,
@@ -34,7 +33,6 @@ from crowdveil.synthesis.utility import (
     summarize,
     truth_gap,
 )
-from crowdveil.synthesis.weights import Kind, Weighting
 
 Floats = NDArray[np.float64]
 WIDTH = Bandwidth(least=1 / 256)

@@ -9,11 +9,11 @@ import argparse
 import numpy as np
 from crowds import CROWDS
 
-from crowdveil.guarantee import Unit
+from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.expected_error import SoundMode, nearer, release_errors, task_means
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 
 UNITS: tuple[Unit, ...] = ("cell", "worker")
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)

@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.bandwidth import Bandwidth
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.densities import Densities
-from crowdveil.synthesis.density import WeightedDensity
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.integer_noise import budget
-from crowdveil.synthesis.kernels import GaussianKernel
-from crowdveil.synthesis.noisy_counts import Histogrammer, positions
-from crowdveil.synthesis.shared import Shared
+from crowdveil.synthesis.discrete_noise import budget
+from crowdveil.synthesis.histogram_density import Densities
+from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
+from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedDensity
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.noisy_counts import Histogrammer, positions
+from crowdveil.synthesis.private.pooled_shape import Shared
 from crowdveil.synthesis.utility import Line, basic_release, integrated_squared_error, of_claims, of_steps
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.huai2019.modes import Published
 
 RECORDS = (1, 10, 30)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.utility import Line, integrated_squared_error, of_steps
 
 TASKS, WORKERS, SIGMAS = 150, 400, (1.5, 6.0)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse, Reports
-from crowdveil.estimate import Estimate
+from crowdveil.em.estimate import Estimate
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 

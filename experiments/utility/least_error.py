@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from sun_crowd import SCALE, SIGMAS, TARGETS, WORKERS, channel_of, question
 
-from crowdveil.channel import Channel
-from crowdveil.design import design, normal_answers
-from crowdveil.estimators.number_grid import quantiles
+from crowdveil.channel_design import design, normal_answers
+from crowdveil.channels.channel import Channel
+from crowdveil.estimators.gaussian.discretization import quantiles
 from crowdveil.randomness import seeded
 
 SLOPES, ROUNDS = np.geomspace(0.5, 40.0, 40), 2000

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedResponse, metrics
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedResponse
 from crowdveil.estimators import Estimator
+from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, perturb
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crowdveil import Categories, DawidSkene, RandomizedResponse
-from crowdveil.metrics import score
+from crowdveil.channels.rounding import bound_text, sum_rounded_up
+from crowdveil.evaluation.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.rounding import bound_text, sum_rounded_up
 from crowdveil.simulate import assigned_around, categorical_crowd, perturb_cells
 
 RESULTS = Path(__file__).parent / "results" / "more_workers.csv"

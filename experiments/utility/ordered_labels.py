@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil import DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse, datasets, metrics
-from crowdveil.estimate import Estimate
+from crowdveil import DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
+from crowdveil.data import datasets
+from crowdveil.em.estimate import Estimate
+from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

@@ -25,16 +25,16 @@ from crowdveil import (
     Reports,
     Scale,
 )
-from crowdveil.datasets import available, load
-from crowdveil.design import design, normal_answers, one_coin_answers
-from crowdveil.guarantee import Participation
+from crowdveil.adaptive_rounds import Round
+from crowdveil.channel_design import design, normal_answers, one_coin_answers
+from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.rounding import bound_text
+from crowdveil.data.datasets import available, load
+from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
-from crowdveil.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
-from crowdveil.planning.crowds import CONCENTRATION, near_answers
+from crowdveil.planning.population import CONCENTRATION, near_answers
 from crowdveil.randomness import Seeded, seeded
-from crowdveil.rounding import bound_text
-from crowdveil.rounds import Round
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb, perturb_in_rounds
 
 RUNS = 5

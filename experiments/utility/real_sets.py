@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil import Categories, DawidSkene, Gaussian, Question, RandomizedResponse, Reports, Scale
-from crowdveil.datasets import Dataset, available, load
+from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channels.guarantee import Participation
+from crowdveil.data.datasets import Dataset, available, load
 from crowdveil.demo.scenes import every_task
-from crowdveil.design import normal_answers, one_coin_answers
-from crowdveil.guarantee import Participation
-from crowdveil.metrics import score
+from crowdveil.evaluation.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
-from crowdveil.planning.crowds import ExpectedCrowd
+from crowdveil.planning.population import ExpectedCrowd
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 

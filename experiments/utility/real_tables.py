@@ -30,19 +30,19 @@ from crowdveil import (
     WeightedVote,
 )
 from crowdveil.accounting import account_table
-from crowdveil.assignment import Assignment
-from crowdveil.channel import Channel
-from crowdveil.datasets import load
+from crowdveil.channel_design import design, normal_answers, one_coin_answers
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.datasets import load
+from crowdveil.data.reports import Reports
 from crowdveil.demo.scenes import every_task
-from crowdveil.design import design, normal_answers, one_coin_answers
-from crowdveil.estimate import Estimate
+from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import Estimator
-from crowdveil.estimators.number_grid import normal_prior
-from crowdveil.labels import Alphabet
+from crowdveil.estimators.gaussian.discretization import normal_prior
+from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import Question
-from crowdveil.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import assigned_around, perturb_cells
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
-from crowdveil.design import design
-from crowdveil.estimators.number_grid import answer_table
+from crowdveil.adaptive_rounds import Round
+from crowdveil.channel_design import design
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.rounding import bound_text
+from crowdveil.estimators.gaussian.discretization import answer_table
 from crowdveil.mechanisms import Question
 from crowdveil.randomness import seeded
-from crowdveil.rounding import bound_text
-from crowdveil.rounds import Round
 from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_rounds
 
 SCALE, WORKERS, TASKS, SIGMAS = Scale(0, 9), 2000, 200, (1.0, 5.0)

@@ -8,11 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crowdveil.assignment import Assignment
-    from crowdveil.channel import Channel
-    from crowdveil.channel_table import ChannelTable
+    from crowdveil.channels.alphabet import Categories, Scale
+    from crowdveil.channels.channel import Channel
+    from crowdveil.channels.channel_table import ChannelTable
+    from crowdveil.channels.guarantee import Guarantee
+    from crowdveil.data.assignment import Assignment
+    from crowdveil.data.reports import Reports
+    from crowdveil.em.estimate import Estimate
     from crowdveil.errors import CrowdveilError
-    from crowdveil.estimate import Estimate
     from crowdveil.estimators import (
         DawidSkene,
         Gaussian,
@@ -23,12 +26,10 @@ if TYPE_CHECKING:
         WeightedMean,
         WeightedVote,
     )
-    from crowdveil.estimators.profile_sum import ProfileSum
-    from crowdveil.guarantee import Guarantee
-    from crowdveil.incremental.continuing import fit_on
+    from crowdveil.estimators.factorization_mean import ProfileSum
     from crowdveil.incremental.saved_fit import SavedFit
     from crowdveil.incremental.stream import Stream
-    from crowdveil.labels import Categories, Scale
+    from crowdveil.incremental.warm_start import fit_on
     from crowdveil.mechanisms import (
         Designed,
         Laplace,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
         SunTwoLayer,
         TwoLayer,
     )
-    from crowdveil.reports import Reports
 
     __version__: str
 
@@ -81,16 +81,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Assignment": "assignment",
-    "Categories": "labels",
-    "Channel": "channel",
-    "ChannelTable": "channel_table",
+    "Assignment": "data.assignment",
+    "Categories": "channels.alphabet",
+    "Channel": "channels.channel",
+    "ChannelTable": "channels.channel_table",
     "CrowdveilError": "errors",
     "DawidSkene": "estimators",
     "Designed": "mechanisms",
-    "Estimate": "estimate",
+    "Estimate": "em.estimate",
     "Gaussian": "estimators",
-    "Guarantee": "guarantee",
+    "Guarantee": "channels.guarantee",
     "Laplace": "mechanisms",
     "MajorityVote": "estimators",
     "MatrixFactorization": "mechanisms",
@@ -99,19 +99,19 @@ _HOMES = {
     "OrdinalDawidSkene": "estimators",
     "OneLayer": "mechanisms",
     "PrivateDawidSkene": "estimators",
-    "ProfileSum": "estimators.profile_sum",
+    "ProfileSum": "estimators.factorization_mean",
     "QuantizedResponse": "mechanisms",
     "Question": "mechanisms",
     "RandomizedResponse": "mechanisms",
-    "Reports": "reports",
+    "Reports": "data.reports",
     "SavedFit": "incremental.saved_fit",
-    "Scale": "labels",
+    "Scale": "channels.alphabet",
     "Stream": "incremental.stream",
     "SunTwoLayer": "mechanisms",
     "TwoLayer": "mechanisms",
     "WeightedMean": "estimators",
     "WeightedVote": "estimators",
-    "fit_on": "incremental.continuing",
+    "fit_on": "incremental.warm_start",
 }
 
 # Hidden from type checkers, which would otherwise accept any attribute of the package.

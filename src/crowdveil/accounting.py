@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.assignment import Assignment
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Guarantee, Participation, Unit
+from crowdveil.channels.rounding import bound_text, sum_rounded_up
+from crowdveil.data.assignment import Assignment
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.mechanisms import Mechanism
-from crowdveil.rounding import bound_text, sum_rounded_up
 
 MOST = 10**12
 """Tasks, or rounds, of an account at most."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.one_layer import epsilon_of_flip
+from crowdveil.mechanisms.randomized_response import epsilon_of_flip
 from crowdveil.mechanisms.shared_flip import SharedFlip
 
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, RandomizedResponse, WeightedVote, metrics
+from crowdveil import DawidSkene, RandomizedResponse, WeightedVote
+from crowdveil.data.reports import Reports
+from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import perturb
 from tests.real_data import load_or_skip
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil import DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, metrics
+from crowdveil import DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene
 from crowdveil.estimators import Estimator
+from crowdveil.evaluation import metrics
 from tests.real_data import load_or_skip
 
 TOLERANCE = 0.005

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
-from crowdveil.labels import Categories, Scale
-from crowdveil.output import reports_table, write_table
+from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
-from crowdveil.storage.record import RECORD_FILE
+from crowdveil.workflow.export import reports_table, write_table
 
 Run = Callable[..., Result]
 LABELS = ("no", "yes", "maybe")

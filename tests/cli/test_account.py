@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from crowdveil.channels.rounding import bound_text, sum_rounded_up
 from crowdveil.cli.display import number
-from crowdveil.rounding import bound_text, sum_rounded_up
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., dict[str, Any]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.mechanisms import RandomizedResponse
 from tests.cli.conftest import LABELS, LISTS, Run
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil.reports import Reports
-from crowdveil.storage.digests import content_digest
-from crowdveil.storage.encoded import FILES
+from crowdveil.data.columnar_store import FILES
+from crowdveil.data.digests import content_digest
+from crowdveil.data.reports import Reports
 from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]

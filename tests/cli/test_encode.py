@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from crowdveil.reports import Reports
-from crowdveil.storage.record import RECORD_FILE
+from crowdveil.data.reports import Reports
+from crowdveil.files.output_record import RECORD_FILE
 from tests.cli.conftest import LABELS, LISTS, Run
-from tests.test_reports import cells
+from tests.data.test_reports import cells
 
 RunJson = Callable[..., dict[str, Any]]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), "--seed", 4)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.rounding import bound_text
 from crowdveil.cli.display import number
-from crowdveil.labels import Categories
 from crowdveil.mechanisms import SunTwoLayer, TwoLayer
-from crowdveil.rounding import bound_text
 from tests.cli.conftest import LABELS, LISTS, Run, written
 
 RunJson = Callable[..., dict[str, Any]]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crowdveil.cli.plan import PLAN_METHODS
-from crowdveil.cli.plan_commands import BLOCKS, next_commands
+from crowdveil.cli.plan_display import BLOCKS, next_commands
 from crowdveil.planning import METHODS, Row, plan
 from crowdveil.planning.candidates import OTHER
 from crowdveil.workflow import Expectation

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from crowdveil.cli.resources import ENGINE_NAMES, size
+from crowdveil.cli.options import ENGINE_NAMES, size
 from crowdveil.engines import ENGINES
 from tests.cli.conftest import Run
 

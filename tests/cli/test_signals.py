@@ -20,13 +20,13 @@ SLOW = """
 import sys, time
 from crowdveil import workflow
 from crowdveil.cli.start import start
-from crowdveil.storage import report_files
+from crowdveil.workflow import export
 
 def slow(*_):
     print("begun", file=sys.stderr, flush=True)
     time.sleep(600)
 
-report_files._write_csv = slow
+export._write_csv = slow
 start()
 """
 """A command line that stops for ten minutes in the middle of the first CSV file that it writes."""

@@ -18,7 +18,7 @@ SPARED = {
     "jinja2",
     "crowdveil.mechanisms",
     "crowdveil.simulate",
-    "crowdveil.design",
+    "crowdveil.channel_design",
     "numba",
 }
 

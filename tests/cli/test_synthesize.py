@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crowdveil.storage.record import RECORD_FILE
+from crowdveil.files.output_record import RECORD_FILE
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., dict[str, Any]]

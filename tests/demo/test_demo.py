@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
 from crowdveil.demo.devices import assignment_for, expected, mechanisms_for
 from crowdveil.demo.page import hidden, render, show_bound, show_claim, verdict
@@ -17,11 +19,9 @@ from crowdveil.demo.scenes import Scene, every_task, on_scale, scenes, smile_cro
 from crowdveil.demo.trials import ASSIGNED, Trial, beside_unprotected, run, trials_for
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
-from crowdveil.labels import Categories, Scale
+from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import MECHANISMS, RandomizedResponse
-from crowdveil.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb
 
 

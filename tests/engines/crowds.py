@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, Estimate, OneCoin, Reports
+from crowdveil.em.executor import Engine
 from crowdveil.errors import ReportsError
-from crowdveil.estimators.work import Engine
 from tests.estimators.dense import random_reports
 
 LABELS = Categories(("a", "b", "c"), ordered=True)

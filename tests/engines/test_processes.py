@@ -18,18 +18,19 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, Reports
-from crowdveil.engines import ENGINES, Processes, child, lanes, processes
-from crowdveil.engines.dispatch import Dispatch
-from crowdveil.engines.lanes import Lane
+from crowdveil.em.executor import Work
+from crowdveil.engines import ENGINES, Processes, process_main, processes
+from crowdveil.engines import processes as lanes
+from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.processes import Lane
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.estimators.work import Work
 from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
 from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 DRIVER = """
 import time
-from crowdveil.engines.lanes import Lane
+from crowdveil.engines.processes import Lane
 lane = Lane()
 print(lane.ask(abs, -1, "a short call").result(), flush=True)
 lane.ask(time.sleep, 600, "a long call").result()
@@ -143,7 +144,7 @@ def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatc
 def test_a_child_answers_until_its_input_ends() -> None:
     """Calls are answered in order, refusals among them."""
     results = io.BytesIO()
-    child.answer([(len, "abc"), (len, 3)], results)
+    process_main.answer([(len, "abc"), (len, 3)], results)
     results.seek(0)
 
     assert (True, 3) == pickle.load(results)
@@ -158,7 +159,7 @@ def test_a_child_answers_until_its_input_ends() -> None:
 def test_a_child_ends_when_its_input_does(rest: bytes, code: int) -> None:
     """Calls are handed on as they come; the end of the stream and a call that cannot be read end the process."""
     codes = SimpleQueue[int]()
-    calls = child.read_calls(io.BytesIO(pickle.dumps((len, "abc")) + rest), codes.put)
+    calls = process_main.read_calls(io.BytesIO(pickle.dumps((len, "abc")) + rest), codes.put)
 
     assert (len, "abc") == next(calls)
     assert code == codes.get(timeout=60)

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.assignment import Assignment
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
-from crowdveil.estimators.confusion_parameters import CrowdParameters
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import GoldBlock, Summary, summarize
+from crowdveil.em.kernels import encode
+from crowdveil.em.observation_model import ReportModel, report_model
+from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.estimators.fitting import GoldBlock, Summary, summarize
-from crowdveil.estimators.kernels import encode
-from crowdveil.estimators.report_model import ReportModel, report_model
-from crowdveil.labels import NULL, Alphabet, Categories, Scale
 from crowdveil.mechanisms import Laplace, RandomizedResponse
-from crowdveil.reports import Reports
 
 LABELS = Categories(("a", "b", "c"), ordered=True)
 Table = NDArray[np.float64]

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, Reports, datasets
-from crowdveil.estimators.votes import pool_reports
+from crowdveil import Categories, DawidSkene, Reports
+from crowdveil.data import datasets
+from crowdveil.em.deconvolution import pool_reports
 from tests.estimators.dense import LABELS, Table, channels, random_reports, summary_of
 from tests.real_data import load_or_skip
 

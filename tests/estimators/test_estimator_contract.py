@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.model import Expected, merge
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS, Estimator, OneCoin
-from crowdveil.estimators.coin_model import CoinModel
-from crowdveil.estimators.contract import Expected, merge
-from crowdveil.labels import Categories, Scale
+from crowdveil.estimators.one_coin import CoinModel
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from tests import strategies
 
 AnyEstimator = Estimator[Any, Any]

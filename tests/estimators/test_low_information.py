@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import DawidSkene, MajorityVote, OneCoin, PrivateDawidSkene, RandomizedResponse, metrics
+from crowdveil import DawidSkene, MajorityVote, OneCoin, PrivateDawidSkene, RandomizedResponse
+from crowdveil.channels.alphabet import Categories
 from crowdveil.estimators import Estimator
-from crowdveil.labels import Categories
+from crowdveil.evaluation import metrics
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 

@@ -19,11 +19,12 @@ from crowdveil import (
     Reports,
     WeightedMean,
 )
+from crowdveil.em import loop, memory
+from crowdveil.em.executor import Blocks
+from crowdveil.em.memory import Found, Load, Posteriors, Room
+from crowdveil.em.model import GoldBlock
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import ESTIMATORS, Estimator, loop, room
-from crowdveil.estimators.contract import GoldBlock
-from crowdveil.estimators.room import Found, Load, Posteriors, Room
-from crowdveil.estimators.work import Blocks
+from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd_folder
 from tests.engines.crowds import REPORTS, assert_same, in_blocks
@@ -205,8 +206,8 @@ def test_posteriors_are_put_together(scratch: bool) -> None:
 def test_posteriors_of_some_blocks_take_no_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has some blocks of a fit has files as large as these."""
     made: list[tuple[int, ...]] = []
-    scratch = room.scratch_array
-    monkeypatch.setattr(room, "scratch_array", lambda shape: (made.append(shape), scratch(shape))[1])
+    scratch = memory.scratch_array
+    monkeypatch.setattr(memory, "scratch_array", lambda shape: (made.append(shape), scratch(shape))[1])
     held = Posteriors(None, scratch=True)
     for step in (1, 2):
         held.put(40, step, Found(np.full((3, 2), float(step)), None))
@@ -231,7 +232,7 @@ def test_a_scratch_file_without_a_place_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
     with pytest.raises(SettingsError, match=r"need 800 bytes .*TMPDIR"):
-        room.scratch_array((50, 2))
+        memory.scratch_array((50, 2))
 
 
 @pytest.mark.skipif("posix_fallocate" not in dir(os), reason="this system reserves no room on a disk")
@@ -244,4 +245,4 @@ def test_a_full_disk_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(os, "posix_fallocate", full)
 
     with pytest.raises(SettingsError, match=r"need 800 bytes .*No space left.*TMPDIR"):
-        room.scratch_array((50, 2))
+        memory.scratch_array((50, 2))

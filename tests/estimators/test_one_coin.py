@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from crowdveil.estimators.crowd_ability import candidates
+from crowdveil.estimators.confusion.hyperpriors import candidates
 from tests.estimators.dense import LABELS, channels, one_block, random_reports, summary_of
 
 SMOOTHING = 0.01

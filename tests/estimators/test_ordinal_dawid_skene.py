@@ -6,16 +6,17 @@ from math import erf, exp, log, sqrt
 import numpy as np
 import pytest
 
-from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse, metrics
-from crowdveil.channel import Channel
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import run
+from crowdveil.em.gold import align_gold
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ordered_kinds as kinds
-from crowdveil.estimators.confusion_parameters import CrowdParameters
-from crowdveil.estimators.fitting import run
-from crowdveil.estimators.gold import align_gold
-from crowdveil.incremental.continuing import fit_on
+from crowdveil.estimators import ordinal_dawid_skene as kinds
+from crowdveil.estimators.confusion.parameters import CrowdParameters
+from crowdveil.evaluation import metrics
+from crowdveil.incremental.warm_start import fit_on
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import perturb
 from tests.estimators.dense import LABELS, Table, cells, channels, one_block, random_reports, sent_alphabet, summary_of
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import NULL, Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import Summary, summarize
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.fitting import Summary, summarize
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
-from crowdveil.guarantee import Participation
-from crowdveil.labels import NULL, Categories
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 
 BINARY = Categories(("0", "1"))
 

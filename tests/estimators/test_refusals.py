@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.estimators import ESTIMATORS, Estimator
-from crowdveil.reports import Reports
 
 CLASSES = list(ESTIMATORS.values())
 

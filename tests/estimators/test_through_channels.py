@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, RandomizedResponse, Reports, Scale
-from crowdveil.channel import Channel
-from crowdveil.estimate import Estimate
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Block
+from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import Estimator
-from crowdveil.labels import Alphabet
 from crowdveil.mechanisms import Laplace
 from crowdveil.randomness import seeded
-from crowdveil.reports import Block
 from crowdveil.simulate import categorical_crowd, perturb
 from tests.estimators.dense import LABELS, channels, random_reports, sent_alphabet
 from tests.strategies import small_reports

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from crowdveil.channels.alphabet import LARGEST_NUMBER, SMALLEST_NUMBER, Categories, Scale
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import summarize
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.fitting import summarize
 from crowdveil.estimators.weighted_mean import MeanStatistics, WeightedMean
-from crowdveil.labels import LARGEST_NUMBER, SMALLEST_NUMBER, Categories, Scale
-from crowdveil.reports import Reports
 from tests import strategies
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from crowdveil import metrics
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import GoldBlock, summarize
+from crowdveil.em.gold import NO_GOLD
+from crowdveil.em.kernels import encode
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.fitting import GoldBlock, summarize
-from crowdveil.estimators.gold import NO_GOLD
-from crowdveil.estimators.kernels import encode
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
-from crowdveil.labels import Categories
-from crowdveil.reports import Reports
-from crowdveil.tallies import Tally
+from crowdveil.evaluation import metrics
+from crowdveil.evaluation.streaming_metrics import Tally
 from tests import strategies
 
 

@@ -7,21 +7,20 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from crowdveil.assignment import Assignment
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import Estimator, summarize
+from crowdveil.em.gold import align_gold
+from crowdveil.em.model import merge
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
-from crowdveil.estimators.coin_model import CoinModel
-from crowdveil.estimators.contract import merge
-from crowdveil.estimators.fitting import Estimator, summarize
-from crowdveil.estimators.gold import align_gold
-from crowdveil.estimators.learned import NEW, learned_from, resume
-from crowdveil.incremental import continuing
-from crowdveil.incremental.continuing import Fit, fit_on
-from crowdveil.incremental.growing import grown
-from crowdveil.labels import Scale
+from crowdveil.estimators.one_coin import CoinModel
+from crowdveil.incremental import warm_start
+from crowdveil.incremental.fit_state import NEW, learned_from, resume
+from crowdveil.incremental.warm_start import Fit, fit_on, grown
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from tests.crowds_that_grow import LABELS, crowd, part, through
 from tests.real_data import load_or_skip
 
@@ -34,7 +33,7 @@ TOLERANCE = 2e-5
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small crowds into blocks."""
-    monkeypatch.setattr(continuing, "SMALLEST_BLOCK", 100)
+    monkeypatch.setattr(warm_start, "SMALLEST_BLOCK", 100)
 
 
 def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
@@ -172,8 +171,8 @@ def test_saved_sums_are_those_of_the_whole() -> None:
     assert saved is not None
 
     nobody = align_gold(reports, None, LABELS, numeric=False)
-    whole = continuing._Task(DawidSkene(), *summarize(DawidSkene(), reports, None, None, None), nobody)
-    first, _ = continuing._first(whole, saved)
+    whole = warm_start._Task(DawidSkene(), *summarize(DawidSkene(), reports, None, None, None), nobody)
+    first, _ = warm_start._first(whole, saved)
     ready = DawidSkene().prepare(first)
     together = reduce(merge, (DawidSkene().expect(one, ready).statistics for one in whole.blocks([(0, 7), (7, 400)])))
 
@@ -185,7 +184,7 @@ def test_saved_sums_are_those_of_the_whole() -> None:
 def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step, on changed blocks with the saved sums of the others, gives what a step on all reports gives: the
     saved sums are what these would be expected to be again. New tasks and a worker are among the reports."""
-    monkeypatch.setattr(continuing, "PARTIAL_STEPS", 1)
+    monkeypatch.setattr(warm_start, "PARTIAL_STEPS", 1)
     everything = reports_for(kind(), tasks=300)
     late_worker = everything.worker == everything.worker.max()
     reports = part(everything, ~late_worker | (everything.task >= 285))
@@ -194,9 +193,9 @@ def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monke
     ordered = grown(reports, saved).reports
     coded, summary = summarize(kind(), ordered, None, None, None)
     nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.kind == "numeric")
-    task = continuing._Task(kind().lean(summary), coded, summary, nobody)
+    task = warm_start._Task(kind().lean(summary), coded, summary, nobody)
 
-    first, partial = continuing._first(task, saved)
+    first, partial = warm_start._first(task, saved)
 
     position = np.append(np.arange(29), NEW)
     resumed = resume(task.model, task.model.start(summary), saved.learned, position)

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.certificate import digest
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.certificate import digest
+from crowdveil.em.estimator import summarize
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.estimators.fitting import summarize
-from crowdveil.estimators.learned import resume
-from crowdveil.incremental.continuing import fit_on
+from crowdveil.incremental.fit_state import resume
 from crowdveil.incremental.saved_fit import MANIFEST, SavedFit
-from crowdveil.labels import Scale
+from crowdveil.incremental.warm_start import fit_on
 from tests.crowds_that_grow import LABELS, crowd
 
 

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
 from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
-from crowdveil.estimators.confusion_model import ConfusionEstimator
-from crowdveil.estimators.online_crowd import OnlineCrowd
+from crowdveil.estimators.confusion.model import ConfusionEstimator
+from crowdveil.incremental.online_em import OnlineCrowd
 from crowdveil.incremental.stream import SECOND_LOOKS, Stream
-from crowdveil.labels import Categories
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from tests.crowds_that_grow import LABELS, crowd, part, through
 from tests.real_data import load_or_skip
 from tests.strategies import small_reports

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from crowdveil.labels import Categories, Scale
-from crowdveil.mechanisms.block_names import block_names
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.mechanisms.quantized_response import block_names
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
 COLOURS = Categories(("red", "green", "blue"))

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
 from crowdveil.errors import CertificateError, SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import Designed, QuantizedResponse, RandomizedResponse
 
 BLOCKS = QuantizedResponse(alphabet=Scale(0, 9), epsilon=1.0, cuts=(1,)).channel()

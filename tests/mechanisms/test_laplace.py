@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
+from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.labels import NULL, Categories, Scale
 from crowdveil.mechanisms import Laplace
 from crowdveil.mechanisms.laplace import continuous_laplace, continuous_laplace_channel, folded_geometric
 from crowdveil.randomness import secure, seeded

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import matrix_factorization as module
 from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
 from crowdveil.mechanisms.matrix_factorization import RESOLUTION, MatrixFactorization

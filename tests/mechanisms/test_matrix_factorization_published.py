@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import NoMinimiserError, SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.randomness import secure, seeded
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from crowdveil.certificate import CERTIFIED
+from crowdveil.channels.certificate import CERTIFIED
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS
 from crowdveil.randomness import secure, seeded

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import OneLayer, RandomizedResponse
 
 YES_NO = Categories(("no", "yes"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.labels import Categories
+from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import OneLayer, SunTwoLayer, TwoLayer
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "mechanisms"

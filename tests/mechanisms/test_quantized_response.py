@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil.channel import DENOMINATOR
+from crowdveil.channels.alphabet import NULL, Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
-from crowdveil.labels import NULL, Categories, Scale
 from crowdveil.mechanisms import QuantizedResponse, Question, RandomizedResponse
 from tests.mechanisms.test_mechanism_contract import below_exp
 

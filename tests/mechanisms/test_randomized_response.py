@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crowdveil.channel import DENOMINATOR
-from crowdveil.labels import NULL, Categories
+from crowdveil.channels.alphabet import NULL, Categories
+from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.mechanisms import RandomizedResponse
 from tests.mechanisms.test_mechanism_contract import below_exp
 

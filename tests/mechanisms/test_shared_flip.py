@@ -5,8 +5,8 @@ from decimal import Decimal, localcontext
 
 import pytest
 
+from crowdveil.channels.rounding import bound_text
 from crowdveil.mechanisms.shared_flip import SharedFlip
-from crowdveil.rounding import bound_text
 from tests.mechanisms.test_two_layer import exact_probability, public
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from crowdveil.channel import DENOMINATOR
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms import RandomizedResponse, SunTwoLayer, sun_two_layer
 from crowdveil.mechanisms.shared_secret import substitute
 from crowdveil.randomness import seeded

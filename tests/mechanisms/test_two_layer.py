@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from crowdveil.channel import DENOMINATOR
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR
+from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
 from crowdveil.mechanisms.shared_flip import SharedFlip
 from crowdveil.mechanisms.shared_secret import substitute
 from crowdveil.randomness import seeded
-from crowdveil.rounding import sum_rounded_up
 from tests.chi_square import chi_square_p_value
 
 YES_NO = Categories(("no", "yes"))

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.design import normal_answers, one_coin_answers
-from crowdveil.guarantee import Participation
-from crowdveil.labels import Categories, Scale
+from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.guarantee import Participation
 from crowdveil.mechanisms import Question
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd
 

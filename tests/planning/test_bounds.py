@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crowdveil.assignment import Assignment
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
 from crowdveil.estimators import Gaussian
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import Campaign, NumberCrowd, bounds
-from crowdveil.planning.posteriors import known_error, report_table
+from crowdveil.planning.bayes_error import known_error, report_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb, perturb_cells, perturb_in_rounds
 from tests.planning.campaigns import SCALE, of_labels, of_numbers

@@ -4,7 +4,7 @@ from math import ceil, log2
 
 import pytest
 
-from crowdveil.labels import Categories
+from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.planning import KINDS, Campaign, candidates
 from crowdveil.planning.candidates import IN_ROUNDS, OTHER, READ_IN_ORDER, cost, other_blocks, same_table

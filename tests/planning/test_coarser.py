@@ -1,11 +1,11 @@
-"""Behaviour of `crowdveil.planning.coarser`."""
+"""Behaviour of `crowdveil.planning.population`."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.labels import Scale
+from crowdveil.channels.alphabet import Scale
 from crowdveil.planning import coarser, merged
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.planning import beta_abilities
-from crowdveil.planning.crowds import NumberCrowd
+from crowdveil.planning.population import NumberCrowd
 from crowdveil.randomness import seeded
 from tests.planning.campaigns import SCALE, of_labels, of_numbers
 

@@ -7,8 +7,8 @@ import pytest
 
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import Prediction, predict
-from crowdveil.planning.figures import assumed_interval, expected_error, real_interval, two_digits
-from crowdveil.planning.trials import closed_form
+from crowdveil.planning.simulation import closed_form
+from crowdveil.planning.summary import assumed_interval, expected_error, real_interval, two_digits
 from tests.planning.campaigns import of_labels, of_numbers
 
 FOUND = Prediction(

@@ -5,8 +5,8 @@ import pytest
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import METHODS, MOST_WORKERS, Plan, beta_abilities, plan, verdict
-from crowdveil.planning.picture import draw
 from crowdveil.planning.search import full_assignment, more_workers, public_participation, with_workers
+from crowdveil.planning.summary import draw
 from tests.planning.campaigns import of_labels, of_numbers
 
 EPSILONS = (0.5, 2.0, 4.0)

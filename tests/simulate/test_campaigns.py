@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from crowdveil import QuantizedResponse, RandomizedResponse, Reports, Scale
-from crowdveil.assignment import Assignment
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import assigned_around, numeric_crowd, perturb_cells

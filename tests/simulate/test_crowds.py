@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 

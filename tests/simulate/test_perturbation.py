@@ -8,19 +8,19 @@ from typing import ClassVar, final
 import numpy as np
 import pytest
 
-from crowdveil.channel import DENOMINATOR, Channel
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.guarantee import Guarantee, Participation
-from crowdveil.labels import Alphabet, Categories, Scale
+from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.two_layer import TwoLayer
 from crowdveil.randomness import secure, seeded
-from crowdveil.reports import Reports
-from crowdveil.simulate import categorical_crowd, coins, expected_reports, numeric_crowd, perturb, perturbation
+from crowdveil.simulate import bernoulli, categorical_crowd, expected_reports, numeric_crowd, perturb, perturbation
 
 LABELS = Categories(("G", "P", "R", "X"), ordered=True)
 DIGITS = Scale(0, 9)
@@ -174,7 +174,7 @@ def test_reports_in_a_folder_are_the_same(tmp_path, monkeypatch):
 
 def test_memory_of_a_streamed_crowd_follows_one_chunk(tmp_path, monkeypatch):
     """Three million reports, 30 MB in memory, are written in chunks of 2**16 below 8 MB."""
-    monkeypatch.setattr(coins, "HITS_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(bernoulli, "HITS_AT_ONCE", 1 << 16)
     nobody = exactly(0, 10_000, 1000, YES_NO)
     tracemalloc.start()
     reports = perturb(nobody, RandomizedResponse(alphabet=YES_NO, epsilon=1.6), seeded(2), folder=tmp_path)

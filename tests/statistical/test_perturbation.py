@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, chisquare
 
-from crowdveil.labels import Categories, Scale
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms.laplace import Laplace
-from crowdveil.mechanisms.one_layer import OneLayer
-from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.randomized_response import OneLayer, RandomizedResponse
 from crowdveil.randomness import Seeded, seeded
-from crowdveil.simulate import categorical_crowd, coins, numeric_crowd, perturb
+from crowdveil.simulate import bernoulli, categorical_crowd, numeric_crowd, perturb
 
 FALSE_ALARM = 1e-4
 WORKERS, TASKS, SPARSITY = 400, 300, 0.6
@@ -121,7 +120,7 @@ def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
 
     Two-sided comparison of about 29,000 neighbours of answers with about 43,000 other NULL cells.
     """
-    monkeypatch.setattr(coins, "HITS_AT_ONCE", 500)
+    monkeypatch.setattr(bernoulli, "HITS_AT_ONCE", 500)
     mechanism = MECHANISMS[0]
     answers = answers_for(mechanism)
     given = dense(answers).ravel() < LABELS.size

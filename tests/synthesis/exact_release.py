@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import dlaplace, laplace
 
-from crowdveil.synthesis.privacy_test import PrivacyTest
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
 
 STEPS = 30_000
 

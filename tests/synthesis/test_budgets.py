@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.channels.rounding import stated
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.rounding import stated
 from crowdveil.synthesis.budgets import FIXED_POINT, divide, fixed_weights
 from crowdveil.synthesis.claims import Claims
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import Categories, Scale
-from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import LARGEST, Claims
 from tests.real_data import load_or_skip
 from tests.strategies import small_numeric_reports

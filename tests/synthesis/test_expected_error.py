@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil.guarantee import Unit
+from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.expected_error import SoundMode, expected_error, nearer, release_errors, task_means
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.privacy_test import PrivacyTest
-from crowdveil.synthesis.shared import Shared
-from crowdveil.synthesis.substituted import Substituted
+from crowdveil.synthesis.huai2019.modes import Substituted
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 
 HIDDEN: dict[str, Any] = {"participation": "protected", "expected_claims": 12}
 

@@ -7,15 +7,14 @@ import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source, seeded
-from crowdveil.synthesis import accounting
-from crowdveil.synthesis.accounting import WeightProfile
-from crowdveil.synthesis.bandwidth import Bandwidth
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.privacy_test import PrivacyTest
-from crowdveil.synthesis.published import Published
+from crowdveil.synthesis.huai2019 import accounting
+from crowdveil.synthesis.huai2019.accounting import WeightProfile
+from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
+from crowdveil.synthesis.huai2019.modes import Published, Substituted
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.weights import Weighting
 from crowdveil.synthesis.release import Mode
-from crowdveil.synthesis.substituted import Substituted
-from crowdveil.synthesis.weights import Weighting
 from tests.real_data import load_or_skip
 
 PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}

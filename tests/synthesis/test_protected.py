@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pytest
 
+from crowdveil.channels.guarantee import Unit
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Unit
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.budgets import Budgets, divide
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.integer_noise import budget
-from crowdveil.synthesis.location import captured, scores
-from crowdveil.synthesis.noisy_counts import Histogrammer, positions, tally
-from crowdveil.synthesis.shared import SHAPE_SHARE, SPREAD_SHARE, Shared, shape_counts
-from crowdveil.synthesis.window import Windows, decayed
+from crowdveil.synthesis.discrete_noise import budget
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.location import captured, scores
+from crowdveil.synthesis.private.noisy_counts import Histogrammer, positions, tally
+from crowdveil.synthesis.private.pooled_shape import SHAPE_SHARE, SPREAD_SHARE, Shared, shape_counts
+from crowdveil.synthesis.private.range_selection import Windows, decayed
 
 TASKS = np.array(["a", "b", "c"])
 PLACES = (None, 0.1, 0.9)

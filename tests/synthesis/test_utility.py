@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.densities import Densities
-from crowdveil.synthesis.density import WeightedDensity
-from crowdveil.synthesis.kernels import EpanechnikovKernel, GaussianKernel
+from crowdveil.synthesis.histogram_density import Densities
+from crowdveil.synthesis.huai2019.kernel_density import EpanechnikovKernel, GaussianKernel, WeightedDensity
 from crowdveil.synthesis.utility import (
     basic_release,
     integrated_squared_error,

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from crowdveil import workflow
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms import MECHANISMS, SunTwoLayer, TwoLayer
-from crowdveil.reports import Reports
 from crowdveil.workflow import MechanismWanted, build_mechanism, describe
 
 LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.design import normal_answers, one_coin_answers
+from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import Categories, Scale
 from crowdveil.mechanisms import Designed, QuantizedResponse
 from crowdveil.workflow import Expectation, MechanismWanted, build_mechanism, parameters
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from crowdveil import Gaussian, workflow
+from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.labels import Categories
 from crowdveil.workflow import Evidence, Method
 from crowdveil.workflow.methods import build_estimator
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data.reports import Reports
+from crowdveil.em.memory import TooLittleMemory
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.room import TooLittleMemory
-from crowdveil.labels import Categories
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd_folder
 from crowdveil.workflow import private_memory
 from crowdveil.workflow.private_memory import private_bytes
@@ -29,11 +29,11 @@ PROGRAM = """
 import gc, json, re, sys, tracemalloc
 tracemalloc.start()
 import pyarrow
-import crowdveil.estimators.kernels.choice as choice
-import crowdveil.estimators.loop as loop
+import crowdveil.em.kernels.dispatch as choice
+import crowdveil.em.loop as loop
 import crowdveil.workflow.private_memory as private_memory
 from crowdveil.cli.start import start
-from crowdveil.reports import Reports
+from crowdveil.data.reports import Reports
 choice.BLOCK_REPORTS = loop.BLOCK_REPORTS = 1 << 17
 Reports.blocks.__defaults__ = (1 << 17,)
 pool = pyarrow.system_memory_pool()

@@ -11,20 +11,19 @@ import pytest
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram import Histogram
-from crowdveil.synthesis.published import Published
-from crowdveil.synthesis.shared import Shared
-from crowdveil.synthesis.substituted import Substituted
-from crowdveil.workflow.claims import read_claims
+from crowdveil.synthesis.huai2019.modes import Published, Substituted
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 from crowdveil.workflow.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
     Synthesis,
     SynthesisWanted,
+    read_claims,
     synthesize,
     write_synthesis,
 )
-from crowdveil.workflow.synthesis_pictures import PREFIX, draw_pictures
+from crowdveil.workflow.synthesis_plots import PREFIX, draw_pictures
 from tests.real_data import load_or_skip
 
 

@@ -19,7 +19,7 @@ from crowdveil.bench.crowd import write_crowd
 from crowdveil.bench.peer import Peer
 from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, LeftOut, Line, Took, roof_seconds
 from crowdveil.errors import SettingsError
-from crowdveil.storage.temporary import temporary_folder
+from crowdveil.files.temporary import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
 METHODS = ("majority-vote", "dawid-skene", "one-coin")

@@ -30,8 +30,8 @@ Fit = Callable[[Any], Any]
 
 def crowdveil_fit(method: str, steps: int) -> Fit:
     """Return what fits a table with crowdveil; labels in the order of the tasks' numbers."""
+    from crowdveil.data.reports import Reports
     from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
-    from crowdveil.reports import Reports
 
     fits: dict[str, Any] = {
         "dawid-skene": DawidSkene(max_steps=steps + 1, tolerance=0),
@@ -71,7 +71,7 @@ def warm_up(fit: Fit, folder: Path, program: str) -> None:
     if program != "crowdveil":
         fit(few)
         return
-    from crowdveil.estimators.kernels import use_compiled
+    from crowdveil.em.kernels import use_compiled
 
     rows = np.load(folder / f"{COLUMNS[0]}.npy", mmap_mode="r").size
     os.environ[KERNELS] = "compiled" if use_compiled(rows) else "plain"

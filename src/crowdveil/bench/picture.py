@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, Line, roof_seconds
-from crowdveil.drawing import INK, ON_ANY_PAGE, file_bytes
+from crowdveil.plotting import INK, ON_ANY_PAGE, file_bytes
 
 LOOKS = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""

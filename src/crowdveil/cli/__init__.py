@@ -23,8 +23,8 @@ from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.rounds import join, next_cuts
 from crowdveil.cli.synthesize import synthesize
-from crowdveil.compiling.address_space import LEAST_TO_START, left
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
+from crowdveil.jit.address_space import LEAST_TO_START, left
 
 COMMANDS: tuple[click.Command, ...] = (
     demo,

@@ -10,7 +10,7 @@ from crowdveil.cli.display import account_data, account_rows, show
 from crowdveil.cli.options import alphabet_options, json_option, mechanism_options
 
 if TYPE_CHECKING:
-    from crowdveil.labels import Alphabet
+    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.workflow import MechanismWanted
 
 

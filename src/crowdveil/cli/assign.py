@@ -24,7 +24,7 @@ def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) 
     per assigned cell, not per task of the campaign, and inference does not drown in noise from tasks nobody was asked.
     """
     from crowdveil import workflow
-    from crowdveil.assignment import Assignment
+    from crowdveil.data.assignment import Assignment
     from crowdveil.randomness import secure
 
     outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="assignment")

@@ -13,7 +13,7 @@ from crowdveil.cli.options import COUNT, PATH, json_option, numbers
 
 if TYPE_CHECKING:
     from crowdveil.bench import Bench, Line, Peer
-    from crowdveil.storage.placing import Outputs
+    from crowdveil.files.atomic_write import Outputs
 
 FILES = ("bench.json", "bench.md", "growth.svg")
 HELP = """Measure how fast crowdveil infers on this machine, beside crowd-kit and beside plain numpy.
@@ -74,7 +74,7 @@ def bench(
 ) -> None:
     """Measure, write, print; see `HELP`."""
     from crowdveil.bench import Setup, race
-    from crowdveil.storage.placing import Outputs
+    from crowdveil.files.atomic_write import Outputs
 
     if peer_python is not None and install_peer:
         raise click.UsageError("Give --peer-python or --install-peer, not both.")
@@ -130,7 +130,7 @@ def _warnings(found: Bench) -> list[str]:
 
 def _write(outputs: Outputs, found: Bench, data: dict[str, Any]) -> None:
     from crowdveil.bench import growth, markdown
-    from crowdveil.storage.placing import write_outputs
+    from crowdveil.files.atomic_write import write_outputs
 
     contents = (as_text(result(data)) + "\n", markdown(found.lines), growth(found))
     write_outputs(outputs, dict(zip(FILES, contents, strict=True)))

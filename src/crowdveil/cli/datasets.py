@@ -10,7 +10,7 @@ from crowdveil.cli.display import show
 from crowdveil.cli.options import json_option
 
 if TYPE_CHECKING:
-    from crowdveil.datasets import Dataset
+    from crowdveil.data.datasets import Dataset
 
 
 @click.group()
@@ -22,7 +22,7 @@ def datasets() -> None:
 @json_option
 def list_sets(as_json: bool) -> None:
     """List the data sets at hand; perturb reads one as dataset:NAME."""
-    from crowdveil.datasets import available, data_directory, load
+    from crowdveil.data.datasets import available, data_directory, load
 
     sets = [_summary(load(name)) for name in available()]
     directory = str(data_directory())

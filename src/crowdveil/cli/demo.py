@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crowdveil.channels.rounding import bound_text
 from crowdveil.cli.display import printing, progress_bar, replaced_rows, show
 from crowdveil.cli.options import GivenPath, json_option
-from crowdveil.rounding import bound_text
 
 WIDE = 70
 """From this many columns on, headings are spelled out."""

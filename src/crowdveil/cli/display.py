@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.channels.rounding import bound_text, delta_text
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.errors import SettingsError
-from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
     from crowdveil.accounting import Account

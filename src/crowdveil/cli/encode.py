@@ -19,9 +19,9 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from crowdveil.ingest.coding import Duplicates
-    from crowdveil.labels import Alphabet
-    from crowdveil.reports import Kind
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.reports import Kind
 
 HELP = """Write reports as encoded blocks: columns of codes in a folder that infer opens without reading it.
 

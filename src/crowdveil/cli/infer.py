@@ -21,16 +21,16 @@ from crowdveil.cli.options import (
     json_option,
     merge_labels_option,
     numbers,
+    resource_options,
 )
-from crowdveil.cli.resources import resource_options
 
 if TYPE_CHECKING:
-    from crowdveil.estimate import Estimate
-    from crowdveil.ingest.coding import Duplicates
-    from crowdveil.labels import Alphabet
-    from crowdveil.reports import Kind
-    from crowdveil.storage.report_files import TableForm
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.reports import Kind
+    from crowdveil.em.estimate import Estimate
     from crowdveil.workflow import Evidence, Inference, KeptFits, Method, Outputs, Resources
+    from crowdveil.workflow.export import TableForm
 
 SHOWN = 5
 FOR_NORMAL = "gaussian"

@@ -19,11 +19,11 @@ from crowdveil.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from crowdveil.ingest.coding import Duplicates
-    from crowdveil.labels import Alphabet
-    from crowdveil.reports import Reports
-    from crowdveil.storage.report_files import Form
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.data.ingest.validation import Duplicates
+    from crowdveil.data.reports import Reports
     from crowdveil.workflow import AnswersRead, Collection, MechanismWanted, Setup
+    from crowdveil.workflow.export import Form
 
 MANY_ROWS = 10_000_000
 
@@ -132,7 +132,7 @@ def perturb(
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     """Return how answers were changed: by which rules, or, where nothing is promised about them, how often."""
-    from crowdveil.public_lists import not_public
+    from crowdveil.data.public_lists import not_public
 
     if not collection.caveat:
         return list(read.rules)

@@ -12,16 +12,15 @@ from click.core import ParameterSource
 from crowdveil.cli.display import progress_bar, replaced_rows, show
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import COUNT, PATH, alphabet_options, as_one, json_option, numbers
-from crowdveil.cli.plan_commands import next_commands
-from crowdveil.cli.plan_display import plan_lines, print_candidates
+from crowdveil.cli.plan_display import next_commands, plan_lines, print_candidates
 
 if TYPE_CHECKING:
-    from crowdveil.guarantee import Participation
-    from crowdveil.labels import Alphabet, Scale
+    from crowdveil.channels.alphabet import Alphabet, Scale
+    from crowdveil.channels.guarantee import Participation
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.mechanisms import Question
     from crowdveil.planning import Campaign, NumberCrowd, Plan, Row, Way
-    from crowdveil.planning.trials import Prediction
-    from crowdveil.storage.placing import Outputs
+    from crowdveil.planning.simulation import Prediction
     from crowdveil.workflow import Expectation
 
 USUAL_SIGMAS = (0.1, 0.5)
@@ -163,9 +162,9 @@ def _campaign(
     method: str | None,
 ) -> Campaign:
     """Return what is planned: the question that channels are chosen for, and the crowd that is made up."""
-    from crowdveil.labels import Scale
+    from crowdveil.channels.alphabet import Scale
     from crowdveil.planning import Campaign, LabelCrowd, beta_abilities
-    from crowdveil.workflow.expectation import USUAL_ABILITY
+    from crowdveil.workflow.mechanism_settings import USUAL_ABILITY
 
     crowd: LabelCrowd | NumberCrowd
     if isinstance(alphabet, Scale):
@@ -211,7 +210,7 @@ def _on_a_scale(scale: Scale, expected: Expectation, participation: Participatio
     """Return question and crowd, both on the coarser scale where the one given is long."""
     from dataclasses import replace
 
-    from crowdveil.design import normal_answers
+    from crowdveil.channel_design import normal_answers
     from crowdveil.planning import NumberCrowd, coarser, merged
 
     if expected.ability is not None:
@@ -228,7 +227,7 @@ def _on_a_scale(scale: Scale, expected: Expectation, participation: Participatio
 
 def _outputs(out: Path | None, *, prior_too: bool) -> Outputs | None:
     """Return the plan and its picture as outputs, and the prior where it was merged."""
-    from crowdveil.storage.placing import Outputs
+    from crowdveil.files.atomic_write import Outputs
 
     names = (*FILES, *((PRIOR,) if prior_too else ()))
     return None if out is None else Outputs(folder=out, names=names, kind="plan")
@@ -236,8 +235,8 @@ def _outputs(out: Path | None, *, prior_too: bool) -> Outputs | None:
 
 def _write(outputs: Outputs, made: Plan, data: dict[str, Any]) -> None:
     """Write the plan and its picture, and the prior where it was merged."""
-    from crowdveil.planning.picture import draw
-    from crowdveil.storage.placing import write_outputs
+    from crowdveil.files.atomic_write import write_outputs
+    from crowdveil.planning.summary import draw
 
     crowd = made.campaign.crowd
     rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
@@ -304,7 +303,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:
-    from crowdveil.planning.figures import expected_error, real_interval
+    from crowdveil.planning.summary import expected_error, real_interval
 
     shown = {"shown": expected_error(prediction), "shown_interval": real_interval(prediction)}
     return asdict(prediction) | shown

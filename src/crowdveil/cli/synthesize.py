@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from crowdveil.channels.rounding import bound_text, delta_text
 from crowdveil.cli.display import number, progress_bar, replaced_rows, show
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, as_one, duplicates_option, json_option
-from crowdveil.rounding import bound_text, delta_text
 
 if TYPE_CHECKING:
-    from crowdveil.guarantee import Guarantee, Participation
-    from crowdveil.ingest.coding import Duplicates
+    from crowdveil.channels.guarantee import Guarantee, Participation
+    from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.synthesis.claims import Outside
     from crowdveil.workflow.synthesis import Mechanism, Synthesis, SynthesisWanted
 
@@ -229,7 +229,7 @@ def synthesize(
     """Read, release, draw, write, print; see `HELP`."""
     from crowdveil.workflow import Outputs
     from crowdveil.workflow import synthesis as work
-    from crowdveil.workflow.claims import read_claims
+    from crowdveil.workflow.synthesis import read_claims
 
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(work.GUARANTEE_FILE, work.SYNTHETIC_FILE), kind="synthesis")
@@ -241,7 +241,7 @@ def synthesize(
         made = work.synthesize(read.claims, wanted, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar)
     drawn = {}
     if pictures:
-        from crowdveil.workflow.synthesis_pictures import draw_pictures
+        from crowdveil.workflow.synthesis_plots import draw_pictures
 
         drawn = draw_pictures(read.claims, made.release, pictures, logarithmic=logarithmic)
     names = work.write_synthesis(out, made, drawn)

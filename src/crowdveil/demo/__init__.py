@@ -13,8 +13,8 @@ from pathlib import Path
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
 from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
-from crowdveil.engines.lanes import Lane
-from crowdveil.storage.placing import Outputs, write_outputs
+from crowdveil.engines.processes import Lane
+from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"

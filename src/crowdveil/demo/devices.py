@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.special import ndtr
 
-from crowdveil.assignment import Assignment
+from crowdveil.channel_design import design, normal_answers
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.assignment import Assignment
 from crowdveil.demo.scenes import CROWD_SEED, Scene
-from crowdveil.design import design, normal_answers
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Alphabet, Categories, Scale
 from crowdveil.mechanisms import (
     Designed,
     Laplace,

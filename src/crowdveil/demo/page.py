@@ -7,10 +7,10 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from crowdveil.channels.rounding import bound_text
 from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
-from crowdveil.rounding import bound_text
 
 CLAIMED = 1.0
 CLOSE = 0.005

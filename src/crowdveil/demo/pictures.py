@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from crowdveil.channels.rounding import bound_text
 from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
-from crowdveil.drawing import STYLE, file_bytes
-from crowdveil.rounding import bound_text
+from crowdveil.plotting import STYLE, file_bytes
 
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
 KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")

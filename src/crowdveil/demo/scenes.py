@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.datasets import available, load
-from crowdveil.labels import Categories, Scale
-from crowdveil.metrics import ErrorName
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.datasets import available, load
+from crowdveil.data.reports import Reports
+from crowdveil.evaluation.metrics import ErrorName
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import categorical_crowd, numeric_crowd
 
 CROWD_SEED = 1

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.accounting import account
-from crowdveil.assignment import Assignment
-from crowdveil.channel import Channel
+from crowdveil.channels.channel import Channel
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
 from crowdveil.demo.devices import assignment_for, mechanisms_for
 from crowdveil.demo.scenes import Scene
-from crowdveil.estimate import Estimate
+from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import (
     DawidSkene,
     Estimator,
@@ -23,7 +24,8 @@ from crowdveil.estimators import (
     WeightedMean,
     WeightedVote,
 )
-from crowdveil.estimators.profile_sum import ProfileSum
+from crowdveil.estimators.factorization_mean import ProfileSum
+from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import (
     Laplace,
     MatrixFactorization,
@@ -31,9 +33,7 @@ from crowdveil.mechanisms import (
     Mechanism,
     RandomizedResponse,
 )
-from crowdveil.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.reports import Reports
 from crowdveil.simulate import perturb, perturb_cells
 
 QUALITY_EPSILON = 3.0

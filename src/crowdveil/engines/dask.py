@@ -8,15 +8,15 @@ from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, final
 
-from crowdveil.engines.desk import Order, forget, report, work_on
-from crowdveil.engines.dispatch import Dispatch
-from crowdveil.engines.extras import same_versions, wanted
-from crowdveil.engines.parcel import Letter
+from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.kernels import thread_count
+from crowdveil.em.memory import Found
+from crowdveil.em.model import GoldBlock
+from crowdveil.engines.dependencies import same_versions, wanted
+from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.serialization import Letter
+from crowdveil.engines.worker import Order, forget, report, work_on
 from crowdveil.errors import EngineError, SettingsError
-from crowdveil.estimators.contract import GoldBlock
-from crowdveil.estimators.kernels import thread_count
-from crowdveil.estimators.room import Found
-from crowdveil.estimators.work import Crew, Part, Step, Work
 
 # Of Dask, which need not be installed: its types cannot be named.
 Client: TypeAlias = Any

@@ -1,24 +1,100 @@
-"""The engine `processes`: blocks are worked on by processes of this machine, letters are files."""
+"""The engine `processes`: blocks are worked on by processes of this machine, letters are files.
 
+Worker processes of this machine that answer calls over pipes; one that dies is replaced.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, final
 
-from crowdveil.engines.desk import Order, report, work_on
-from crowdveil.engines.dispatch import Dispatch
-from crowdveil.engines.lanes import Lane
-from crowdveil.engines.parcel import Letter
-from crowdveil.errors import SettingsError
-from crowdveil.estimators.contract import GoldBlock
-from crowdveil.estimators.kernels import thread_count
-from crowdveil.estimators.room import Found
-from crowdveil.estimators.work import Crew, Part, Step, Work
-from crowdveil.storage.temporary import temporary_folder
+from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.kernels import thread_count
+from crowdveil.em.memory import Found
+from crowdveil.em.model import GoldBlock
+from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.serialization import PROTOCOL, Letter
+from crowdveil.engines.worker import Order, report, work_on
+from crowdveil.errors import EngineError, SettingsError
+from crowdveil.files.temporary import temporary_folder
+
+# Interruptions are ignored before anything else is loaded: they are for the process that started this one.
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from crowdveil.engines.process_main import main; main()"
+)
+COMMAND = (sys.executable, "-P", "-c", PROGRAM)
+ATTEMPTS = 3
+
+
+class Lane:
+    """A worker process, and a thread that exchanges calls and results with it."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._open = True
+        self.process = _start()
+
+    def ask(self, function: Callable[[Any], Any], argument: Any, what: str) -> Future[Any]:
+        """Have a function called with an argument, after the calls before; `what` names the work in an error."""
+        return self._pool.submit(self._call, function, argument, what)
+
+    def close(self) -> None:
+        """End thread and process at once, finished or not."""
+        self._open = False
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.process.kill()
+        self._pool.shutdown(wait=True)
+        _end(self.process)
+
+    def _call(self, function: Callable[[Any], Any], argument: Any, what: str) -> Any:
+        for _ in range(ATTEMPTS):
+            try:
+                good, result = self._exchange(function, argument)
+            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+                _end(self.process)
+                if self._open:
+                    self.process = _start()
+                continue
+            if not good:
+                raise result
+            return result
+        raise EngineError(
+            f"Processes died while working on {what}",
+            attempts=ATTEMPTS,
+            way_out="Memory may be short: use fewer processes, or set a memory limit.",
+        )
+
+    def _exchange(self, function: Callable[[Any], Any], argument: Any) -> tuple[bool, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        pickle.dump((function, argument), self.process.stdin, PROTOCOL)
+        self.process.stdin.flush()
+        told: tuple[bool, Any] = pickle.load(self.process.stdout)
+        return told
+
+
+def _start() -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and close its pipes."""
+    process.kill()
+    with suppress(BrokenPipeError):
+        process.communicate()
+
 
 AHEAD = 2
 """Blocks that are given to a process at once, so that it need not wait."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, final
 
-from crowdveil.engines.desk import Order, report, work_on
-from crowdveil.engines.dispatch import Dispatch
-from crowdveil.engines.extras import same_versions, wanted
-from crowdveil.engines.parcel import PROTOCOL, Letter
+from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.kernels import thread_count
+from crowdveil.em.memory import Found
+from crowdveil.em.model import GoldBlock
+from crowdveil.engines.dependencies import same_versions, wanted
+from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.serialization import PROTOCOL, Letter
+from crowdveil.engines.worker import Order, report, work_on
 from crowdveil.errors import CrowdveilError
-from crowdveil.estimators.contract import GoldBlock
-from crowdveil.estimators.kernels import thread_count
-from crowdveil.estimators.room import Found
-from crowdveil.estimators.work import Crew, Part, Step, Work
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 ATTEMPTS = 4

@@ -5,9 +5,9 @@ A new estimator is one file and one entry of the tuple below.
 
 from typing import Any
 
+from crowdveil.em.estimator import Estimator
 from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.estimators.fitting import Estimator
-from crowdveil.estimators.gaussian import Gaussian
+from crowdveil.estimators.gaussian.estimator import Gaussian
 from crowdveil.estimators.majority_vote import MajorityVote
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.estimators.ordinal_dawid_skene import OrdinalDawidSkene

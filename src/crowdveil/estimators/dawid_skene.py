@@ -6,16 +6,16 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimators.ability_interval import Path, Spread
-from crowdveil.estimators.confusion_model import (
+from crowdveil.em.kernels import shares_of_rows, use_compiled
+from crowdveil.estimators.confusion.credible_intervals import Path, Spread
+from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdStatistics,
     damped_shares,
     log_damping,
     log_dirichlet,
 )
-from crowdveil.estimators.confusion_parameters import CrowdParameters
-from crowdveil.estimators.kernels import shares_of_rows, use_compiled
+from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.one_coin import OneCoin
 
 

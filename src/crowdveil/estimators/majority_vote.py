@@ -6,10 +6,10 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.gold import one_hot_gold
-from crowdveil.estimators.votes import Pool, pool_reports, vote_shares
+from crowdveil.em.deconvolution import Pool, pool_reports, vote_shares
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.gold import one_hot_gold
 
 
 class Parameters(NamedTuple):

@@ -2,6 +2,8 @@
 
 Mean field: q_i(c), who is of which kind, and the truths' posteriors are updated in turn, each given the other; the
 kinds' tables stand behind the channel as those of any worker do.
+
+Kinds of workers for ordered labels: a normal error around the truth's level, a bias, or no regard for the truth.
 """
 
 from dataclasses import dataclass, replace
@@ -9,10 +11,15 @@ from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from crowdveil.em.deconvolution import pool_reports
+from crowdveil.em.estimator import Summary
+from crowdveil.em.memory import NUMBER, Beside
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.ability_interval import Path, Spread
-from crowdveil.estimators.confusion_model import (
+from crowdveil.estimators.confusion.credible_intervals import Path, Spread
+from crowdveil.estimators.confusion.hyperpriors import crowd_cells
+from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
     CrowdStatistics,
     all_reports,
@@ -21,14 +28,63 @@ from crowdveil.estimators.confusion_model import (
     log_participation_prior,
     share_answered,
 )
-from crowdveil.estimators.confusion_parameters import CrowdParameters
-from crowdveil.estimators.fitting import Summary
-from crowdveil.estimators.mixture import TINY, Mixture
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture
 from crowdveil.estimators.one_coin import OneCoin
-from crowdveil.estimators.ordered_kinds import ordered_kinds
-from crowdveil.estimators.participation_law import crowd_cells
-from crowdveil.estimators.room import NUMBER, Beside
-from crowdveil.estimators.votes import pool_reports
+
+LAPSE = 0.2
+"""Share of guesses among everybody's answers; without it one slip over several levels would exclude a truth."""
+NOISES = (1 / 3, 1 / 2, 0.8, 1.25, 2.0, 3.0)
+"""Deviations in units of the usual one."""
+BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""In levels."""
+USUAL_NOISE = 0.15
+"""The usual deviation, in units of the range K - 1."""
+LEAST_NOISE = 0.2
+"""In levels: below it nearly every answer is the truth."""
+NOISE_SPREAD, BIAS_SPREAD = 0.7, 0.25
+"""Standard deviations of the logarithm of the noise and of the bias over workers."""
+CARELESS = 0.15
+"""Share of workers whose answers do not depend on the truth."""
+STUBBORN = (0.5, 0.95)
+"""How often a careless worker with a favourite label gives it; else he guesses."""
+FLOOR = 1e-3
+"""No answer is quite impossible."""
+
+
+def ordered_kinds(base_rate: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the tables of all kinds, and the share of each among workers before anything is known.
+
+    Args:
+        base_rate: share of each label among answers, shape (labels,), sums to 1.
+
+    Returns:
+        Indexed [kind, truth, label], rows sum to 1; and shape (kinds,), sums to 1.
+    """
+    labels = len(base_rate)
+    usual = USUAL_NOISE * (labels - 1)
+    careful = [(noise, bias) for noise in NOISES for bias in BIASES]
+    tables = [LAPSE * base_rate + (1 - LAPSE) * threshold_table(labels, noise * usual, bias) for noise, bias in careful]
+    weights = [
+        np.exp(-0.5 * (np.log(noise) / NOISE_SPREAD) ** 2 - 0.5 * (bias / BIAS_SPREAD) ** 2) for noise, bias in careful
+    ]
+    careless = [(1 - share) * base_rate + share * label for label in np.eye(labels) for share in (*STUBBORN,)] + [
+        base_rate
+    ]
+    tables += [np.tile(row, (labels, 1)) for row in careless]
+    unbiased = [CARELESS / 2 / (len(careless) - 1)] * (len(careless) - 1) + [CARELESS / 2]
+    shares = np.concatenate((np.array(weights) / sum(weights) * (1 - CARELESS), unbiased))
+    floored = np.maximum(np.array(tables), FLOOR)
+    return floored / floored.sum(axis=2, keepdims=True), shares
+
+
+def threshold_table(labels: int, noise: float, bias: float) -> NDArray[np.float64]:
+    """Return P(answer | truth) of a normal error, indexed [truth, label]; the extreme labels take the tails."""
+    cuts = np.arange(labels - 1) + 0.5
+    level = np.arange(labels)[:, None] + bias
+    below = ndtr((cuts - level) / max(noise, LEAST_NOISE))
+    ends = np.zeros((labels, 1)), np.ones((labels, 1))
+    return np.diff(np.concatenate((ends[0], below, ends[1]), axis=1), axis=1)
+
 
 PER_KIND = 48
 """Bytes that fits take for each kind that a worker may be of."""

@@ -11,17 +11,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import NULL
+from crowdveil.channels.channel import Channel
+from crowdveil.data.identifiers import places
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.em.gold import align_gold, one_hot_gold
+from crowdveil.em.saddle_points import nudge
 from crowdveil.errors import ReportsError, SettingsError, plain
-from crowdveil.estimate import Estimate, WorkerTable
-from crowdveil.estimators.crowd_ability import best_centre, candidates, log_density
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary, run, summarize
-from crowdveil.estimators.gold import align_gold, one_hot_gold
-from crowdveil.estimators.saddle import nudge
-from crowdveil.estimators.voting import log_odds_weight, right_share
-from crowdveil.labels import NULL
-from crowdveil.reports import Reports
-from crowdveil.storage.names import places
+from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
+from crowdveil.estimators.log_odds import log_odds_weight, right_share
 
 LEAST_PROJECTION = 0.001
 """Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimate import WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
 
 ROUNDING = 1e-12
 """A difference below this share of the reported number is rounding: agreement is exact."""

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.estimate import TIE, WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimate import TIE, WorkerTable
-from crowdveil.estimators.fitting import Estimator, Expected, GoldBlock, Summary
-from crowdveil.estimators.voting import log_odds_weight, right_share
+from crowdveil.estimators.log_odds import log_odds_weight, right_share
 
 
 @dataclass(frozen=True, eq=False)

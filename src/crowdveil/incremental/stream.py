@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import summarize
+from crowdveil.em.gold import NO_GOLD
 from crowdveil.errors import ReportsError, SettingsError, plain
-from crowdveil.estimate import Estimate
-from crowdveil.estimators.confusion_model import ConfusionEstimator
-from crowdveil.estimators.fitting import summarize
-from crowdveil.estimators.gold import NO_GOLD
-from crowdveil.estimators.online_crowd import OnlineCrowd, Rows, with_room
-from crowdveil.labels import Alphabet
-from crowdveil.reports import Reports
+from crowdveil.estimators.confusion.model import ConfusionEstimator
+from crowdveil.incremental.online_em import OnlineCrowd, Rows, with_room
 
 TASKS_AT_ONCE = 64
 """Tasks of one step: after it, the next ones are read with what it taught."""

@@ -3,15 +3,14 @@
 A new mechanism is one file and one entry of the tuple below.
 """
 
+from crowdveil.mechanisms.base import ChannelMechanism, Mechanism
+from crowdveil.mechanisms.design_objective import Question
 from crowdveil.mechanisms.designed import Designed
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.mechanisms.mechanism import ChannelMechanism, Mechanism
-from crowdveil.mechanisms.one_layer import OneLayer
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
-from crowdveil.mechanisms.question import Question
-from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.randomized_response import OneLayer, RandomizedResponse
 from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
 from crowdveil.mechanisms.two_layer import TwoLayer
 

@@ -1,19 +1,19 @@
 """A channel designed elsewhere for one question, carried and checked by the device.
 
-The curator's half makes such channels (`crowdveil.design`); the device holds the integers only and trusts nothing but
-them: its epsilon is read off the table.
+The curator designs such channels (`crowdveil.channel_design`). The device holds the integers only and reads its
+epsilon off the table.
 """
 
 from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar, Self, final
 
-from crowdveil.certificate import DESIGNED
-from crowdveil.channel import DENOMINATOR, Channel
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.certificate import DESIGNED
+from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Participation, require_epsilon
-from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.mechanisms.mechanism import ChannelMechanism
+from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import WORD_BITS

@@ -12,12 +12,12 @@ from typing import ClassVar, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.certificate import REAL_VALUED
-from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.certificate import REAL_VALUED
+from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Participation, require_epsilon
-from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.mechanisms.mechanism import ChannelMechanism
+from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.randomness import Seeded, Source
 
 NullValue = float | Literal["uniform"]

@@ -17,18 +17,18 @@ from typing import ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.channels.rounding import float_at_least
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.labels import Scale
+from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.discrete_laplace import (
     discrete_laplace_variance,
     require_scale,
     sample_discrete_laplace,
     simulate_discrete_laplace_sum,
 )
-from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
-from crowdveil.rounding import float_at_least
 
 RESOLUTION = 1 << 16
 """Dense profiles are multiples of its inverse, with L1 norm exactly 1."""

@@ -13,13 +13,13 @@ from typing import ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.channels.rounding import bound_text, float_at_least, stated
 from crowdveil.errors import NoMinimiserError, SettingsError
-from crowdveil.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.labels import Scale
+from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
-from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import WORD_BITS, Source, seeded
-from crowdveil.rounding import bound_text, float_at_least, stated
 
 Profiles = Literal["gaussian", "uniform"]
 

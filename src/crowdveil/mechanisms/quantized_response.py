@@ -2,9 +2,12 @@
 
 With few blocks the block is kept more often than a label would be. Which blocks are worth it follows from what is
 publicly expected of the truths (`for_question`), never from answers.
+
+Names of report symbols that stand for several labels: `0`, `1..9`, `no|maybe`, `8..9|NULL`.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -13,13 +16,47 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Participation, require_epsilon
-from crowdveil.labels import NULL, Alphabet, Categories, Scale
-from crowdveil.mechanisms.block_names import block_names
-from crowdveil.mechanisms.mechanism import ChannelMechanism
-from crowdveil.mechanisms.question import Question
+from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.mechanisms.design_objective import Question
+
+
+def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    """Return one distinct name per block; a block of one label keeps the label's name.
+
+    Neighbours of an ordered alphabet are written `low..high`, everything else is joined by `|`. A composed name that is
+    taken already (labels may contain dots and bars) gets a prime.
+
+    Args:
+        alphabet: what an answer can be.
+        blocks: distinct sets of input codes, each ascending; `alphabet.size` is NULL.
+    """
+    symbols = (*alphabet.names, NULL)
+    taken = set(symbols)
+    names = []
+    for block in blocks:
+        name = symbols[block[0]]
+        if len(block) > 1:
+            name = "|".join(_runs(alphabet, block))
+            while name in taken:
+                name += "'"
+            taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _runs(alphabet: Alphabet, block: tuple[int, ...]) -> list[str]:
+    """Write each unbroken run of an ordered alphabet as one word; NULL is nobody's neighbour."""
+    symbols = (*alphabet.names, NULL)
+    joined = [alphabet.ordered and b == a + 1 and b < alphabet.size for a, b in pairwise(block)]
+    starts = [k for k in range(len(block)) if k == 0 or not joined[k - 1]]
+    ends = [*(k - 1 for k in starts[1:]), len(block) - 1]
+    words = zip((symbols[block[k]] for k in starts), (symbols[block[k]] for k in ends), strict=True)
+    return [first if first == last else f"{first}..{last}" for first, last in words]
+
 
 Blocks = tuple[tuple[int, ...], ...]
 

@@ -14,14 +14,14 @@ from typing import ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import DENOMINATOR, Channel
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
+from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.guarantee import MAX_EPSILON, Guarantee, Participation, require_epsilon
+from crowdveil.channels.rounding import bound_text, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import MAX_EPSILON, Guarantee, Participation, require_epsilon
-from crowdveil.labels import NULL, Alphabet, Categories, Scale
-from crowdveil.mechanisms.mechanism import Mechanism
+from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.rounding import bound_text, log_rounded_up, sum_rounded_up
 
 BUDGET_BITS = 16
 BUDGETS = 1 << BUDGET_BITS

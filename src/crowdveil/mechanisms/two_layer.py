@@ -12,16 +12,16 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories
+from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
+from crowdveil.channels.rounding import log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.labels import NULL, Alphabet, Categories
-from crowdveil.mechanisms.mechanism import Mechanism
-from crowdveil.mechanisms.one_layer import epsilon_of_flip, flip_for_epsilon, symbol_count
+from crowdveil.mechanisms.base import Mechanism
+from crowdveil.mechanisms.randomized_response import epsilon_of_flip, flip_for_epsilon, symbol_count
 from crowdveil.mechanisms.shared_flip import SharedFlip
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
-from crowdveil.rounding import log_rounded_up, sum_rounded_up
 
 NARROWEST = 1e-6
 """Least `high - low`; below it the mechanism is one-layer."""

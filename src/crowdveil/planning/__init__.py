@@ -1,15 +1,14 @@
 """Before anyone is asked: what error to expect at an epsilon, which mechanism to use, how many workers it takes."""
 
-from crowdveil.planning.bounds import Bounds, bounds
+from crowdveil.planning.bayes_error import Bounds, bounds
 from crowdveil.planning.campaign import METHODS, Campaign
 from crowdveil.planning.candidates import KINDS, LINES, Candidate, Cost, Kind, candidates
-from crowdveil.planning.coarser import coarser, merged
-from crowdveil.planning.crowds import LabelCrowd, NumberCrowd, beta_abilities
 from crowdveil.planning.model_error import DEPARTURES, Departure, experience
 from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
+from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarser, merged
 from crowdveil.planning.search import MOST_WORKERS, Way
-from crowdveil.planning.trials import LEVEL, Prediction, predict
-from crowdveil.planning.verdict import verdict
+from crowdveil.planning.simulation import LEVEL, Prediction, predict
+from crowdveil.planning.summary import verdict
 
 __all__ = [
     "DEPARTURES",

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from crowdveil.channel import Channel
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Estimator, Gaussian, OneCoin, OrdinalDawidSkene
-from crowdveil.guarantee import Participation
 from crowdveil.mechanisms import Question
-from crowdveil.planning.crowds import ExpectedCrowd, NumberCrowd
+from crowdveil.planning.population import ExpectedCrowd, NumberCrowd
 
 ROUGH_LABELS, ROUGH_NUMBERS = 1e-3, 0.05
 """Where a simulated fit stops: change of a posterior, or of a truth in steps of the scale. Enough for a mean error."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crowdveil.accounting import account
-from crowdveil.channel import Channel
-from crowdveil.design import design
+from crowdveil.channel_design import design
+from crowdveil.channels.channel import Channel
 from crowdveil.estimators import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, Question, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.crowds import LabelCrowd, NumberCrowd
+from crowdveil.planning.population import LabelCrowd, NumberCrowd
 
 OTHER = "quantized-response, other blocks"
 READ_IN_ORDER = ", read in order"

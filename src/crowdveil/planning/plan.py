@@ -8,15 +8,9 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import LINES, Candidate, Cost, candidates, cost
-from crowdveil.planning.crowds import LabelCrowd
-from crowdveil.planning.search import (
-    Way,
-    full_assignment,
-    more_workers,
-    public_participation,
-    smallest_epsilon,
-)
-from crowdveil.planning.trials import Prediction, predict, usual_seeds
+from crowdveil.planning.population import LabelCrowd
+from crowdveil.planning.search import Way, full_assignment, more_workers, public_participation, smallest_epsilon
+from crowdveil.planning.simulation import Prediction, predict, usual_seeds
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 CLOSER = 3

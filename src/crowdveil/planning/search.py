@@ -7,14 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from crowdveil.channel import Channel
+from crowdveil.channels.channel import Channel
 from crowdveil.mechanisms import ChannelMechanism
-from crowdveil.planning.bounds import FEWER_CROWDS
+from crowdveil.planning.bayes_error import FEWER_CROWDS, report_table
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import candidates
-from crowdveil.planning.crowds import NumberCrowd
-from crowdveil.planning.posteriors import report_table
-from crowdveil.planning.trials import FEWEST, Prediction, Tick, closed_form, predict
+from crowdveil.planning.population import NumberCrowd
+from crowdveil.planning.simulation import FEWEST, Prediction, Tick, closed_form, predict
 
 MOST_WORKERS = 1_000_000
 LARGEST_SHARE = 2.0

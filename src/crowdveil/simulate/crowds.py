@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.public_lists import ALL_LISTS
 from crowdveil.randomness import Seeded
-from crowdveil.reports import Reports
-from crowdveil.simulate.coins import all_hits
+from crowdveil.simulate.bernoulli import all_hits
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 """Draws `count` independent numbers: a truth per task, an ability or a number of answers per worker."""

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.blocks import Held
-from crowdveil.channel import Channel
+from crowdveil.channels.alphabet import NULL
+from crowdveil.channels.channel import Channel
+from crowdveil.data.blocks import Held
+from crowdveil.data.columnar_store import Part, save_encoded
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.labels import NULL
+from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
-from crowdveil.mechanisms.mechanism import Mechanism
 from crowdveil.randomness import Seeded, Source
-from crowdveil.reports import Reports
-from crowdveil.simulate.coins import coordinates, hits, in_parts
-from crowdveil.storage.encoded import Part, save_encoded
+from crowdveil.simulate.bernoulli import coordinates, hits, in_parts
 
 Progress = Callable[[int, int], None]
 """Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""

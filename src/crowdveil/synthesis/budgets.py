@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.rounding import float_at_least
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Participation, Unit
 from crowdveil.randomness import Source
-from crowdveil.rounding import float_at_least
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.integer_noise import EPSILON_BITS, budget
+from crowdveil.synthesis.discrete_noise import EPSILON_BITS, budget
 from crowdveil.synthesis.release import Curve, CurvePoint
 
 Integers = NDArray[np.int64]

@@ -12,10 +12,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.ingest.validation import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
+from crowdveil.data.reports import Names, Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest.coding import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
-from crowdveil.labels import Scale
-from crowdveil.reports import Names, Reports
 
 Outside = Literal["error", "clip", "drop"]
 """What happens to a claim outside the bounds: refused, moved to the nearer bound, or left out (both counted)."""

@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.guarantee import MIN_EPSILON
+from crowdveil.channels.guarantee import MIN_EPSILON
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram import Histogram
+from crowdveil.synthesis.huai2019.modes import Substituted
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import Shared
 from crowdveil.synthesis.release import Release
-from crowdveil.synthesis.shared import Shared
-from crowdveil.synthesis.substituted import Substituted
 
 Floats = NDArray[np.float64]
 SoundMode: TypeAlias = Histogram | Shared | Substituted

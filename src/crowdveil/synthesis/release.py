@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.channels.guarantee import Guarantee, Participation, Unit
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.guarantee import Guarantee, Participation, Unit
 from crowdveil.randomness import Secure, Source
-from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import Claims
 
 SECURE = Secure()

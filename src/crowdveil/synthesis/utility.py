@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import WeightedMean
 from crowdveil.randomness import Seeded
-from crowdveil.reports import Reports
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.densities import Densities
-from crowdveil.synthesis.density import WeightedDensity
+from crowdveil.synthesis.histogram_density import Densities
+from crowdveil.synthesis.huai2019.kernel_density import WeightedDensity
 
 Floats = NDArray[np.float64]
 

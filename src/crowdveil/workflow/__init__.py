@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crowdveil.files.atomic_write import Outputs, write_atomically, write_outputs
     from crowdveil.incremental.saved_fit import fit_outputs
-    from crowdveil.output import collection_outputs, estimate_outputs, write_estimate
-    from crowdveil.storage.placing import Outputs, write_atomically, write_outputs
-    from crowdveil.workflow.choice import MechanismWanted, build_mechanism, describe, parameters
+    from crowdveil.workflow.channel_assignment import Setup, set_up
     from crowdveil.workflow.collection import (
         Collection,
         collect,
@@ -20,29 +19,21 @@ if TYPE_CHECKING:
         write_collection,
     )
     from crowdveil.workflow.encoding import encode, encoded_outputs
-    from crowdveil.workflow.evidence import (
-        Evidence,
-        caveats,
-        crowd_beside,
-        evidence_files,
-        read_channel,
-        read_evidence,
-    )
-    from crowdveil.workflow.expectation import Expectation
-    from crowdveil.workflow.files import (
-        AnswersRead,
-        CampaignLists,
-        default_folder,
-        read_answers,
-        read_lists,
-        read_names,
-    )
+    from crowdveil.workflow.evidence import Evidence, caveats, crowd_beside, evidence_files, read_channel, read_evidence
+    from crowdveil.workflow.export import collection_outputs, estimate_outputs, write_estimate
+    from crowdveil.workflow.guarantees import HOLDER
     from crowdveil.workflow.inference import Inference, KeptFits, check_score, infer, infer_from_sums, scored
+    from crowdveil.workflow.io import AnswersRead, CampaignLists, default_folder, read_answers, read_lists, read_names
+    from crowdveil.workflow.mechanism_settings import (
+        Expectation,
+        MechanismWanted,
+        build_mechanism,
+        describe,
+        parameters,
+    )
     from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
-    from crowdveil.workflow.promise import HOLDER
     from crowdveil.workflow.resources import Resources
     from crowdveil.workflow.rounds import JOINED_FILES, Joined, cuts_from, cuts_text, join_collections
-    from crowdveil.workflow.setup import Setup, set_up
 
 __all__ = [
     "HOLDER",
@@ -99,57 +90,57 @@ __all__ = [
 ]
 
 _HOMES = {
-    "HOLDER": "workflow.promise",
+    "HOLDER": "workflow.guarantees",
     "JOINED_FILES": "workflow.rounds",
     "METHODS": "workflow.methods",
-    "AnswersRead": "workflow.files",
-    "CampaignLists": "workflow.files",
+    "AnswersRead": "workflow.io",
+    "CampaignLists": "workflow.io",
     "Collection": "workflow.collection",
     "Evidence": "workflow.evidence",
-    "Expectation": "workflow.expectation",
+    "Expectation": "workflow.mechanism_settings",
     "Inference": "workflow.inference",
     "Joined": "workflow.rounds",
     "KeptFits": "workflow.inference",
-    "MechanismWanted": "workflow.choice",
+    "MechanismWanted": "workflow.mechanism_settings",
     "Method": "workflow.methods",
-    "Outputs": "storage.placing",
+    "Outputs": "files.atomic_write",
     "Resources": "workflow.resources",
-    "Setup": "workflow.setup",
+    "Setup": "workflow.channel_assignment",
     "build_estimator": "workflow.methods",
-    "build_mechanism": "workflow.choice",
+    "build_mechanism": "workflow.mechanism_settings",
     "caveats": "workflow.evidence",
     "check_score": "workflow.inference",
     "collect": "workflow.collection",
     "collection_files": "workflow.collection",
-    "collection_outputs": "output",
+    "collection_outputs": "workflow.export",
     "crowd_beside": "workflow.evidence",
     "cuts_from": "workflow.rounds",
     "cuts_text": "workflow.rounds",
-    "default_folder": "workflow.files",
-    "describe": "workflow.choice",
+    "default_folder": "workflow.io",
+    "describe": "workflow.mechanism_settings",
     "encode": "workflow.encoding",
     "encoded_outputs": "workflow.encoding",
-    "estimate_outputs": "output",
+    "estimate_outputs": "workflow.export",
     "evidence_files": "workflow.evidence",
     "fit_outputs": "incremental.saved_fit",
     "infer": "workflow.inference",
     "infer_from_sums": "workflow.inference",
     "join_collections": "workflow.rounds",
-    "parameters": "workflow.choice",
-    "read_answers": "workflow.files",
+    "parameters": "workflow.mechanism_settings",
+    "read_answers": "workflow.io",
     "read_channel": "workflow.evidence",
     "read_evidence": "workflow.evidence",
-    "read_lists": "workflow.files",
-    "read_names": "workflow.files",
+    "read_lists": "workflow.io",
+    "read_names": "workflow.io",
     "room_for": "workflow.collection",
     "rows_foreseen": "workflow.collection",
     "scored": "workflow.inference",
-    "set_up": "workflow.setup",
+    "set_up": "workflow.channel_assignment",
     "unread_channel": "workflow.methods",
-    "write_atomically": "storage.placing",
+    "write_atomically": "files.atomic_write",
     "write_collection": "workflow.collection",
-    "write_estimate": "output",
-    "write_outputs": "storage.placing",
+    "write_estimate": "workflow.export",
+    "write_outputs": "files.atomic_write",
 }
 
 # Hidden from type checkers, which would otherwise accept any attribute of the package.

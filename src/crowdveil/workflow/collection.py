@@ -9,32 +9,33 @@ from typing import Any
 import numpy as np
 
 from crowdveil.accounting import Account, account, account_table
-from crowdveil.certificate import LISTS_MARK, simulation_mark
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.public_lists import ListName, guarantee_text, missing_lists, not_public
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.temporary import temporary_folder
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
-from crowdveil.output import (
+from crowdveil.randomness import Source, secure, seeded
+from crowdveil.simulate import MAX_REPORTS, foreseen_reports, perturb, perturb_cells
+from crowdveil.workflow.channel_assignment import Setup
+from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
+    REPORTS_FILES,
     SUMS_FILE,
     Crowd,
+    Form,
     describe_crowd,
     require_apart,
     write_reports,
     write_sums,
 )
-from crowdveil.public_lists import ListName, guarantee_text, missing_lists, not_public
-from crowdveil.randomness import Source, secure, seeded
-from crowdveil.reports import Reports
-from crowdveil.simulate import MAX_REPORTS, foreseen_reports, perturb, perturb_cells
-from crowdveil.storage.report_files import REPORTS_FILES, Form
-from crowdveil.storage.temporary import temporary_folder
-from crowdveil.workflow.choice import describe
-from crowdveil.workflow.promise import SIMULATION, guarantee_of, notes_of, refuse_missing
-from crowdveil.workflow.setup import Setup
-from crowdveil.workflow.sums import Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.workflow.factorization_sums import Sums, answer_vectors, collect_sums, sums_text
+from crowdveil.workflow.guarantees import SIMULATION, guarantee_of, notes_of, refuse_missing
+from crowdveil.workflow.mechanism_settings import describe
 
 Progress = Callable[[int, int], None]
 HELD_ROWS = 1 << 24

@@ -3,10 +3,14 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.columnar_store import FILES, write_encoded
+from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.reports import Kind, Reports
 from crowdveil.errors import SettingsError
-from crowdveil.ingest.coding import Duplicates
-from crowdveil.labels import Alphabet
-from crowdveil.output import (
+from crowdveil.files.atomic_write import Outputs, placed
+from crowdveil.workflow.evidence import evidence_files, read_evidence
+from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -14,10 +18,6 @@ from crowdveil.output import (
     crowd_of_blocks,
     home,
 )
-from crowdveil.reports import Kind, Reports
-from crowdveil.storage.encoded import FILES, write_encoded
-from crowdveil.storage.placing import Outputs, placed
-from crowdveil.workflow.evidence import evidence_files, read_evidence
 
 BESIDE = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 

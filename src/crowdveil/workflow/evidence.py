@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil import datasets
-from crowdveil.assignment import Assignment
-from crowdveil.certificate import MAX_BYTES, read_certificate
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable, is_table
+from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
+from crowdveil.channels.certificate import MAX_BYTES, read_certificate
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable, is_table
+from crowdveil.data import datasets
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.columnar_store import FILES, holds_repeats, seal_of
+from crowdveil.data.digests import content_digest
+from crowdveil.data.ingest.validation import Duplicates, Grid
+from crowdveil.data.public_lists import ALL_LISTS, not_public
+from crowdveil.data.reports import Kind, Reports
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
-from crowdveil.ingest.coding import Duplicates, Grid
-from crowdveil.labels import Alphabet, Scale, alphabet_from_json
-from crowdveil.output import (
+from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -25,14 +29,9 @@ from crowdveil.output import (
     read_crowd,
     text_digest,
 )
-from crowdveil.public_lists import ALL_LISTS, not_public
-from crowdveil.reports import Kind, Reports
-from crowdveil.storage.digests import content_digest
-from crowdveil.storage.encoded import FILES, holds_repeats, seal_of
-from crowdveil.workflow.column_notes import weight_notes
-from crowdveil.workflow.files import DATASET, is_dataset, on_scale, read_answers, repeated
-from crowdveil.workflow.label_notes import spelling_notes
-from crowdveil.workflow.promise import with_guarantee
+from crowdveil.workflow.guarantees import with_guarantee
+from crowdveil.workflow.io import DATASET, is_dataset, on_scale, read_answers, repeated
+from crowdveil.workflow.reading_notes import spelling_notes, weight_notes
 
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""

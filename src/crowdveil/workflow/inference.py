@@ -5,22 +5,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crowdveil.channel import Channel
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.identifiers import none_shared, places
+from crowdveil.data.ingest.readers import load_prior
+from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimate import Estimate
 from crowdveil.estimators import Estimator
-from crowdveil.estimators.profile_sum import ProfileSum
-from crowdveil.incremental.continuing import Fit, fit_on
+from crowdveil.estimators.factorization_mean import ProfileSum
+from crowdveil.evaluation.metrics import Score, score
+from crowdveil.evaluation.streaming_metrics import large, score_in_parts
 from crowdveil.incremental.saved_fit import SavedFit
-from crowdveil.ingest.tables import load_prior
-from crowdveil.labels import Scale
-from crowdveil.metrics import Score, score
-from crowdveil.output import CROWD_FILE, Crowd, find_crowd, read_crowd
-from crowdveil.storage.names import none_shared, places
+from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed
-from crowdveil.workflow.files import kind_of, read_gold
-from crowdveil.workflow.gold_parts import large, score_in_parts
+from crowdveil.workflow.export import CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.workflow.io import kind_of, read_gold
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, reading, unread_channel
 from crowdveil.workflow.resources import Resources
 
@@ -145,7 +145,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
         ReportsError: no crowd, or sums that are damaged or not the crowd's.
         SettingsError: another method, or settings that it does not have.
     """
-    from crowdveil.workflow.sums import read_sums
+    from crowdveil.workflow.factorization_sums import read_sums
 
     if method.name not in (None, ProfileSum.name) or (method.max_steps, method.tolerance) != (None, None):
         raise SettingsError(

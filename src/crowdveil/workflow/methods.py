@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from crowdveil.channel_table import ChannelTable
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.public_lists import NO_PROMISE
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
-from crowdveil.estimators.profile_sum import ProfileSum
-from crowdveil.labels import Alphabet, Categories, Scale
-from crowdveil.public_lists import NO_PROMISE
+from crowdveil.estimators.factorization_mean import ProfileSum
 from crowdveil.workflow.evidence import AS_ASKED, Evidence
-from crowdveil.workflow.promise import bears_mark
+from crowdveil.workflow.guarantees import bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from crowdveil.estimators.kernels import use_compiled
+from crowdveil.em.kernels import use_compiled
 
 STATUS = Path("/proc/self/status")
 AT_START = 60_000_000

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from crowdveil.em.executor import Engine
+from crowdveil.em.memory import TooLittleMemory
+from crowdveil.em.threads import Threads
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.room import TooLittleMemory
-from crowdveil.estimators.threads import Threads
-from crowdveil.estimators.work import Engine
 from crowdveil.workflow.private_memory import beside_fit, hoard_nothing
 
 

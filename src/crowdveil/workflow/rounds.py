@@ -7,14 +7,22 @@ from pathlib import Path
 
 import numpy as np
 
+from crowdveil.adaptive_rounds import Round, join_rounds, next_cuts
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.ingest.csv_reader import read_csv
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.ingest.csvfile import read_csv
-from crowdveil.labels import Alphabet
-from crowdveil.output import CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, Crowd, as_edited, describe_crowd, write_reports
-from crowdveil.rounds import Round, join_rounds, next_cuts
-from crowdveil.storage.csv_line import csv_line
+from crowdveil.files.csv_line import csv_line
 from crowdveil.workflow.evidence import Evidence
-from crowdveil.workflow.promise import notes_of, protects_participation
+from crowdveil.workflow.export import (
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    REPORTS_FILE,
+    Crowd,
+    as_edited,
+    describe_crowd,
+    write_reports,
+)
+from crowdveil.workflow.guarantees import notes_of, protects_participation
 
 JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
 

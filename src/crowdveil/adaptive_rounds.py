@@ -1,0 +1,185 @@
+"""Campaigns in rounds: some workers report first, and the others are asked where the truth is now believed to be.
+
+Which channel a cell of a later round goes through depends on reports that were sent before, and on no answer: what an
+earlier round tells was already told. Every cell sends one report through a channel of ratio at most e^epsilon, given
+all reports before it; a change of one cell changes one factor of the probability of all reports, so the promise of a
+cell is the same as in a campaign of one round.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.text_validation import first_alike
+from crowdveil.data.identifiers import NameList
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.mechanisms import QuantizedResponse
+
+_Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
+
+MOST_CUTS = 12
+"""Different cuts of one round, at most, so that several rounds stay within what a table of channels holds."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Round:
+    """What some workers sent, and which channel each of their cells went through."""
+
+    reports: Reports
+    channel: Channel | ChannelTable
+
+
+def next_cuts(
+    tasks: NameList, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MOST_CUTS
+) -> dict[str, int]:
+    """Return for each task the cut nearest to its estimated truth: the first code of the upper block.
+
+    A report on one cut says most about the truths next to it. Where more than `most` cuts would be needed, they are
+    rounded to as many of their own quantiles. Tasks of which nothing is known are cut at the median of the others, or
+    in the middle of the scale if nothing is known of any.
+
+    Args:
+        tasks: names.
+        truth: numbers (positions of ordered labels) estimated from the reports of all rounds so far, shape (tasks,);
+            nan where nothing is known.
+        alphabet: what an answer can be.
+        most: different cuts, at most.
+
+    Returns:
+        By task name, in task order.
+
+    Raises:
+        SettingsError: labels in no order, or `most` is not positive.
+    """
+    if not (alphabet.ordered and most >= 1):
+        raise SettingsError("cuts need numbers or ordered labels, and one or more of them", value=most)
+    values, known = alphabet.values, ~np.isnan(truth)
+    middle = float(np.median(truth[known])) if known.any() else float(values[0] + values[-1]) / 2
+    edges = (values[:-1] + values[1:]) / 2
+    cuts = _nearest(edges, np.where(known, truth, middle))
+    if len(np.unique(cuts)) > most:
+        few = np.unique(np.quantile(edges[cuts], (np.arange(most) + 0.5) / most, method="nearest"))
+        cuts = _nearest(edges, few[_nearest(few, edges[cuts])])
+    return {str(task): int(cut) + 1 for task, cut in zip(tasks, cuts, strict=True)}
+
+
+def cut_table(
+    alphabet: Alphabet, epsilon: float, cuts: Mapping[str, int], *, participation: Participation = "protected"
+) -> ChannelTable:
+    """Return the channels of a round in which every task has a cut of its own, by quantized response.
+
+    Raises:
+        SettingsError: no task, or what `QuantizedResponse` refuses.
+    """
+    if not cuts:
+        raise SettingsError("a round needs a cut for every task", value={})
+    different = sorted(set(cuts.values()))
+    channels = [
+        QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation, cuts=(cut,)).channel()
+        for cut in different
+    ]
+    return ChannelTable.by_task(channels, {task: different.index(cut) for task, cut in cuts.items()})
+
+
+def join_rounds(rounds: Sequence[Round]) -> Round:
+    """Return all rounds as one: all reports, and the table of all channels, as every estimator takes them.
+
+    Raises:
+        SettingsError: no round.
+        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be reported twice, two
+            workers whose names look alike, or reports in other symbols than their channel's.
+        CertificateError: different alphabets of answers, or more channels than a table holds.
+    """
+    if not rounds:
+        raise SettingsError("there is nothing to join", value=0, way_out="Give one round or more.")
+    tables = [_table(one.channel) for one in rounds]
+    tasks, workers = _shared_tasks(rounds), _all_workers(rounds)
+    table = _joined_table(tables, tasks, rounds)
+    place = {str(name): code for code, name in enumerate(tasks)}
+    names = {name: code for code, name in enumerate(table.report_alphabet.names)}
+    columns, first = [], 0
+    for one, own in zip(rounds, tables, strict=True):
+        sent = one.reports
+        if sent.alphabet is None or sent.alphabet.names != own.report_alphabet.names:
+            raise ReportsError(f"the reports must be coded in their channel's symbols {own.report_alphabet.names}")
+        task = np.array([place[str(name)] for name in sent.tasks], dtype=np.int64)[sent.task]
+        value = np.array([names[name] for name in sent.alphabet.names], dtype=np.int64)[sent.value]
+        columns.append((task, first + sent.worker.astype(np.int64), value))
+        first += len(sent.workers)
+    task, worker, value = (np.concatenate(column) for column in zip(*columns, strict=True))
+    codes = task.astype(np.int32), worker.astype(np.int32)
+    public = frozenset.intersection(*(one.reports.public_lists for one in rounds))
+    return Round(reports=Reports(*codes, value, tasks, workers, table.report_alphabet, public), channel=table)
+
+
+def _nearest(places: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the index of the place nearest to each number; of two as near, the lower."""
+    return np.asarray(np.searchsorted((places[:-1] + places[1:]) / 2, numbers), dtype=np.int64)
+
+
+def _table(channel: Channel | ChannelTable) -> ChannelTable:
+    return channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
+
+
+def _shared_tasks(rounds: Sequence[Round]) -> NDArray[Any]:
+    tasks = rounds[0].reports.tasks
+    for number, one in enumerate(rounds[1:], start=2):
+        different = sorted({str(name) for name in tasks} ^ {str(name) for name in one.reports.tasks})
+        if different:
+            raise ReportsError(
+                f"all rounds are on the same tasks, round {number} is not",
+                examples=", ".join(different[:3]),
+                way_out="List all tasks of the campaign in every round.",
+            )
+    return np.asarray(tasks)
+
+
+def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
+    workers = np.concatenate([np.asarray(one.reports.workers) for one in rounds])
+    names, counts = np.unique(workers.astype(str), return_counts=True)
+    if (counts > 1).any():
+        raise ReportsError(
+            "a worker reports in one round only",
+            examples=", ".join(names[counts > 1][:3].tolist()),
+            way_out="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
+        )
+    alike = first_alike(names.tolist())
+    if alike is not None:
+        raise ReportsError(
+            "two workers must differ by more than white space, normal form and what does not print",
+            examples=f"{alike[0]!r} and {alike[1]!r}",
+            way_out="If they are one worker, leave the worker out of the later round; if not, rename one.",
+        )
+    return workers
+
+
+def _joined_table(tables: Sequence[ChannelTable], tasks: NDArray[Any], rounds: Sequence[Round]) -> ChannelTable:
+    """Put the workers of all rounds below one another and tell tasks apart that any round tells apart."""
+    groups = [table.groups(tasks, one.reports.workers) for table, one in zip(tables, rounds, strict=True)]
+    kinds, of_task = np.unique(np.array([of_task for of_task, _ in groups]), axis=1, return_inverse=True)
+    channels: dict[_Key, tuple[int, Channel]] = {}
+    choice: list[tuple[int, ...]] = []
+    of_worker: dict[str, int] = {}
+    for table, one, kind, (_, of_round) in zip(tables, rounds, kinds, groups, strict=True):
+        of_worker |= {
+            str(name): len(choice) + int(group) for name, group in zip(one.reports.workers, of_round, strict=True)
+        }
+        for row in table.choice:
+            chosen = [table.channels[row[group]] for group in kind]
+            choice.append(tuple(channels.setdefault(_key(channel), (len(channels), channel))[0] for channel in chosen))
+    groups_of_tasks = {str(name): int(group) for name, group in zip(tasks, of_task.reshape(-1), strict=True)}
+    kept = tuple(channel for _, channel in channels.values())
+    return ChannelTable(channels=kept, choice=tuple(choice), workers=of_worker, tasks=groups_of_tasks)
+
+
+def _key(channel: Channel) -> _Key:
+    """Return what makes two channels one and the same; what is called a simulation stays apart."""
+    return channel.mechanism, channel.alphabet, channel.participation, channel.outputs, channel.rows

@@ -1,0 +1,336 @@
+"""The finite channel that says most about the truth at a given epsilon, by linear programming over staircase columns.
+
+Kairouz, Oh and Viswanath (2016), Theorems 2 and 4: where every report adds a sublinear gain, some best channel has only
+columns whose entries are 1 or e^epsilon, times a weight; the weights solve a linear program with one equation per
+input. Mutual information and the probability of a right guess are such gains.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel, ratio_at_most
+from crowdveil.channels.guarantee import require_epsilon
+from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.mechanisms import Designed, QuantizedResponse, Question, RandomizedResponse
+from crowdveil.mechanisms.quantized_response import Blocks, block_names
+
+MOST_COLUMNS = 4096
+"""Sets of one size are all tried if there are no more of them; comparators with more report symbols are left out."""
+
+MOST_ENDS = 24
+"""Labels at which the tried intervals begin and end, at most, spread by how often answers are expected."""
+
+MOST_AXES = 8
+"""Directions along which inputs are lined up."""
+
+UNUSED = 1e-11
+"""Weight below which a column of the optimum is a rounding error."""
+
+MOST_CLIMBED, MOST_STARTS, MOST_ROUNDS = 32, 64, 30
+"""Inputs up to which sets outside the family are looked for; from how many sets of it, and how often."""
+
+WORTHWHILE = 1e-7
+"""Least improvement of a new set, as a share of the largest gain of a column."""
+
+NOTHING = 1e-26
+"""Largest gain of a column, in nats, that may be rounding alone: the question cannot be asked."""
+
+NOTICEABLE = 1e-12
+"""Relative gain for which a designed channel is preferred to a simple one."""
+
+Sets = NDArray[np.bool_]
+"""Sets of inputs, shape (inputs, sets): where a staircase column is high."""
+
+
+def design(question: Question, epsilon: float, *, null_apart: bool = False) -> Channel:
+    """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
+
+    Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
+    an ordered alphabet with and without NULL, cuts along the directions in which truths differ most, all their
+    complements, the columns of the comparators, and up to 32 inputs better sets that climbing from these finds.
+    Where randomized response, quantized response or NULL as a coin is as good, that is returned as "designed".
+
+    Args:
+        question: what is publicly known.
+        epsilon: privacy loss of one cell, in nats.
+        null_apart: try only reports that mean NULL or labels, never both. It costs little but where epsilon is small,
+            and the share of answered tasks can then be learned from the reports.
+
+    Raises:
+        SettingsError: epsilon is not accepted.
+        CrowdveilError: the linear program could not be solved.
+    """
+    require_epsilon(epsilon)
+    quantized = QuantizedResponse.for_question(question, epsilon)
+    simple = _simple_channels(question, epsilon, quantized)
+    sets = _family(question, quantized.partition)
+    if null_apart and question.participation == "protected":
+        sets, simple = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], simple[:2]
+    best = max(simple, key=lambda channel: question.score(channel.probabilities))
+    found = _optimum(question, epsilon, sets, null_apart=null_apart)
+    if found is not None:
+        least = question.score(best.probabilities) * (1 + NOTICEABLE)
+        best = found if question.score(found.probabilities) > least else best
+    return replace(best, mechanism=Designed.name)
+
+
+def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
+    """Return the mutual information of truth and report, in nats per cell.
+
+    Args:
+        channel: what cells go through.
+        prior: P(truth), shape (truths,).
+        model: P(answer | truth), shape (truths, labels), or (kinds, truths, labels) for equal shares of workers whose
+            kind is known: the average over kinds.
+        participation_rate: share of cells that are answered; where participation is public the others say nothing.
+    """
+    return _asked_of(channel, prior, model, participation_rate).score(channel.probabilities)
+
+
+def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
+    """Return the probability that the best guess of the truth from one cell is wrong; arguments as above."""
+    question = replace(_asked_of(channel, prior, model, participation_rate), objective="correct")
+    return 1 - question.score(channel.probabilities)
+
+
+def comparators(question: Question, epsilon: float) -> dict[str, NDArray[np.float64]]:
+    """Return what a designed channel is compared with, by name: real tables P(report | input), shape (inputs, reports).
+
+    Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
+    encodings send one bit per input, kept or flipped (Wang et al. 2017); null-as-coin draws a label for an unanswered
+    cell. Those with more than `MOST_COLUMNS` report symbols are left out.
+    """
+    require_epsilon(epsilon)
+    inputs = question.size
+    simple = _simple_channels(question, epsilon, QuantizedResponse.for_question(question, epsilon))
+    tables = {channel.mechanism: channel.probabilities for channel in simple}
+    subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _sizes(inputs))
+    tables["subset-selection"] = max(subsets, key=question.score)
+    if 2**inputs <= MOST_COLUMNS:
+        sets, half, whole = _every_set(inputs), math.exp(epsilon / 2), math.exp(epsilon)
+        tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
+        tables["optimized-unary-encoding"] = _unary(sets, 0.5, 1 / (1 + whole))
+    return tables
+
+
+def one_coin_answers(labels: int, ability: float) -> NDArray[np.float64]:
+    """Return P(answer | truth) of a worker who is right with probability `ability`, else wrong in any way alike."""
+    if labels < 2 or not 0 <= ability <= 1:
+        raise SettingsError("a one-coin worker needs two labels and an ability in [0, 1]", value=(labels, ability))
+    table = np.full((labels, labels), (1 - ability) / (labels - 1))
+    np.fill_diagonal(table, ability)
+    return table
+
+
+def normal_answers(scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Return P(answer | truth) of truth + normal error, rounded and clipped to the scale.
+
+    Args:
+        scale: the grid of answers.
+        sigmas: standard deviation of each kind of worker; a `Question` gives them equal shares unless told otherwise.
+        truths: numbers, shape (truths,), also off the grid; the grid itself by default.
+
+    Returns:
+        Shape (kinds, truths, labels).
+
+    Raises:
+        SettingsError: no sigma, or one that is not positive and finite.
+    """
+    if not (sigmas and all(0 < sigma < math.inf for sigma in sigmas)):
+        raise SettingsError("standard deviations must be positive and finite", value=sigmas)
+    centres = scale.values if truths is None else np.asarray(truths, dtype=float)
+    edges = scale.values[:-1] + scale.step / 2
+    below = ndtr((edges - centres[:, None]) / np.reshape(sigmas, (-1, 1, 1)))
+    return np.diff(below, axis=2, prepend=0.0, append=1.0)
+
+
+def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> Question:
+    return Question(
+        alphabet=channel.alphabet,
+        prior=np.asarray(prior, dtype=float),
+        answers=np.asarray(model, dtype=float),
+        participation_rate=participation_rate,
+        participation=channel.participation,
+    )
+
+
+def _optimum(question: Question, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
+    """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
+
+    None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
+    could be merged.
+    """
+    program = _solve(question, epsilon, sets)
+    for _ in range(MOST_ROUNDS if question.size <= MOST_CLIMBED else 0):
+        if program is None:
+            break
+        better = _better_sets(question, epsilon, program, null_apart=null_apart)
+        if not better.shape[1]:
+            break
+        program = _solve(question, epsilon, np.hstack((program.tried, better)))
+    if program is None:
+        return None
+    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.used.T]
+    order = sorted(range(len(blocks)), key=blocks.__getitem__)
+    table = (_columns(program.used, epsilon) * program.weights)[:, order]
+    table /= table.sum(axis=1, keepdims=True)
+    names = block_names(question.alphabet, sorted(blocks))
+    claim = ratio_at_most(epsilon)
+    return Channel.from_probabilities(question.alphabet, question.participation, names, table, claim)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Solved:
+    """The `tried` sets, those `used` in the optimum with their `weights`, and the `prices` of the inputs' equations.
+
+    A set whose gain, over `unit`, exceeds its column's price would improve the optimum.
+    """
+
+    tried: Sets
+    used: Sets
+    weights: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    unit: float
+
+
+def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
+    """Return staircase columns scaled to a largest entry of 1, shape (inputs, sets)."""
+    return np.where(sets, 1.0, math.exp(-epsilon))
+
+
+def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
+    """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
+    # A second of loading that fits, which also import this file, need not wait for.
+    from scipy.optimize import linprog
+
+    columns = _columns(sets, epsilon)
+    gains = question.gains(columns)
+    unit = float(gains.max())
+    if unit <= NOTHING:
+        return None
+    solution = linprog(-gains / unit, A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
+    if not solution.success:
+        raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
+    used = solution.x > UNUSED
+    return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
+
+
+def _better_sets(question: Question, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+    """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
+
+    def worth(sets: Sets) -> NDArray[np.float64]:
+        columns = _columns(sets, epsilon)
+        return question.gains(columns) / program.unit - program.prices @ columns
+
+    apart = null_apart and question.participation == "protected"
+    current = program.tried[:, ~program.tried[-1]] if apart else program.tried
+    current = current[:, np.argsort(-worth(current), kind="stable")[:MOST_STARTS]]
+    flips = np.eye(question.size, dtype=bool)[:, : question.size - apart]
+    value = worth(current)
+    while True:
+        near = current[:, :, None] ^ flips[:, None, :]
+        values = worth(near.reshape(question.size, -1)).reshape(near.shape[1:])
+        best = values.argmax(axis=1)
+        climbed = values.max(axis=1) > value + WORTHWHILE
+        if not climbed.any():
+            return np.unique(current[:, value > WORTHWHILE], axis=1)
+        value = np.where(climbed, values.max(axis=1), value)
+        current = np.where(climbed, near[:, np.arange(len(best)), best], current)
+
+
+def _simple_channels(question: Question, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
+    """Return the channels that need no program: randomized response, the best quantized one, NULL as a coin."""
+    alphabet, participation = question.alphabet, question.participation
+    response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
+    channels = [response, quantized.channel()]
+    if participation == "protected":
+        public = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public").channel()
+        table = np.vstack((public.probabilities, public.probabilities.mean(axis=0)))
+        claim = ratio_at_most(epsilon)
+        channels.append(
+            Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, "null-as-coin")
+        )
+    return channels
+
+
+def _family(question: Question, blocks: Blocks) -> Sets:
+    """Return the sets to try: all of them where no size has too many, else all of few sizes and a family of others."""
+    inputs = question.size
+    sizes = _sizes(inputs)
+    tried = [_sets_of_size(inputs, size) for size in sizes]
+    if len(sizes) < inputs - 1:
+        merged = np.zeros((inputs, len(blocks)), dtype=bool)
+        for number, block in enumerate(blocks):
+            merged[list(block), number] = True
+        tried += [merged, _along_axes(question)]
+        if question.alphabet.ordered:
+            intervals = _intervals(question)
+            tried += [intervals, ~intervals]
+    sets = np.unique(np.hstack(tried), axis=1)
+    return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
+
+
+def _along_axes(question: Question) -> Sets:
+    """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
+
+    For small epsilon information is a quadratic form of the column, and its main axes are these directions.
+    """
+    spread = [
+        np.sqrt(share * question.prior)[:, None] * (inputs - question.prior @ inputs)
+        for share, inputs in zip(question.shares, question.inputs, strict=True)
+    ]
+    axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MOST_AXES]
+    places = axes.argsort(axis=1).argsort(axis=1).T
+    cuts = np.unique(np.linspace(1, question.size - 1, MOST_ENDS).astype(int))
+    lower = (places[:, :, None] < cuts).reshape(question.size, -1)
+    return np.hstack((lower, ~lower))
+
+
+def _intervals(question: Question) -> Sets:
+    """Return intervals of ordered labels, with and without NULL."""
+    labels, inputs = question.alphabet.size, question.size
+    reached = np.cumsum(question.expected_answers)
+    ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MOST_ENDS)[1:-1]) + 1)
+    ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
+    sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)
+    for number, (first, end) in enumerate(combinations(ends, 2)):
+        sets[first:end, number] = True
+    if inputs == labels:
+        return sets
+    null = sets.copy()
+    null[-1] = True
+    return np.hstack((sets, null))
+
+
+def _sizes(inputs: int) -> list[int]:
+    """Return the sizes of sets of which there are few enough; a single input always is."""
+    return [size for size in range(1, inputs) if size == 1 or math.comb(inputs, size) <= MOST_COLUMNS]
+
+
+def _sets_of_size(inputs: int, size: int) -> Sets:
+    members = np.array(list(combinations(range(inputs), size)))
+    sets = np.zeros((inputs, len(members)), dtype=bool)
+    sets[members, np.arange(len(members))[:, None]] = True
+    return sets
+
+
+def _every_set(inputs: int) -> Sets:
+    return (np.arange(2**inputs) >> np.arange(inputs)[:, None] & 1).astype(bool)
+
+
+def _subset_selection(sets: Sets, epsilon: float) -> NDArray[np.float64]:
+    """Send a set, e^epsilon times as likely if the answer is in it; all sets of one size, so rows sum alike."""
+    table = np.where(sets, math.exp(epsilon), 1.0)
+    return table / table.sum(axis=1, keepdims=True)
+
+
+def _unary(sets: Sets, keep: float, flip: float) -> NDArray[np.float64]:
+    """Send one bit per input: the answer's is 1 with probability `keep`, every other with probability `flip`."""
+    others = np.where(sets, flip, 1 - flip)
+    return others.prod(axis=0) * np.where(sets, keep / flip, (1 - keep) / (1 - flip))

@@ -1,0 +1,1 @@
+"""Values and channels on both sides: alphabets, guarantees, exact integer channels and their certificates."""

@@ -1,0 +1,241 @@
+"""A table of channels: which of a few channels each cell goes through, by public assignment to tasks and workers.
+
+Cuts may differ by worker, so that together they see what no single cut shows; only some tasks may be sensitive; workers
+may choose their own epsilon. Who has which channel is public and must not depend on any answer.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
+from crowdveil.channels.certificate import canonical, check_apart, check_names, check_seal, digest, parse_sealed
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.text_validation import parse_json, visible
+from crowdveil.errors import CertificateError, SettingsError
+from crowdveil.randomness import Source
+
+MAX_CHANNELS = 64
+"""Inference keeps one likelihood per channel and kind of worker: more channels than this are rounded to fewer."""
+TABLE_FORMAT = "crowdveil-channel-table/1"
+UNPROTECTED = "unprotected"
+FIELDS = {"format", "channels", "choice", "workers", "tasks", "sha256"}
+EVERYONE = 0
+"""The group of all workers (tasks) where none is named."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChannelTable:
+    """Channels over one alphabet of answers, and who goes through which.
+
+    Attributes:
+        channels: each is chosen at least once. An identity channel (public) stands for cells that are not protected.
+        choice: index of the channel, indexed [worker group][task group].
+        workers, tasks: group of each name; empty if all are in group 0. A name that is missing from a table that names
+            any is refused, never sent unprotected.
+
+    Raises:
+        CertificateError: no channel, too many, different alphabets, or a choice or group that does not exist.
+    """
+
+    channels: tuple[Channel, ...]
+    choice: tuple[tuple[int, ...], ...]
+    workers: Mapping[str, int] = field(default_factory=dict)
+    tasks: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.channels) <= MAX_CHANNELS:
+            raise CertificateError("shape", f"a table holds 1 to {MAX_CHANNELS} channels, got {len(self.channels)}.")
+        if any(channel.alphabet != self.alphabet for channel in self.channels):
+            raise CertificateError("alphabet", "all channels of a table must accept the same answers.")
+        widths = {len(row) for row in self.choice}
+        if len(widths) != 1 or {index for row in self.choice for index in row} != set(range(len(self.channels))):
+            raise CertificateError("shape", "the choice must be a rectangle in which every channel occurs.")
+        for groups, count in ((self.workers, len(self.choice)), (self.tasks, widths.pop())):
+            if not groups and count != 1:
+                raise CertificateError("shape", f"{count} groups need names in them.")
+            if not all(type(group) is int and 0 <= group < count for group in groups.values()):
+                raise CertificateError("shape", f"a group must be in 0..{count - 1}.")
+
+    @classmethod
+    def by_worker(cls, channels: Sequence[Channel], workers: Mapping[str, int]) -> Self:
+        """Return the table in which each worker has a channel, by index, for all tasks."""
+        return cls(channels=tuple(channels), choice=tuple((k,) for k in range(len(channels))), workers=dict(workers))
+
+    @classmethod
+    def by_task(cls, channels: Sequence[Channel], tasks: Mapping[str, int]) -> Self:
+        """Return the table in which each task has a channel, by index, for all workers."""
+        return cls(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """What an answer can be."""
+        return self.channels[0].alphabet
+
+    @cached_property
+    def report_alphabet(self) -> Alphabet:
+        """What a non-NULL report can be: the answers' own alphabet, or all names that any channel sends."""
+        names = dict.fromkeys(name for channel in self.channels for name in channel.outputs if name != NULL)
+        if set(names) <= set(self.alphabet.names):
+            return self.alphabet
+        return Categories(tuple(names))
+
+    @property
+    def mechanism(self) -> str:
+        """Names of what made the channels, for people."""
+        return " / ".join(dict.fromkeys(channel.mechanism for channel in self.channels))
+
+    @property
+    def protects_participation(self) -> bool:
+        """Whether NULL is an input of any channel."""
+        return any(channel.participation == "protected" for channel in self.channels)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the least protected cell is promised; `channels` say more."""
+        worst = max(self.channels, key=lambda channel: channel.epsilon).guarantee
+        public = any(channel.participation == "public" for channel in self.channels)
+        few = len(self.channels)
+        return Guarantee(
+            epsilon=worst.epsilon,
+            participation="public" if public else "protected",
+            reason=f"the worst of {few} channels assigned in public" if few > 1 else "",
+        )
+
+    def groups(self, tasks: Collection[Any], workers: Collection[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the task group of each task and the worker group of each worker, in the order of these names.
+
+        Raises:
+            SettingsError: a name that the table does not know.
+        """
+        return _codes(self.tasks, tasks, "task"), _codes(self.workers, workers, "worker")
+
+    def perturb(
+        self, worker: str, tasks: NDArray[Any], answers: NDArray[np.integer], source: Source
+    ) -> NDArray[np.int64]:
+        """Return what one worker's device sends for some tasks: codes of `report_alphabet`, its size for NULL.
+
+        Args:
+            worker: whose device it is.
+            tasks: names, shape (cells,).
+            answers: codes, shape (cells,); the alphabet's size where there is no answer.
+            source: `secure()` on a device.
+
+        Raises:
+            SettingsError: a name or code that is not known, or a channel that cannot be sampled.
+        """
+        of_task, of_worker = self.groups(tasks, np.array([worker]))
+        chosen = np.array(self.choice)[of_worker[0], of_task]
+        reports = np.empty(len(tasks), dtype=np.int64)
+        for index in range(len(self.channels)):
+            cells = chosen == index
+            reports[cells] = self.sample(index, np.asarray(answers)[cells], source)
+        return reports
+
+    def sample(self, index: int, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
+        """Return the reports of cells that go through one channel: codes of `report_alphabet`, its size for NULL.
+
+        Through a public channel NULL stays NULL; through the identity everything stays what it is.
+        """
+        channel, null = self.channels[index], self.alphabet.size
+        place = {name: code for code, name in enumerate(self.report_alphabet.names)}
+        codes = np.array([place.get(name, self.report_alphabet.size) for name in (*channel.outputs, NULL)])
+        sent = np.full(len(answers), len(channel.outputs))
+        given = np.ones(len(answers), dtype=bool) if channel.participation == "protected" else answers != null
+        sent[given] = answers[given] if channel.is_identity else channel.sample(answers[given], source)
+        return codes[sent]
+
+    def certificate(self) -> dict[str, object]:
+        """Return a JSON-ready description with its SHA-256, which `from_certificate` checks.
+
+        Raises:
+            CertificateError: a channel that cannot be certified, for whatever else than being the identity, or names
+                of tasks or workers that look alike.
+        """
+        _check_groups(self.workers, self.tasks)
+        check_names("label", self.alphabet.names)
+        unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
+        parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
+        data: dict[str, object] = {
+            "format": TABLE_FORMAT,
+            "channels": parts,
+            "choice": [list(row) for row in self.choice],
+            "workers": dict(self.workers),
+            "tasks": dict(self.tasks),
+        }
+        return {**data, "sha256": digest(data)}
+
+    @classmethod
+    def from_certificate(cls, text: str | bytes) -> Self:
+        """Rebuild a table from its certificate's JSON text, checking everything it says, every channel included.
+
+        Raises:
+            CertificateError: as for a channel; `format` where it is none of a table.
+        """
+        data = _read(text)
+        _check_groups(data["workers"], data["tasks"])
+        choice = tuple(tuple(row) for row in data["choice"])
+        channels = tuple(_channel(part) for part in data["channels"])
+        return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
+
+
+def is_table(text: str | bytes) -> bool:
+    """Return whether a certificate's text claims to be that of a table; whether it is one, `from_certificate` says."""
+    try:
+        data = parse_json(text)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("format") == TABLE_FORMAT
+
+
+def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
+    for what, names in (("worker", workers), ("task", tasks)):
+        if any(not visible(name) for name in names):
+            raise CertificateError("text", f"a {what} has a name of which nothing is visible. Rename it.")
+        check_apart(what, names)
+
+
+def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDArray[np.int64]:
+    if not groups:
+        return np.broadcast_to(np.int64(EVERYONE), len(names))
+    unknown = [str(name) for name in names if str(name) not in groups]
+    if unknown:
+        raise SettingsError(
+            f"every {what} needs a channel in the table",
+            value=unknown[0],
+            way_out=f"{len(unknown)} have none: name them in it.",
+        )
+    return np.array([groups[str(name)] for name in names], dtype=np.int64)
+
+
+def _channel(part: dict[str, Any]) -> Channel:
+    """Return a channel from its certificate, or the identity from the words that say so."""
+    if set(part) != {UNPROTECTED}:
+        return Channel.from_certificate(canonical(part))
+    try:
+        alphabet = alphabet_from_json(part[UNPROTECTED])
+    except SettingsError as error:
+        raise CertificateError("alphabet", str(error)) from error
+    check_names("label", alphabet.names)
+    return Channel.identity(alphabet, "public")
+
+
+def _read(text: str | bytes) -> dict[str, Any]:
+    """Check the outer form and the seal of a table's certificate; channels are checked one by one."""
+    data = parse_sealed(text, TABLE_FORMAT, FIELDS)
+    parts, choice = data["channels"], data["choice"]
+    if not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
+        raise CertificateError("format", "channels must be a list of objects.")
+    if not (isinstance(choice, list) and all(isinstance(row, list) for row in choice)):
+        raise CertificateError("format", "the choice must be a list of lists.")
+    if not all(type(index) is int for row in choice for index in row):
+        raise CertificateError("format", "the choice must hold integers.")
+    if not (isinstance(data["workers"], dict) and isinstance(data["tasks"], dict)):
+        raise CertificateError("format", "workers and tasks must map names to groups.")
+    check_seal(data)
+    return data

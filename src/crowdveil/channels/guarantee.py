@@ -1,0 +1,104 @@
+"""What a mechanism promises: a frozen (epsilon, delta) with its unit, its word on participation, and composition.
+
+`epsilon` is always the exact (or soundly bounded) figure, rounded up where it is summed or printed. Where a paper
+claims another one, `claimed` holds it, to the nearest, and `reason` says why they differ; infinity promises nothing.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crowdveil.channels.rounding import bound_text, delta_text, sum_rounded_up
+from crowdveil.errors import SettingsError
+
+Unit = Literal["cell", "worker"]
+Participation = Literal["protected", "public"]
+
+MIN_EPSILON = 1e-6
+"""Smallest epsilon a mechanism accepts: below it, the rounding of a table of integers could weigh more than epsilon."""
+
+MAX_EPSILON = 20.0
+"""Largest epsilon a mechanism accepts: above it a report is the answer for every practical purpose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """(epsilon, delta)-local differential privacy of one unit.
+
+    Attributes:
+        epsilon: exact privacy loss bound in nats; infinity promises nothing.
+        delta: additive slack: P(report | a) <= exp(epsilon) P(report | b) + delta.
+        unit: "cell": a, b differ in one worker's answer to one task; "worker": in any of one worker's answers.
+        participation: "protected": the neighbours include answer and NULL; "public": who answered what is visible.
+        claimed: the epsilon the source claims, where it differs or was not derived by us; None if there is no such
+            claim.
+        reason: why `claimed` and `epsilon` differ; empty if they agree.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    unit: Unit = "cell"
+    participation: Participation = "protected"
+    claimed: float | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise SettingsError("epsilon must be non-negative", value=self.epsilon)
+        if not 0 <= self.delta <= 1:
+            raise SettingsError("delta must be in [0, 1]", value=self.delta)
+        if self.claimed is not None and not self.claimed >= 0:
+            raise SettingsError("a claimed epsilon must be non-negative", value=self.claimed)
+
+    def compose(self, other: "Guarantee") -> "Guarantee":
+        """Return the guarantee of two independent releases about the same unit (basic composition).
+
+        Raises:
+            SettingsError: the two speak of different units.
+        """
+        if self.unit != other.unit:
+            raise SettingsError("only guarantees of one unit compose", value=(self.unit, other.unit))
+        both = self.participation == other.participation == "protected"
+        return Guarantee(
+            epsilon=sum_rounded_up([(self.epsilon, 1), (other.epsilon, 1)]),
+            delta=min(1.0, sum_rounded_up([(self.delta, 1), (other.delta, 1)])),
+            unit=self.unit,
+            participation="protected" if both else "public",
+            reason=self.reason or other.reason,
+        )
+
+    def times(self, count: int) -> "Guarantee":
+        """Return the guarantee of `count` independent releases about the same unit."""
+        if count < 1:
+            raise SettingsError("a release happens at least once", value=count)
+        return replace(
+            self,
+            epsilon=sum_rounded_up([(self.epsilon, count)]),
+            delta=min(1.0, sum_rounded_up([(self.delta, count)])),
+            claimed=None if self.claimed is None else self.claimed * count,
+        )
+
+    def per_worker(self, cells: int) -> "Guarantee":
+        """Return the guarantee for a whole worker who sends `cells` cells, NULL cells included."""
+        return replace(self.times(cells), unit="worker")
+
+    def __str__(self) -> str:
+        claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"
+        slack = f", delta = {delta_text(self.delta)}" if self.delta else ""
+        why = f"; {self.reason}" if self.reason else ""
+        whose = f"per {self.unit}, participation {self.participation}"
+        return f"epsilon = {bound_text(self.epsilon)}{claim}{slack} {whose}{why}"
+
+
+def require_epsilon(epsilon: float) -> float:
+    """Return `epsilon` if a mechanism may be built with it.
+
+    Raises:
+        SettingsError: it is not in [MIN_EPSILON, MAX_EPSILON].
+    """
+    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        raise SettingsError(
+            f"epsilon must be in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]",
+            value=epsilon,
+            way_out="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
+        )
+    return float(epsilon)

@@ -1,0 +1,184 @@
+"""Public sets of real answers, by name, from a data directory; nothing is downloaded and nothing is copied.
+
+A set is a folder with `answers.csv` or `answers.csv.gz` (task,worker,answer, in the order of the source), `truth.csv`
+(task,truth) where gold exists, and `meta.json` (kind, labels in order, source, licence).
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.ingest.readers import Columns, load_gold, read_columns
+from crowdveil.data.ingest.validation import Duplicates, parse_numbers
+from crowdveil.data.reports import Names, Reports
+from crowdveil.errors import ReportsError, SettingsError
+
+VARIABLE = "CROWDVEIL_DATA"
+META_FILE = "meta.json"
+KINDS = ("binary", "categorical", "ordinal", "numeric")
+WAY_OUT = f"Set {VARIABLE} to a folder with one folder per data set."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """Answers that people really gave, with what is known of the truth.
+
+    Attributes:
+        name: its folder.
+        answers: under the duplicates policy it was loaded with; numeric sets hold free numbers.
+        gold: known truth by task name (label, or number); tasks without an answer are kept. Of several truths for one
+            task the first counts.
+        kind: "binary", "categorical", "ordinal" or "numeric".
+        meta: the whole of `meta.json`: title, source, licence, citation, notes.
+        rows: rows in the file.
+        pairs: distinct (task, worker) pairs among them.
+        left_out: rows of a numeric set whose answer is no number; they are in `rows` and `pairs`, not in `answers`.
+        gold_without_answers: gold tasks that nobody answered; they cannot be scored.
+        scale: the range of answers of a numeric set where `meta.json` states one, in steps of 1.
+    """
+
+    name: str
+    answers: Reports
+    gold: dict[str, Any]
+    kind: Literal["binary", "categorical", "ordinal", "numeric"]
+    meta: dict[str, Any]
+    rows: int
+    pairs: int
+    left_out: int
+    gold_without_answers: int
+    scale: Scale | None
+
+    @property
+    def gold_with_answers(self) -> int:
+        """Number of gold tasks that can be scored."""
+        return len(self.gold) - self.gold_without_answers
+
+
+def data_directory() -> Path:
+    """Return where data sets are looked for, whether it exists or not.
+
+    The environment variable CROWDVEIL_DATA if it is set; else `../shared/data` beside the checkout if it is there; else
+    `crowdveil/data` in the user's cache directory (XDG_CACHE_HOME, or ~/.cache).
+    """
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen).expanduser()
+    source = Path(__file__).resolve().parents[2]
+    beside = source.parent.parent / "shared" / "data"
+    if source.name == "src" and beside.is_dir():
+        return beside
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / "data"
+
+
+def available(directory: Path | None = None) -> tuple[str, ...]:
+    """Return the names of the data sets in a directory (by default the data directory), sorted."""
+    return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
+
+
+def files_of(name: str, directory: Path | None = None) -> tuple[Path, ...]:
+    """Return the paths of the files that a data set may have, whether they exist or not."""
+    folder = (directory or data_directory()) / name
+    return tuple(folder / file for file in ("answers.csv", "answers.csv.gz", "truth.csv", META_FILE))
+
+
+def load(
+    name: str,
+    *,
+    duplicates: Duplicates = "first",
+    directory: Path | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+) -> Dataset:
+    """Load a data set; of a worker's repeated answers to a task the first in file order counts, unless told otherwise.
+
+    Args:
+        name: its folder.
+        duplicates: policy for repeated (task, worker) pairs.
+        directory: where to look; by default the data directory.
+        tasks, workers: all names, as text; by default those that occur. The labels are those that `meta.json` states,
+            and public.
+
+    Raises:
+        SettingsError: no such data set, or no data directory.
+        ReportsError: a file of the set is damaged, or a name is not listed.
+    """
+    folder = _folder(name, directory or data_directory())
+    meta, kind, alphabet = _read_meta(folder / META_FILE)
+    zipped = folder / "answers.csv.gz"
+    columns = read_columns(zipped if zipped.exists() else folder / "answers.csv")
+    readable = _number_rows(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
+    answers = Reports.from_columns(
+        columns.keep(readable),
+        alphabet=alphabet,
+        kind="numeric" if kind == "numeric" else "categorical",
+        tasks=tasks,
+        workers=workers,
+        duplicates=duplicates,
+    )
+    gold = _read_gold(folder, kind)
+    answered = {str(name) for name in np.asarray(answers.tasks)[answers.per_task > 0]}
+    return Dataset(
+        name=name,
+        answers=answers,
+        gold=gold,
+        kind=kind,
+        meta=meta,
+        rows=len(columns),
+        pairs=_distinct_pairs(columns),
+        left_out=int((~readable).sum()),
+        gold_without_answers=sum(task not in answered for task in gold),
+        scale=_scale(meta["labels"]) if kind == "numeric" else None,
+    )
+
+
+def _folder(name: str, directory: Path) -> Path:
+    names = available(directory)
+    if not directory.is_dir():
+        raise SettingsError("the data directory must exist", value=str(directory), way_out=WAY_OUT)
+    if name not in names:
+        there = f"In {directory} there are: {', '.join(names)}." if names else f"{directory} holds none. {WAY_OUT}"
+        raise SettingsError("a data set must be one that is there", value=name, way_out=there)
+    return directory / name
+
+
+def _read_meta(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:
+    """Return the whole description, the kind and, for labels, the alphabet."""
+    try:
+        meta = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ReportsError("a data set must be described by JSON", source=str(path), examples=str(error)) from error
+    match meta:
+        case {"kind": "numeric", "labels": str()}:
+            return meta, "numeric", None
+        case {"kind": "binary" | "categorical" | "ordinal" as kind, "labels": [*labels]}:
+            return meta, kind, Categories(tuple(map(str, labels)), ordered=kind == "ordinal")
+    raise ReportsError(
+        f"'kind' must be one of {', '.join(KINDS)}, 'labels' their list (numeric: a text)", source=str(path)
+    )
+
+
+def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
+    path = folder / "truth.csv"
+    if not path.exists():
+        return {}
+    return load_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
+
+
+def _number_rows(columns: Columns) -> Any:
+    """Mark the rows whose answer is a number."""
+    return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
+
+
+def _distinct_pairs(columns: Columns) -> int:
+    return len(np.unique(columns.task.codes.astype(np.int64) * len(columns.worker.names) + columns.worker.codes))
+
+
+def _scale(labels: str) -> Scale | None:
+    """Read a range such as "-100..100"; other descriptions state none."""
+    low, dots, high = labels.partition("..")
+    bounds = parse_numbers(np.array([low, high]))
+    return Scale(float(bounds[0]), float(bounds[1])) if dots and np.isfinite(bounds).all() else None

@@ -1,0 +1,328 @@
+"""Comma-separated files as dictionary-encoded Arrow columns, read block by block; damage is found and named by row.
+
+Accepted: UTF-8 with or without byte-order mark, plain or gzipped (told by content, not by name), any line end, quoted
+commas, quotes and line ends. Memory follows the rows' codes and the distinct values, never the text of the whole file.
+
+Quotes in comma-separated text: a stream that checks where quoted cells begin and end while it is read.
+"""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import encodable
+from crowdveil.data.ingest.dictionary_encoding import code_batches, encode_batches
+from crowdveil.data.ingest.validation import Coded
+from crowdveil.errors import ReportsError
+
+QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
+SEPARATORS = np.isin(np.arange(256), np.frombuffer(b",\r\n", dtype=np.uint8))
+"""Bytes that a cell begins after and ends before."""
+BESIDE_QUOTES = SEPARATORS | (np.arange(256) == QUOTE)
+"""The same, and the other quote of two that write one."""
+OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
+"""Where the next quote stands: outside a quoted cell, inside one, or second of two that write one."""
+
+
+class QuoteCheck(io.RawIOBase):
+    """A binary file, and whether the quotes in the bytes read from it are well placed.
+
+    Arrow reads ahead in a thread of its own. `close` waits for a read that has begun, and ends all later ones: a thread
+    that still reads when the interpreter ends would abort the process.
+
+    Attributes:
+        sound: False once text followed a closing quote; after `finish`, also if a quote was never closed.
+    """
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.raw, self.sound, self._reading = raw, True, Lock()
+        self._state, self._before, self._rest, self._begun = OUTSIDE, ord("\n"), b"", False
+
+    def readable(self) -> bool:
+        """Return True: Arrow asks."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; none once the file is closed."""
+        with self._reading:
+            data = b"" if self.closed else self.raw.read(size)
+            if self.sound and data:
+                self._take(data if self._begun else data.removeprefix(UTF8_MARK))
+                self._begun = True
+            return data
+
+    def close(self) -> None:
+        """Wait until no read is in progress, and close."""
+        with self._reading:
+            super().close()
+
+    def finish(self) -> None:
+        """Check the last byte, which the end of the file follows."""
+        self._take(b"\n")
+        self.sound &= self._state == OUTSIDE
+
+    def _take(self, data: bytes) -> None:
+        """Check all bytes but the last if it is a quote: what follows it is not known yet."""
+        text = self._rest + data
+        self._rest = b'"' if text.endswith(b'"') else b""
+        # Most files have no quote, which is found out much faster than where they are.
+        if b'"' in text:
+            letters = np.frombuffer(text, dtype=np.uint8)
+            places = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
+            if places.size:
+                self._check(letters, places)
+        self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
+
+    def _check(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
+        """Go on behind the quotes in these places, each of which a letter follows."""
+        if self._alternate(letters, places):
+            return
+        before = letters[places - 1]
+        before[0] = before[0] if places[0] else self._before
+        for opening, following in zip(SEPARATORS[before].tolist(), letters[places + 1].tolist(), strict=True):
+            if self._state == DOUBLED:
+                self._state = INSIDE
+            elif self._state == OUTSIDE:
+                self._state = INSIDE if opening else OUTSIDE
+            elif following == QUOTE:
+                self._state = DOUBLED
+            else:
+                self._state = OUTSIDE
+                self.sound &= bool(SEPARATORS[following])
+
+    def _alternate(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> bool:
+        """Return whether all quotes are well placed in turn, opening and closing, and then go on behind them.
+
+        A quote that is written twice closes the cell and opens it again. No quote is text of a cell without quotes.
+        """
+        first = int(self._state == INSIDE)
+        begins = BESIDE_QUOTES[letters[places[first::2] - 1]]
+        if not first:
+            before = letters[places[0] - 1] if places[0] else self._before
+            begins[0] = self._state == DOUBLED or SEPARATORS[before]
+        if not (begins.all() and BESIDE_QUOTES[letters[places[1 - first :: 2] + 1]].all()):
+            return False
+        inside = (len(places) + first) % 2 == 1
+        self._state = INSIDE if inside else DOUBLED if letters[places[-1] + 1] == QUOTE else OUTSIDE
+        return True
+
+
+Taken = TypeVar("Taken")
+Take = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Taken]
+
+BLOCK_BYTES = 4 << 20
+"""Bytes parsed at a time; also the longest row."""
+GROUP_BYTES = 256 << 20
+"""Text held at a time before it is replaced by codes."""
+GZIP_MAGIC = b"\x1f\x8b"
+EXAMPLES_SHOWN = 5
+CELL_LIMIT = Lock()
+"""Held while the csv module's limit is another than the process's own."""
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the column names.
+
+    Raises:
+        ReportsError: the file is absent, empty, or not UTF-8 text.
+    """
+    with opened(path) as raw:
+        start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
+    # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
+    text = start.decode("utf-8", errors="surrogateescape")
+    with _long_cells():
+        names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
+    if names is None:
+        raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
+    if any("\0" in name or (not name.isascii() and not encodable(name)) for name in names):
+        raise _not_utf8(path, 0)
+    return names
+
+
+def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
+    """Return the named columns as dictionary-encoded text, rows in file order.
+
+    Raises:
+        ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
+    """
+    return read_batches(path, names, encode_batches)
+
+
+def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
+    """Return the named columns as codes into their sorted names; all cells are text. Errors as `read_csv`."""
+    return read_batches(path, names, code_batches)
+
+
+def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
+    """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
+    found = ""
+    with opened(path) as raw, QuoteCheck(raw) as checked:
+        try:
+            columns = take(_batches(checked, names), names, GROUP_BYTES)
+            checked.finish()
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            found = str(error)[:200]
+    if found:
+        raise find_defect(path) or ReportsError(
+            "the file must be a readable table",
+            source=str(path),
+            examples=found,
+            way_out="Write it again as comma-separated text in UTF-8.",
+        )
+    # The parser reads on without an error: behind a quote that is never closed, and over text after a closing one.
+    if not checked.sound:
+        raise find_defect(path) or _bad_quotes(path, 0, "")
+    return columns
+
+
+def find_defect(path: Path) -> ReportsError | None:
+    """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
+    ragged: list[tuple[int, int]] = []
+    number, width = -1, 0
+    with opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+        lines = _RowLines(text, BLOCK_BYTES)
+        try:
+            for row in csv.reader(lines, strict=True):
+                lines.length = 0
+                number += bool(row)
+                width = width or len(row)
+                if any(not cell.isascii() and not _is_utf8(cell) for cell in row):
+                    return _not_utf8(path, number)
+                ragged += [(number, len(row))] if row and len(row) != width else []
+                if len(ragged) == EXAMPLES_SHOWN:
+                    break
+        except csv.Error as error:
+            return _ragged_error(path, width, ragged) or _bad_quotes(path, number + 1, str(error))
+        except _TooLongError:
+            return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
+    if number <= 0:
+        return ReportsError("there is no row under the header", source=str(path), way_out="Check the file.")
+    return _ragged_error(path, width, ragged)
+
+
+class _TooLongError(Exception):
+    """A row is longer than what is read of a file at a time."""
+
+
+class _RowLines:
+    """Lines of a text file for a CSV reader, which may take several for a row.
+
+    Attributes:
+        length: characters since the row began; set to 0 by whoever has got the row.
+    """
+
+    def __init__(self, text: io.TextIOWrapper, most: int) -> None:
+        self.text, self.most, self.length = text, most, 0
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the lines themselves."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line; a row is never held beyond `most` characters."""
+        line = self.text.readline(self.most + 1)
+        self.length += len(line)
+        if self.length > self.most:
+            raise _TooLongError
+        if not line:
+            raise StopIteration
+        return line
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module, which has one limit for the whole process, read cells as long as a row may be."""
+    with CELL_LIMIT:
+        before = csv.field_size_limit(BLOCK_BYTES)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a plain or gzipped file; what the system says against it becomes a ReportsError."""
+    try:
+        with open(path, "rb") as plain:
+            zipped = plain.peek(2)[:2] == GZIP_MAGIC
+            with gzip.open(plain) if zipped else plain as stream:
+                yield cast(BinaryIO, stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ReportsError(
+            "a gzipped file must be whole", source=str(path), examples=str(error), way_out="Copy or compress it again."
+        ) from error
+    except OSError as error:
+        raise ReportsError(
+            "the file must exist and be readable", source=str(path), examples=error.strerror or str(error)
+        ) from error
+
+
+def _batches(stream: Any, names: Sequence[str]) -> Iterable[pa.RecordBatch]:
+    return pa.csv.open_csv(
+        stream,
+        read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(
+            column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
+        ),
+    )
+
+
+def _is_utf8(cell: str) -> bool:
+    try:
+        cell.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _not_utf8(path: Path, row: int) -> ReportsError:
+    return ReportsError(
+        "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
+        source=str(path),
+        rows=(row,) if row else (),
+        way_out="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
+    )
+
+
+def _bad_quotes(path: Path, row: int, found: str) -> ReportsError:
+    return ReportsError(
+        "quotes must be closed, and only a comma or the end of the row may follow a closing quote",
+        source=str(path),
+        rows=(row,) if row else (),
+        examples=found,
+        way_out="Close the quote; write a quote inside a quoted cell twice.",
+    )
+
+
+def _too_long(path: Path, row: int) -> ReportsError:
+    return ReportsError(
+        f"a row must have at most {BLOCK_BYTES:,} bytes",
+        source=str(path),
+        rows=(row,) if row else (),
+        way_out="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
+    )
+
+
+def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> ReportsError | None:
+    if not ragged:
+        return None
+    return ReportsError(
+        f"every row must have as many cells as the header, {width}",
+        source=str(path),
+        rows=tuple(row for row, _ in ragged),
+        examples=", ".join(f"{cells} cells" for _, cells in ragged),
+        way_out="Quote cells that hold commas; remove cells that are too many.",
+    )

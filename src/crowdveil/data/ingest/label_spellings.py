@@ -1,0 +1,163 @@
+"""Labels: an alphabet and codes in it, and the rules that labels must meet, checked on the distinct ones.
+
+Spellings of a label: texts that agree but for outer spaces, invisible characters, case, Unicode form or the way to
+write a number.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
+from crowdveil.data.ingest.validation import MISSING, TEXT_RULE, Coded, distinct, half_surrogates, parse_numbers, refuse
+from crowdveil.errors import ReportsError
+
+INVISIBLE = "Cf"
+"""Unicode category of format characters, such as a space of no width, a soft hyphen and a byte-order mark."""
+MOST_DIGITS = 400
+"""Longer texts are no numbers."""
+
+
+def merge_spellings(column: Coded, known: Sequence[str]) -> Coded:
+    """Return a column of labels in which the spellings of a label are one.
+
+    Args:
+        column: labels.
+        known: all labels, where they were given: a text becomes the only one of them that it is a spelling of. Where
+            none were given, a label is spelled as in most of its rows (of equally many, the first by letter), in NFC
+            and without spaces at its ends.
+    """
+    column = distinct(column)
+    texts = [str(name) for name in column.names.tolist()]
+    counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
+    chosen = _as_known(texts, known) if known else _as_most_rows(texts, counts)
+    names = sorted(set(chosen))
+    place = {name: code for code, name in enumerate(names)}
+    codes = np.array([*(place[name] for name in chosen), MISSING], dtype=np.int32)
+    return Coded(np.array(names, dtype=object), codes[column.codes])
+
+
+def spellings(texts: Sequence[str]) -> list[list[int]]:
+    """Return the positions of texts that are spellings of one label, for each label that has several."""
+    found: dict[str | Decimal, list[int]] = {}
+    for position, text in enumerate(texts):
+        found.setdefault(_key(text), []).append(position)
+    return [positions for positions in found.values() if len(positions) > 1]
+
+
+def _as_known(texts: list[str], known: Sequence[str]) -> list[str]:
+    by_key: dict[str | Decimal, list[str]] = {}
+    for name in known:
+        by_key.setdefault(_key(name), []).append(name)
+    found = [by_key.get(_key(text), []) for text in texts]
+    return [own[0] if len(own) == 1 and text not in known else text for text, own in zip(texts, found, strict=True)]
+
+
+def _as_most_rows(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
+    chosen = [_tidy(text) for text in texts]
+    for positions in spellings(texts):
+        most = min(positions, key=lambda position: (-counts[position], texts[position]))
+        for position in positions:
+            chosen[position] = _tidy(texts[most])
+    return chosen
+
+
+def _tidy(text: str) -> str:
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def _key(text: str) -> str | Decimal:
+    """Return what all spellings of a label have in common: the number that is written, or the text without case."""
+    plain = _tidy("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
+    # Python reads 1_000 as a thousand; in a data file it is another name.
+    if "_" not in plain and len(plain) <= MOST_DIGITS:
+        try:
+            number = Decimal(plain)
+        except InvalidOperation:
+            pass
+        else:
+            if number.is_finite():
+                return number
+    return unicodedata.normalize("NFC", plain.casefold())
+
+
+NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
+MOST_NUMBER_LABELS = 20
+"""Most different numbers in a column of unstated kind: grades and ratings have fewer, counts soon have more."""
+
+
+def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tuple[Categories, NDArray[np.int16]]:
+    """Return the alphabet (by default the labels that occur, numbers by size, text by letter) and the codes in it.
+
+    Raises:
+        ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many of them.
+    """
+    column = distinct(column)
+    texts = [str(name) for name in column.names.tolist()]
+    known = () if alphabet is None else alphabet.names
+    absent = np.array([text.strip() in NOT_LABELS and text not in known for text in texts], dtype=bool)
+    refuse(
+        column,
+        absent,
+        "labels must not be empty, NaN or NULL",
+        source=source,
+        way_out="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
+    )
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
+    if alphabet is None:
+        _require_alphabet_size(len(texts), source)
+        alphabet = Categories(_label_order(texts))
+    place = {name: code for code, name in enumerate(alphabet.names)}
+    codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
+    refuse(
+        column,
+        codes == MISSING,
+        f"every label must be one of {_shown(alphabet.names)}",
+        source=source,
+        way_out="Correct the rows, give an alphabet that holds their labels, or merge spellings (merge_labels=True in "
+        "Python, --merge-labels on the command line).",
+    )
+    return alphabet, codes[column.codes]
+
+
+def ask_for_kind(column: Coded, source: str) -> None:
+    """Refuse many different numbers under a header for labels, which may be counts or measurements.
+
+    Raises:
+        ReportsError: asking which they are.
+    """
+    names = distinct(column).names
+    numbers = parse_numbers(names) if len(names) > MOST_NUMBER_LABELS else np.array([np.nan])
+    if np.isfinite(numbers).all():
+        raise ReportsError(
+            f"a column of more than {MOST_NUMBER_LABELS} different numbers must be said to hold labels or numbers",
+            source=source,
+            examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
+            way_out="Say kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
+        )
+
+
+def _require_alphabet_size(size: int, source: str) -> None:
+    if not 2 <= size <= MAX_LABELS:
+        raise ReportsError(
+            f"labels must be of 2 to {MAX_LABELS} kinds",
+            source=source,
+            examples=f"{size} different labels",
+            way_out="Give the whole alphabet (alphabet=), or say kind='numeric' if these are numbers.",
+        )
+
+
+def _label_order(texts: list[str]) -> tuple[str, ...]:
+    """Sort labels as numbers where all are numbers, else as text."""
+    try:
+        return tuple(sorted(sorted(texts), key=float))
+    except ValueError:
+        return tuple(sorted(texts))
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    listed = ", ".join(names[:10])
+    return listed if len(names) <= 10 else f"{listed}, ... ({len(names)} labels)"

@@ -1,0 +1,270 @@
+"""Columns as codes into distinct names, and the rules that ids, labels and numbers must meet; plain numpy.
+
+Rules are checked on the distinct names, not row by row; rows are looked up only to name offenders.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
+from crowdveil.errors import ReportsError, SettingsError
+
+Duplicates = Literal["error", "first", "last", "all"]
+Grid = Literal["round", "exact"]
+EXAMPLES_SHOWN = 5
+MISSING = -1
+SORT_KEY_LIMIT = 2**63
+"""Keys at or above it do not fit 64 signed bits."""
+SURROGATES = 0xD800 >> 11
+"""First bits of U+D800 to U+DFFF."""
+TEXT_RULE = "names must be text that can be written in UTF-8"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """One column.
+
+    Attributes:
+        names: what occurs: sorted and distinct, shape (names,); a column of floats is its own names, row by row.
+        codes: int32 positions in `names`, MISSING where the cell is empty, shape (rows,).
+    """
+
+    names: NDArray[Any]
+    codes: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    def rows_with(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the positions of the rows that are empty or hold one of the marked names."""
+        return np.flatnonzero(np.append(bad_names, True)[self.codes])
+
+    def keep(self, rows: NDArray[Any]) -> "Coded":
+        """Return the column with the given rows only."""
+        return Coded(self.names, self.codes[rows])
+
+
+def code_array(column: ArrayLike, source: str) -> Coded:
+    """Code a one-dimensional array of text, whole numbers or floats; None and NaN are missing.
+
+    Raises:
+        ReportsError: not one-dimensional, or text and numbers mixed.
+    """
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise ReportsError("every column must be one-dimensional", source=source, examples=f"shape {array.shape}")
+    if array.dtype.kind == "f":
+        return Coded(array, np.arange(len(array), dtype=np.int32))
+    codes = np.full(len(array), MISSING, dtype=np.int32)
+    given = np.ones(len(array), dtype=bool)
+    if array.dtype.kind == "O":
+        given = np.equal(array, array).astype(bool) & np.not_equal(array, np.array(None)).astype(bool)
+    try:
+        names, codes[given] = np.unique(array[given], return_inverse=True)
+    except TypeError as error:
+        raise ReportsError(
+            "a column must hold only text or only numbers",
+            source=source,
+            examples=str(error),
+            way_out="Turn the whole column into text.",
+        ) from error
+    return Coded(np.array(names.tolist()) if array.dtype.kind == "O" else names, codes)
+
+
+def code_ids(
+    column: Coded, listed: Sequence[Any] | NDArray[Any] | None, what: str, source: str
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return names and codes of ids: sorted names that occur, or the positions in `listed`, compared as text.
+
+    Raises:
+        ReportsError: an id is missing, not listed or not text that can be written, the list repeats a name, or ids are
+            fractions.
+    """
+    column = distinct(column)
+    refuse(
+        column, column.names == "", f"every row needs a {what}", source=source, way_out="Remove or complete the rows."
+    )
+    if column.names.dtype.kind == "f":
+        refuse(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
+    if listed is None:
+        return column.names, column.codes
+    if half_surrogates(np.asarray(listed)).any():
+        raise ReportsError(f"the list of {what}s must hold text that can be written in UTF-8", source=source)
+    place = {str(name): code for code, name in enumerate(listed)}
+    if len(place) != len(listed):
+        raise ReportsError(f"the list of {what}s must not repeat a name", source=source)
+    codes = np.array([place.get(str(name), MISSING) for name in column.names], dtype=np.int32)
+    refuse(
+        column,
+        codes == MISSING,
+        f"every {what} must be in the given list of {len(listed)} {what}s",
+        source=source,
+        way_out=f"Complete the list of {what}s, or the assignment that names them.",
+    )
+    return np.asarray(listed), codes[column.codes]
+
+
+def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
+    """Return each row's number, shape (rows,).
+
+    Raises:
+        ReportsError: a value is empty, not a finite number, or too large or small to compute with.
+    """
+    numbers = parse_numbers(column.names)
+    refuse(
+        column,
+        ~np.isfinite(numbers),
+        "values must be finite numbers",
+        source=source,
+        way_out="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
+    )
+    refuse(
+        column,
+        ~in_range(numbers),
+        f"values {RANGE_RULE}",
+        source=source,
+        way_out=ANOTHER_UNIT,
+    )
+    return numbers[column.codes]
+
+
+def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the number that each name writes, NaN where it writes none; shape as `names`."""
+    if names.dtype.kind in "fiub":
+        return names.astype(float)
+    # Python reads 1_000 as a thousand; in a data file it is a mistake.
+    if not any("_" in name for name in names):
+        try:
+            return names.astype(float)
+        except ValueError:
+            pass
+    return np.array([_number_or_nan(name) for name in names])
+
+
+def code_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source: str) -> NDArray[np.int16]:
+    """Return codes on a scale: clipped and rounded to it, or under "exact" refused unless they are its points.
+
+    Raises:
+        ReportsError: under "exact", a number is not a point of the scale.
+    """
+    codes = scale.encode(numbers)
+    off = np.abs(scale.values[codes] - numbers) > 1e-6 * scale.step
+    if grid == "exact" and off.any():
+        rows = np.flatnonzero(off)[:EXAMPLES_SHOWN]
+        raise ReportsError(
+            f"every value must be a point of the scale {scale.low:g} to {scale.high:g} in steps of {scale.step:g}",
+            source=source,
+            rows=tuple(int(row) + 1 for row in rows),
+            examples=", ".join(f"{numbers[row]:g}" for row in rows),
+            way_out="Give the scale or certificate that belongs to these reports.",
+        )
+    return codes.astype(np.int16)
+
+
+def require_policy(policy: str) -> None:
+    """Refuse a misspelt duplicates policy, whether or not anything is repeated.
+
+    Raises:
+        SettingsError: naming the policies.
+    """
+    if policy not in ("error", "first", "last", "all"):
+        raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
+
+
+def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: str) -> NDArray[np.int64]:
+    """Return the rows to keep of each (task, worker) pair, in the order of pairs ("all": in row order).
+
+    Raises:
+        ReportsError: a pair is repeated and the policy is "error".
+    """
+    require_policy(policy)
+    if policy == "all":
+        return np.arange(len(task))
+    ordered, order = _sorted_pairs(task, worker)
+    repeats = ordered[1:] == ordered[:-1]
+    if policy == "error" and repeats.any():
+        rows = np.sort(order[1:][repeats])
+        shown = rows[:EXAMPLES_SHOWN]
+        raise ReportsError(
+            f"a worker answers a task once, but {len(rows)} rows repeat a (task, worker) pair",
+            source=source,
+            rows=tuple(int(row) + 1 for row in shown),
+            examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
+            way_out="Choose duplicates='first', 'last' or 'all' (--duplicates on the command line).",
+        )
+    keep = np.ones(len(order), dtype=bool)
+    if policy == "last":
+        keep[:-1] = ~repeats
+    else:
+        keep[1:] = ~repeats
+    return order[keep]
+
+
+def _sorted_pairs(task: Coded, worker: Coded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return pair numbers in ascending order and the row of each, equal pairs in row order."""
+    pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
+    rows = len(pair)
+    if len(task.names) * len(worker.names) * rows >= SORT_KEY_LIMIT:
+        order = np.argsort(pair, kind="stable")
+        return pair[order], order
+    # Pair and row in one number: sorting in place is several times faster than sorting positions, in half the memory.
+    pair *= rows
+    pair += np.arange(rows)
+    pair.sort()
+    return pair // max(rows, 1), pair % max(rows, 1)
+
+
+def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, way_out: str = "") -> None:
+    """Raise a ReportsError naming the first rows that are empty or hold a marked name; return if there are none."""
+    marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
+    if not marked.any() and not (column.codes == MISSING).any():
+        return
+    rows = column.rows_with(marked)
+    if not len(rows):
+        return
+    cells = [
+        "nothing" if code == MISSING else repr(str(column.names[code])) for code in column.codes[rows[:EXAMPLES_SHOWN]]
+    ]
+    more = f" and {len(rows) - EXAMPLES_SHOWN} more rows" if len(rows) > EXAMPLES_SHOWN else ""
+    raise ReportsError(
+        rule,
+        source=source,
+        rows=tuple(int(row) + 1 for row in rows[:EXAMPLES_SHOWN]),
+        examples=", ".join(cells) + more,
+        way_out=way_out,
+    )
+
+
+def half_surrogates(names: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark names that hold half a surrogate pair, which no file can; names decoded from UTF-8 (objects) hold none."""
+    if names.dtype.kind != "U" or not names.size:
+        return np.zeros(names.shape, dtype=bool)
+    letters = np.ascontiguousarray(names, dtype=names.dtype.newbyteorder("="))
+    halves = letters.view(np.uint32).reshape(len(names), -1) >> 11 == SURROGATES
+    return np.asarray(halves.any(axis=1))
+
+
+def distinct(column: Coded) -> Coded:
+    """Give floats distinct names: whole numbers if all are whole (1.0 is what 1 becomes beside a NaN)."""
+    if column.names.dtype.kind != "f":
+        return column
+    cells = column.names[column.codes]
+    given = ~np.isnan(cells) & (column.codes != MISSING)
+    found, inverse = np.unique(cells[given], return_inverse=True)
+    whole = np.isfinite(found) & (found == np.rint(found)) & (np.abs(found) < 2**53)
+    codes = np.full(len(column), MISSING, dtype=np.int32)
+    codes[given] = inverse
+    return Coded(found.astype(np.int64) if whole.all() else found, codes)
+
+
+def _number_or_nan(name: Any) -> float:
+    try:
+        return float("nan") if "_" in str(name) else float(name)
+    except (TypeError, ValueError):
+        return float("nan")

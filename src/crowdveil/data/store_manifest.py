@@ -1,0 +1,225 @@
+"""The manifest of encoded blocks, `blocks.json`: format, counts, alphabet, and size and checksums of every file.
+
+Every field is checked for type and range when the manifest is read, before any of them is used.
+
+The order of rows within a task: workers ascend, and one comes again only where repeated pairs were kept.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_to_json
+from crowdveil.channels.certificate import digest
+from crowdveil.channels.text_validation import parse_json
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.regular_files import open_regular
+
+
+def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, repeats: bool) -> bool:
+    """Return whether workers ascend within every task.
+
+    Args:
+        worker: codes of contiguous rows, shape (rows,).
+        starts: rows at which a later task begins, each in 1 .. rows - 1.
+        repeats: whether a worker may have several rows on a task.
+    """
+    follows = worker[1:] >= worker[:-1] if repeats else worker[1:] > worker[:-1]
+    follows[starts - 1] = True
+    return bool(follows.all())
+
+
+class PairsWritten:
+    """(task, worker) pairs that are written, part after part.
+
+    Attributes:
+        repeats: whether a pair came again.
+    """
+
+    def __init__(self) -> None:
+        self.repeats = False
+        self._last: tuple[int, int] | None = None
+
+    def add(self, task: NDArray[np.integer], worker: NDArray[np.integer]) -> None:
+        """Take the pairs of a part that is not empty.
+
+        Raises:
+            SettingsError: workers do not ascend within a task.
+        """
+        same, first = task[1:] == task[:-1], (int(task[0]), int(worker[0]))
+        unordered = bool((same & (worker[1:] < worker[:-1])).any())
+        if self._last is not None and self._last[0] == first[0]:
+            unordered |= first < self._last
+            self.repeats |= first == self._last
+        if unordered:
+            raise SettingsError("parts must be written in the order of workers within a task", value=first)
+        self.repeats |= bool((same & (worker[1:] == worker[:-1])).any())
+        self._last = int(task[-1]), int(worker[-1])
+
+
+FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
+"""In the second, names may be numbered by a rule, which older versions cannot read."""
+MANIFEST_FILE = "blocks.json"
+INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
+NAMES_FILES = ("tasks.arrow", "workers.arrow")
+DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
+FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
+WAY_OUT = "Encode the reports again (crowdveil encode)."
+MOST_REPORTS, MOST_NAMES, MOST_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
+"""Names have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
+WIDEST_NUMBER = 8
+"""Bytes of the widest number in a column; a checksum covers whole numbers."""
+MOST_PIECE_BYTES = 1 << 26
+"""Bytes under one checksum: a piece of names is read into memory as a whole."""
+MAX_BYTES = 1 << 28
+"""Checksums of more than 50 terabytes fit into a manifest of this size."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """Size of a file in bytes, and the CRC-32 of each of its pieces."""
+
+    size: int
+    checksums: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `blocks.json` states, checked.
+
+    Attributes:
+        reports, tasks, workers: how many of each the folder holds.
+        alphabet: what a value can be; None for float64 numbers.
+        piece_bytes: bytes under one checksum.
+        repeats: whether a worker may have several reports on a task.
+        files: entry of each of `DATA_FILES`.
+        seal: SHA-256 of all other fields, in hexadecimal.
+    """
+
+    reports: int
+    tasks: int
+    workers: int
+    alphabet: Alphabet | None
+    piece_bytes: int
+    repeats: bool
+    files: dict[str, FileEntry]
+    seal: str
+
+
+def write_manifest(
+    path: Path,
+    counts: dict[str, int],
+    alphabet: Alphabet | None,
+    files: dict[str, FileEntry],
+    rules: dict[str, object],
+    *,
+    numbered: bool,
+) -> None:
+    """Write `blocks.json`.
+
+    Args:
+        path: of the file.
+        counts: the numbers of reports, tasks and workers.
+        alphabet: what a value can be; None for float64 numbers.
+        files: entry of each of `DATA_FILES`.
+        rules: `piece_bytes` and `repeats`, as in `Manifest`.
+        numbered: whether names follow from a rule.
+    """
+    described = None if alphabet is None else alphabet_to_json(alphabet)
+    entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
+    manifest: dict[str, object] = {"format": NUMBERED_FORMAT if numbered else FORMAT, **counts, "alphabet": described}
+    manifest |= {**rules, "files": entries}
+    text = json.dumps({**manifest, "sha256": digest(manifest)}, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and check `blocks.json`.
+
+    Raises:
+        ReportsError: unreadable, another format, a field missing, unknown, of the wrong type or out of range, or a
+            seal that does not match.
+    """
+    data = _parsed(path)
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, NUMBERED_FORMAT):
+        raise ReportsError(
+            f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
+            source=str(path),
+            examples=repr(data.get("format") if isinstance(data, dict) else data)[:200],
+            way_out=f"{WAY_OUT[:-1]}, with this version.",
+        )
+    if set(data) != FIELDS or data["sha256"] != digest(data):
+        raise damaged(path, "the seal does not match: it was changed or cut")
+    try:
+        return _checked(data)
+    except SettingsError as error:
+        raise damaged(path, str(error)[:200]) from error
+
+
+def damaged(path: Path, found: str) -> ReportsError:
+    """Return the error that names a damaged file, and what was found in it."""
+    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, way_out=WAY_OUT)
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MAX_BYTES:  # read(limit) would allocate the whole limit beforehand
+                raise ValueError(f"more than {MAX_BYTES} bytes")
+            return parse_json(stream.read(size))
+    except (OSError, ValueError) as error:
+        raise ReportsError(
+            f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
+            source=str(path.parent),
+            examples=str(error)[:200],
+            way_out=WAY_OUT,
+        ) from error
+
+
+def _checked(data: dict[str, Any]) -> Manifest:
+    """Return the fields, each of its type and in its range.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MOST_PIECE_BYTES)
+    if piece_bytes == 0 or piece_bytes % WIDEST_NUMBER:
+        raise SettingsError(f"'piece_bytes' must be a multiple of {WIDEST_NUMBER}", value=piece_bytes)
+    if not isinstance(data["repeats"], bool):
+        raise SettingsError("'repeats' must be true or false", value=str(data["repeats"])[:50])
+    files = data["files"]
+    if not isinstance(files, dict) or set(files) != set(DATA_FILES):
+        raise SettingsError(f"'files' must hold exactly {', '.join(DATA_FILES)}", value=str(files)[:100])
+    return Manifest(
+        reports=_whole("reports", data["reports"], MOST_REPORTS),
+        tasks=_whole("tasks", data["tasks"], MOST_NAMES),
+        workers=_whole("workers", data["workers"], MOST_NAMES),
+        alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
+        piece_bytes=piece_bytes,
+        repeats=data["repeats"],
+        files={name: _entry(name, files[name], piece_bytes) for name in DATA_FILES},
+        seal=str(data["sha256"]),
+    )
+
+
+def _entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:
+    if not isinstance(entry, dict) or set(entry) != {"bytes", "crc32"} or not isinstance(entry["crc32"], list):
+        raise SettingsError(f"the entry of {name} must hold bytes and a list crc32", value=str(entry)[:100])
+    size = _whole(f"bytes of {name}", entry["bytes"], MOST_REPORTS * WIDEST_NUMBER)
+    checksums = [_whole(f"crc32 of {name}", number, MOST_CHECKSUM) for number in entry["crc32"]]
+    if len(checksums) != -(-size // piece_bytes):
+        raise SettingsError(f"{name} must have a checksum for every {piece_bytes} bytes", value=len(checksums))
+    return FileEntry(size, checksums)
+
+
+def _whole(what: str, number: Any, most: int) -> int:
+    # A bool is an int to Python, but not a count.
+    if type(number) is not int or not 0 <= number <= most:
+        raise SettingsError(f"{what!r} must be a whole number from 0 to {most}", value=str(number)[:50])
+    return number

@@ -1,0 +1,1 @@
+"""Expectation-maximization over blocks of tasks: the contract, the loop, executors, memory and kernels."""

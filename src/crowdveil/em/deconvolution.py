@@ -1,0 +1,219 @@
+"""What a crowd voted, seen through a channel: shares of answers, pooled and per task, by deconvolution of counts.
+
+Counts of reports y are modelled as draws from sum_x f(x) Q[x, y] with unknown answer shares f (NULL included where it
+is protected). The pool's f is found by Newton's method, each task's by expectation-maximization from there; with the
+identity channel a task's f is exactly its share of votes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.em.estimator import GoldBlock, Summary
+from crowdveil.em.observation_model import ReportModel
+
+POOL_STEPS = 100
+TASK_STEPS = 200
+STILL = 1e-12
+SILENCE_WEIGHT = 1e-4
+"""Pseudo-cells of NULL in the pool, per cell of the campaign: nothing where reports tell silence from answers."""
+SETTLED = 1e-9
+"""The decrement of the last Newton step; it would square with the next one."""
+LARGEST_KEY = 2.0**53
+"""Keys below it are told apart by doubles."""
+SAFE_DECREMENT = 0.25
+"""Full Newton steps from here on converge (self-concordance; Boyd and Vandenberghe, Convex Optimization, 9.6)."""
+BASE_RATE_WEIGHT = 0.25
+"""What the crowd's base rate counts against one task's own cells when reports hold no information at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """What report counts alone say about the whole crowd.
+
+    Attributes:
+        model: how the symbols of the reports speak of answers.
+        shares: estimated share of each input symbol among all cells, shape (inputs,), sums to 1.
+        noise: share of non-NULL reports that say nothing about their answer, in [0, 1]; 0 for the identity.
+        cells: reports per task, the NULL reports that are counted included.
+    """
+
+    model: ReportModel
+    shares: NDArray[np.float64]
+    noise: float
+    cells: float
+
+    @property
+    def labels(self) -> int:
+        """Number of labels."""
+        return self.model.labels
+
+    @property
+    def protected(self) -> bool:
+        """Whether NULL is an input."""
+        return self.model.protected
+
+    @property
+    def participation(self) -> float:
+        """Estimated share of cells that were answered; 1 where participation is public."""
+        return float(self.shares[: self.labels].sum())
+
+    @property
+    def label_shares(self) -> NDArray[np.float64]:
+        """Estimated share of each label among answers, shape (labels,), sums to 1."""
+        return self.shares[: self.labels] / self.participation
+
+
+def pool_reports(summary: Summary) -> Pool:
+    """Estimate what the whole crowd answered from the counts of its reports."""
+    counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
+    return pool_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
+
+
+def pool_counts(counts: NDArray[np.float64], model: ReportModel, *, tasks: int, perturbed: bool) -> Pool:
+    """Estimate what a crowd answered from the number of its reports of each symbol, in the order of `everything`."""
+    cells = float(counts.sum())
+    shares = pooled_shares(counts, model.everything, pseudo_cells(model, cells))
+    return Pool(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
+
+
+def pseudo_cells(model: ReportModel, cells: float) -> NDArray[np.float64]:
+    """Return the pool's pseudo-cells of each input symbol, shape (inputs,): one per label, more for NULL.
+
+    Some channels cannot tell silence from answers: a Laplace table whose NULL row is the mean of the others gives the
+    same reports for many shares. Then the one with the most silence is believed, or noise would pass for knowledge.
+    """
+    weight = np.ones(len(model.table))
+    if model.protected:
+        weight[-1] = max(1.0, SILENCE_WEIGHT * cells)
+    return weight
+
+
+def pooled_shares(
+    counts: NDArray[np.float64], table: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the shares f that maximize sum_y counts[y] log (f Q)[y] + sum_x weight[x] log f[x], by Newton's method.
+
+    Expectation-maximization would need about 1 / retention^2 steps, which at small epsilon is millions.
+
+    Args:
+        counts: whole numbers of reports by symbol, shape (outputs,).
+        table: P(report | answer), indexed [input, output].
+        weight: pseudo-cells of each input symbol, shape (inputs,); at least 1 each, which makes the steps safe.
+
+    Returns:
+        Shape (inputs,); positive, sums to 1.
+    """
+    shares = np.full(len(table), 1 / len(table))
+    bordered, right = np.zeros((len(table) + 1, len(table) + 1)), np.zeros(len(table) + 1)
+    for _ in range(POOL_STEPS):
+        # Steps are relative to the shares, so that rare symbols do not spoil the condition of the equations.
+        joint = shares[:, None] * table / (shares @ table)
+        slope = joint @ counts + weight
+        curvature = (joint * counts) @ joint.T + np.diag(weight)
+        bordered[:-1, :-1], bordered[:-1, -1], bordered[-1, :-1], right[:-1] = curvature, shares, shares, slope
+        step = np.asarray(np.linalg.solve(bordered, right)[:-1], dtype=np.float64)
+        decrement = float(np.sqrt(step @ curvature @ step))
+        size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step, weight)
+        shares = shares * (1 + size * step)
+        if decrement < SETTLED:
+            break
+    return shares / shares.sum()
+
+
+def _safe_size(
+    counts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    step: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> float:
+    """Halve the step until it stays inside the simplex and gains at least a hundredth of what it promises."""
+    growth = (shares * step) @ table / (shares @ table)
+    promise = float(counts @ growth + weight @ step)
+    size = 1.0
+    while (1 + size * step).min() <= 0 or (
+        counts @ np.log1p(size * growth) + weight @ np.log1p(size * step) < 0.01 * size * promise
+    ):
+        size /= 2
+    return size
+
+
+def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ReportModel) -> float:
+    """Return the share of label reports that the answers which survive their channels do not account for, in [0, 1]."""
+    says = np.append(model.says, np.zeros(model.silent, dtype=bool))
+    noisy = model.retention < 1
+    sent = float(counts[says].sum())
+    through_noise = float(counts[says & noisy].sum())
+    surviving = float((counts * model.retention)[noisy].sum()) * float(shares[: model.labels].sum())
+    if not noisy.any():
+        return 0.0
+    return max(through_noise - surviving, 0.0) / sent if sent > 0 else 1.0
+
+
+def deconvolve(
+    counts: NDArray[np.float64], table: NDArray[np.float64], base: NDArray[np.float64], *, weight: float, steps: int
+) -> NDArray[np.float64]:
+    """Estimate answer shares from report counts, each row on its own, by maximum a posteriori.
+
+    Args:
+        counts: reports by symbol, indexed [row, output].
+        table: P(report | answer), indexed [input, output].
+        base: Dirichlet prior's centre and the start, shape (inputs,).
+        weight: pseudo-cells of the prior; 0 gives maximum likelihood.
+        steps: largest number of steps.
+
+    Returns:
+        Indexed [row, input]; rows sum to 1 (all zero where a row has no reports and no prior).
+    """
+    shares = np.repeat(base[None, :], len(counts), axis=0)
+    total = counts.sum(axis=1, keepdims=True) + weight
+    for _ in range(steps):
+        expected = np.maximum(shares @ table, np.finfo(float).tiny)
+        new = (shares * ((counts / expected) @ table.T) + weight * base) / np.maximum(total, np.finfo(float).tiny)
+        moved = float(np.abs(new - shares).max(initial=0.0))
+        shares = new
+        if moved < STILL:
+            break
+    return shares
+
+
+def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.float64]:
+    """Estimate each task's share of votes per label; tasks of which nothing is known get the prior.
+
+    Returns:
+        Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
+    """
+    shares = block.coded.vote_sums(np.ones(summary.workers))
+    if not pool.model.transparent:
+        shares = _deconvolved(shares, block, summary, pool)
+    total = shares.sum(axis=1, keepdims=True)
+    if (total > 0).all():
+        return shares / total
+    nothing = summary.prior if summary.prior is not None else np.full(pool.labels, 1 / pool.labels)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
+
+
+def _deconvolved(votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.float64]:
+    """Return how many answers of each label the votes, by symbol, and silence stand for; indexed [task, label]."""
+    model = pool.model
+    of_task = model.task_group[block.block.first : block.block.stop]
+    counts = np.concatenate((votes, model.unlisted(votes, of_task)), axis=1)
+    weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
+    base = pool.shares
+    if summary.prior is not None:
+        base = np.concatenate([summary.prior * pool.participation, pool.shares[pool.labels :]])
+    return _distinct(counts, model, base, weight)[:, : pool.labels]
+
+
+def _distinct(
+    counts: NDArray[np.float64], model: ReportModel, base: NDArray[np.float64], weight: float
+) -> NDArray[np.float64]:
+    """Deconvolve each different row of counts once: a million tasks with ten reports each have a few thousand."""
+    wide = counts.max(axis=0, initial=0.0) + 1
+    key = (
+        counts @ np.append(np.cumprod(wide[::-1])[-2::-1], 1.0) if wide.prod() < LARGEST_KEY else np.arange(len(counts))
+    )
+    _, rows, places = np.unique(key, return_index=True, return_inverse=True)
+    return deconvolve(counts[rows], model.everything, base, weight=weight, steps=TASK_STEPS)[places]

@@ -1,0 +1,243 @@
+"""What inference returns: truths with their uncertainty, workers with their quality, and the constant to beat."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.identifiers import ArrowNames, NameList, as_arrow
+
+TIE = 1e-9
+"""Posteriors closer than this are tied."""
+TASKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 18, 1 << 17
+"""Tasks summed up together, and written together: columns of a part with their names take 100 bytes a task."""
+FEW_LABELS = 8
+
+LARGE_ERROR = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerTable:
+    """What was learned about workers; all arrays are in worker order.
+
+    Attributes:
+        quality: shape (workers,).
+        quality_name: "ability" (probability of answering correctly) or "weight" (scalar trust).
+        ability_low, ability_high: the 5 % and 95 % quantiles of what is known about the ability, where the model has
+            them.
+        sigma: deviation of the worker's errors in units of the answers, shape (workers,), where the model has one.
+        sigma_low, sigma_high: the 5 % and 95 % quantiles of what is known about sigma.
+        confusion: P(answer | truth), indexed [worker, truth, label], where the model has one.
+        participation: estimated share of tasks answered, where NULL was protected.
+    """
+
+    quality: NDArray[np.float64]
+    quality_name: str
+    confusion: NDArray[np.float64] | None = None
+    participation: NDArray[np.float64] | None = None
+    sigma: NDArray[np.float64] | None = None
+    sigma_low: NDArray[np.float64] | None = None
+    sigma_high: NDArray[np.float64] | None = None
+    ability_low: NDArray[np.float64] | None = None
+    ability_high: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The best constant answer in the estimate's own eyes, so that no result can pass off a constant as knowledge.
+
+    Attributes:
+        constant: the label (or number) that would serve best for all tasks at once.
+        expected_error: share of tasks the constant gets wrong (mean absolute error for numbers), by the posterior.
+        estimate_error: the same for the estimate itself.
+        moved: number of tasks whose truth differs from the constant; 0 means that reports taught nothing.
+    """
+
+    constant: str
+    expected_error: float
+    estimate_error: float | None
+    moved: int
+
+    def __str__(self) -> str:
+        if not self.moved:
+            return f"No truth differs from the constant {self.constant}: the reports hold no usable information."
+        own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
+        constant = f"Constant {self.constant}: expected error {error_text(self.expected_error, 3)}"
+        return f"{constant}{own}; {self.moved} truths differ from it."
+
+
+def error_text(error: float, decimals: int) -> str:
+    """Write an error with so many decimals; from a million on to six digits, which large numbers are readable with."""
+    return f"{error:.{decimals}f}" if abs(error) < LARGE_ERROR else f"{error:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Truths and worker qualities inferred from reports.
+
+    Attributes:
+        method: the estimator's name.
+        alphabet: the labels; None for free numbers.
+        tasks: task names in code order.
+        posterior: categorical: indexed [task, label], rows sum to 1 (shares of the elected labels where
+            `probabilistic` is False); numeric: the truth of each task, shape (tasks,),
+            NaN where nothing is known about a task.
+        reports_per_task: shape (tasks,).
+        worker_names, workers, reports_per_worker: the crowd, in worker order.
+        log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
+        steps, converged: how the loop ended.
+        channel_used: whether the channel was in the likelihood.
+        gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
+        low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
+            a posterior; else None.
+        probabilistic: False where the method elects labels without any probability: `confidence` is then None, and the
+            columns of probabilities are empty.
+    """
+
+    method: str
+    alphabet: Alphabet | None
+    tasks: NameList
+    posterior: NDArray[np.float64]
+    reports_per_task: NDArray[np.integer]
+    worker_names: NameList
+    workers: WorkerTable
+    reports_per_worker: NDArray[np.int64]
+    log_likelihoods: tuple[float, ...]
+    steps: int
+    converged: bool
+    channel_used: bool
+    gold_used: int
+    gold_unknown: int
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+    probabilistic: bool = True
+
+    @property
+    def categorical(self) -> bool:
+        """Whether truths are labels."""
+        return self.posterior.ndim == 2
+
+    def part(self, first: int, stop: int) -> Self:
+        """Return the estimate of the tasks first .. stop-1, with all workers; nothing is copied."""
+        tasks = slice(first, stop)
+        return replace(
+            self,
+            tasks=self.tasks[tasks],
+            posterior=self.posterior[tasks],
+            reports_per_task=self.reports_per_task[tasks],
+            low=None if self.low is None else self.low[tasks],
+            high=None if self.high is None else self.high[tasks],
+        )
+
+    def parts(self) -> Iterator[Self]:
+        """Yield the estimate in parts of `WRITTEN_AT_ONCE` tasks, at least one: columns of all tasks take memory."""
+        for first in range(0, max(len(self.posterior), 1), WRITTEN_AT_ONCE):
+            yield self.part(first, min(first + WRITTEN_AT_ONCE, len(self.posterior)))
+
+    @cached_property
+    def winners(self) -> NDArray[np.bool_]:
+        """Labels that share the highest posterior, indexed [task, label]; several per row where there is a tie."""
+        return winners(self.posterior)
+
+    @cached_property
+    def truth(self) -> NDArray[Any]:
+        """Truth of each task, shape (tasks,): the likeliest label (of tied ones the alphabet's first) or the number."""
+        if self.alphabet is None or not self.categorical:
+            return self.posterior
+        names = np.array(self.alphabet.names)
+        truth = np.empty(len(self.posterior), dtype=names.dtype)
+        for tasks in _ranges(len(truth)):
+            truth[tasks] = names[winners(self.posterior[tasks]).argmax(axis=1)]
+        return truth
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """Posterior probability of each truth, shape (tasks,); None for numbers, and where the method has none."""
+        return _highest(self.posterior) if self.categorical and self.probabilistic else None
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """The constant that an estimate must beat to have learned anything."""
+        if not self.categorical or self.alphabet is None:
+            return _numeric_baseline(self.posterior)
+        parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
+        mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
+        best = int(mean.argmax())
+        own = 1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior)
+        return Baseline(
+            constant=self.alphabet.names[best],
+            expected_error=1 - float(mean[best]),
+            estimate_error=own if self.probabilistic else None,
+            moved=sum(int((~winners(part)[:, best]).sum()) for part in parts),
+        )
+
+    def tasks_columns(self) -> dict[str, NameList]:
+        """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
+        and tied; and reports. Confidence and probabilities are nan where the method has none."""
+        return self._columns(self.truth)
+
+    def _columns(self, truth: NameList) -> dict[str, NameList]:
+        columns: dict[str, NameList] = {"task": self.tasks, "truth": truth}
+        columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
+        if self.alphabet is not None and self.categorical:
+            nothing = np.full(len(self.posterior), np.nan)
+            columns["confidence"] = nothing if self.confidence is None else self.confidence
+            for label, name in enumerate(self.alphabet.names):
+                columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
+            columns["tied"] = self.winners.sum(axis=1)
+        return columns | {"reports": self.reports_per_task}
+
+    def workers_columns(self) -> dict[str, NameList]:
+        """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""
+        columns: dict[str, NameList] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
+        for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "participation"):
+            column: NDArray[np.float64] | None = getattr(self.workers, name)
+            if column is not None:
+                columns[name] = column
+        return columns | {"reports": self.reports_per_worker}
+
+    def tasks_frame(self) -> pa.Table:
+        """Return `tasks_columns` as an Arrow table; what is not known (nan) is null."""
+        if self.alphabet is None or not self.categorical:
+            return _table(self.tasks_columns())
+        # Arrow takes names by code five times faster than it reads an array of text.
+        truth = pa.array(self.alphabet.names).take(pa.array(self.winners.argmax(axis=1)))
+        return _table(self._columns(ArrowNames(pa.chunked_array([truth]))))
+
+    def workers_frame(self) -> pa.Table:
+        """Return `workers_columns` as an Arrow table; what is not known (nan) is null."""
+        return _table(self.workers_columns())
+
+
+def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the labels that share the highest posterior, indexed [task, label]."""
+    found = np.empty(posterior.shape, dtype=bool)
+    for tasks in _ranges(len(posterior)):
+        part = posterior[tasks]
+        found[tasks] = part >= _highest(part)[:, None] - TIE
+    return found
+
+
+def _highest(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the highest number of each row; column by column is ten times faster where there are few."""
+    return reduce(np.maximum, posterior.T) if posterior.shape[1] <= FEW_LABELS else posterior.max(axis=1)
+
+
+def _ranges(tasks: int) -> Iterator[slice]:
+    return (slice(first, first + TASKS_AT_ONCE) for first in range(0, tasks, TASKS_AT_ONCE))
+
+
+def _table(columns: Mapping[str, NameList]) -> pa.Table:
+    return pa.table({name: as_arrow(column) for name, column in columns.items()})
+
+
+def _numeric_baseline(truth: NDArray[np.float64]) -> Baseline:
+    known = truth[np.isfinite(truth)]
+    middle = float(np.median(known)) if known.size else 0.0
+    spread = float(np.abs(known - middle).mean()) if known.size else 0.0
+    return Baseline(f"{middle:g}", spread, None, int((np.abs(known - middle) > 1e-9).sum()))

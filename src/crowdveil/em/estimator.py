@@ -1,0 +1,253 @@
+"""What every estimator does before the loop: check that reports, channel, assignment and prior fit together; count.
+
+What a fit is told beside its reports, and what that asks of them.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.executor import Engine
+from crowdveil.em.gold import Gold, align_gold
+from crowdveil.em.kernels import count_symbols, use_compiled
+from crowdveil.em.loop import run as run
+from crowdveil.em.model import Expected as Expected
+from crowdveil.em.model import GoldBlock as GoldBlock
+from crowdveil.em.model import Model, P, Progress, S
+from crowdveil.em.model import Summary as Summary
+from crowdveil.em.observation_model import report_model
+from crowdveil.em.saddle_points import End, settled
+from crowdveil.errors import ReportsError, SettingsError
+
+
+def check_null_reports(reports: Reports, channel: Channel) -> None:
+    """Check that the cells without a report can be counted as NULL reports.
+
+    Raises:
+        SettingsError: participation is public.
+        ReportsError: a cell has two reports.
+    """
+    if channel.participation == "public":
+        raise SettingsError(
+            "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
+            value=channel.mechanism,
+        )
+    repeats = 0
+    for part in reports.parts():
+        same_cell = (part.task[1:] == part.task[:-1]) & (part.worker[1:] == part.worker[:-1])
+        repeats += int(same_cell.sum())
+    if repeats:
+        raise ReportsError(
+            f"one cell sends one report, but {repeats} reports repeat a (task, worker) pair",
+            way_out="Read the reports with duplicates='first' or 'last'.",
+        )
+
+
+def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArray[np.float64]:
+    """Return the prior in the order of the labels, shape (labels,), sum 1.
+
+    Raises:
+        SettingsError: other labels, or no probabilities.
+    """
+    names = () if alphabet is None else alphabet.names
+    if set(prior) != set(names):
+        raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
+    vector = np.array([float(prior[name]) for name in names])
+    named = dict(zip(names, vector.tolist(), strict=True))
+    above = {name: probability for name, probability in named.items() if probability > 1}
+    if above:
+        raise SettingsError("prior probabilities must be at most 1", value=above)
+    wrong = {name: probability for name, probability in named.items() if not probability > 0}
+    if wrong:
+        raise SettingsError(
+            "prior probabilities must be positive: a report can contradict a 0",
+            value=wrong,
+            way_out="Give a label that hardly occurs a small probability, such as 1e-6.",
+        )
+    if not abs(vector.sum() - 1) < 1e-6:
+        raise SettingsError("prior probabilities must sum to 1", value=float(vector.sum()))
+    return vector / vector.sum()
+
+
+class Estimator(Model[P, S]):
+    """Infers truths and worker qualities from reports; the rest of it is in `Model`."""
+
+    def fit(
+        self,
+        reports: Reports,
+        *,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
+        gold: Mapping[Any, Any] | None = None,
+        prior: Mapping[str, float] | None = None,
+        progress: Progress | None = None,
+        engine: Engine | None = None,
+        memory: int | None = None,
+    ) -> Estimate:
+        """Infer the truth of every task and the quality of every worker.
+
+        Args:
+            reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
+            channel: what the reports went through, or which channel each cell went through; None reads them as answers.
+            assignment: the cells that report; None if every worker reports on every task.
+            gold: known truths by task name (label, or number).
+            prior: public prior probability of each label.
+            progress: called after every step.
+            engine: where blocks are worked on, see `crowdveil.engines`; None for threads of this process.
+            memory: most bytes that the fit may add to what the process holds: what does not fit is made anew in each
+                step, or lies in a temporary file. Numbers stay the same. None for no limit.
+
+        Raises:
+            SettingsError: the estimator cannot use the channel or the prior, may not take a single step, or a single
+                block does not fit into the memory.
+            EngineError: the engine cannot be reached, or its workers died again and again.
+            ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
+        """
+        coded, summary = summarize(self, reports, channel, assignment, prior)
+        known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
+        return self.likeliest(coded, summary, known, progress, engine=engine, memory=memory).estimate
+
+    def likeliest(
+        self,
+        coded: Reports,
+        summary: Summary,
+        gold: Gold,
+        progress: Progress | None = None,
+        *,
+        engine: Engine | None = None,
+        memory: int | None = None,
+    ) -> "Ended":
+        """Fit reports by symbol from every start, and return the likeliest end; arguments as in `run`."""
+        ends, steps = [], 0
+        for first in self.starts(summary):
+            last: list[Any] = []
+            found = run(self, coded, summary, gold, progress, first, last.append, engine=engine, memory=memory)
+            model = self.lean(summary) if first is None else self
+            ends.append(settled(model, first, End(found, last[0]), partial(_run_on, coded, summary, gold)))
+            steps += found.steps
+        best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end.estimate.log_likelihoods[-1])
+        return Ended(best.estimate, best.parameters, steps)
+
+    def starts(self, summary: Summary) -> tuple[P | None, ...]:
+        """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
+
+        One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
+        """
+        return (None,)
+
+
+def _run_on(coded: Reports, summary: Summary, gold: Gold, model: Model[Any, Any], first: Any) -> End:
+    """Fit a model from parameters, in the threads of this process."""
+    last: list[Any] = []
+    return End(run(model, coded, summary, gold, first=first, ended=last.append), last[0])
+
+
+class Ended(NamedTuple):
+    """The likeliest estimate, the parameters it follows from, and the steps of all fits that it was chosen from."""
+
+    estimate: Estimate
+    parameters: Any
+    steps: int
+
+
+def summarize(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    channel: Channel | ChannelTable | None,
+    assignment: Assignment | None,
+    prior: Mapping[str, float] | None,
+) -> tuple[Reports, Summary]:
+    """Check that all these fit together, and count; the reports come back by symbol."""
+    if estimator.max_steps < 1:
+        raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
+    if not len(reports.tasks):
+        raise ReportsError("there is no task", way_out="List the tasks, or give at least one report.")
+    if estimator.kind == "categorical" and reports.alphabet is None:
+        raise ReportsError(
+            f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels."
+        )
+    if estimator.needs_alphabet and reports.alphabet is None:
+        raise ReportsError(
+            f"{estimator.name} needs numbers on a scale, these are on none",
+            way_out="Read them with alphabet=Scale(low, high, step).",
+        )
+    if channel is not None:
+        _check_channel(estimator, reports, channel)
+    if assignment is not None and not estimator.reads_tables:
+        raise SettingsError(
+            f"{estimator.name} reads no assignment",
+            value=f"{len(assignment):,} assigned cells",
+            way_out="Use dawid-skene or one-coin.",
+        )
+    alphabet = reports.alphabet if channel is None else channel.alphabet
+    if estimator.needs_order and alphabet is not None and not alphabet.ordered:
+        raise ReportsError(
+            f"{estimator.name} needs ordered labels, {alphabet.names} are in no order",
+            way_out="Say that they are ordered (Categories(..., ordered=True), --ordered), or use dawid-skene.",
+        )
+    coded, model = reports, None
+    if estimator.reads_channel and alphabet is not None:
+        coded, model = report_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
+    counts = _symbol_counts(coded)
+    return coded, Summary(
+        alphabet=alphabet,
+        symbols=coded.labels,
+        tasks=len(reports.tasks),
+        workers=len(reports.workers),
+        per_task=reports.per_task,
+        # Symbols may be of NULL reports that are listed; and free numbers have none.
+        per_worker=counts.sum(axis=1).astype(np.int64) if coded is reports and coded.labels else reports.per_worker,
+        symbol_counts=counts,
+        channel=channel,
+        known_model=model,
+        prior=None if prior is None else prior_vector(alphabet, prior),
+    )
+
+
+def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
+    """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
+    counts = np.zeros((len(reports.workers), reports.labels))
+    compiled = use_compiled(len(reports))
+    for block in reports.blocks() if reports.labels else ():
+        count_symbols(block, counts, compiled=compiled)
+    return counts
+
+
+def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
+    if not estimator.reads_channel:
+        raise SettingsError(
+            f"{estimator.name} cannot put a channel into its likelihood",
+            value=channel.mechanism,
+            way_out="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
+        )
+    if isinstance(channel, ChannelTable) and not estimator.reads_tables:
+        raise SettingsError(
+            f"{estimator.name} reads one channel, not a table of them",
+            value=channel.mechanism,
+            way_out="Use dawid-skene or one-coin.",
+        )
+    sent = channel.report_alphabet
+    if reports.alphabet is None or reports.alphabet.names != sent.names:
+        known = () if reports.alphabet is None else reports.alphabet.names
+        raise ReportsError(
+            f"the certificate speaks of the reports {sent.names}, these reports of {known}",
+            way_out="Give the certificate that was written with these reports.",
+        )
+    if sent.names != channel.alphabet.names and not estimator.reads_blocks:
+        raise SettingsError(
+            f"{estimator.name} needs reports in the answers' own labels",
+            value=sent.names,
+            way_out="Use dawid-skene.",
+        )
+    for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
+        if one.null_output is not None:
+            check_null_reports(reports, one)

@@ -1,0 +1,111 @@
+"""Known truths: put into the order of the tasks, and into the posteriors of those whose truth they are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Alphabet, Scale, in_range
+from crowdveil.data.identifiers import none_shared, places
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, plain
+
+SHOWN = 3
+NO_GOLD = -1
+"""The code of a task whose truth is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """Known truths; in memory by their own number, not by that of the tasks.
+
+    Attributes:
+        tasks: codes of the tasks whose truth is known, ascending, shape (known,).
+        truths: label codes (int64), or numbers (float64), shape (known,).
+        unknown: how many gold tasks have no place among the tasks.
+    """
+
+    tasks: NDArray[np.int64]
+    truths: NDArray[Any]
+    unknown: int
+
+    @property
+    def used(self) -> int:
+        """Number of tasks whose truth is known."""
+        return int(np.isfinite(self.truths).sum())
+
+    def of(self, first: int, stop: int) -> NDArray[Any]:
+        """Return the truths of the tasks first .. stop-1, NO_GOLD (nan for numbers) where unknown; (stop - first,)."""
+        nothing = np.nan if self.truths.dtype.kind == "f" else NO_GOLD
+        aligned = np.full(stop - first, nothing, self.truths.dtype)
+        known = slice(*np.searchsorted(self.tasks, (first, stop)))
+        aligned[self.tasks[known] - first] = self.truths[known]
+        return aligned
+
+
+def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool) -> Gold:
+    """Return known truths in task order.
+
+    Truths are codes of `alphabet`, in which they are inferred; or, if `numeric`, numbers (a label's position for
+    categories).
+
+    Raises:
+        ReportsError: a gold truth is not in the alphabet, no number, too large or small to compute with or outside the
+            scale, or no gold task is among the tasks.
+    """
+    read = _gold_reader(alphabet, numeric)
+    wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
+    found = sorted((code, name) for name, code in places(reports.tasks, wanted).items())
+    if wanted and not found:
+        raise none_shared(wanted, reports.tasks, "gold")
+    truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
+    for place, (_, name) in enumerate(found):
+        task, truth = wanted[name]
+        try:
+            truths[place] = read(truth)
+        except (KeyError, TypeError, ValueError) as error:
+            known = "a number" if alphabet is None else f"among {alphabet.names}"
+            raise ReportsError(
+                f"gold {plain(truth)!r} of task {plain(task)!r} must be {known}", source="gold"
+            ) from error
+    if numeric:
+        _check_numbers(truths, [name for _, name in found], alphabet)
+    return Gold(np.array([code for code, _ in found], dtype=np.int64), truths, len(gold or ()) - len(found))
+
+
+def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
+    """Refuse numbers that no task can have; between the points of a scale there may be truths, beyond its ends not."""
+    known = ~np.isnan(truths)
+    rules = [(~in_range(truths), RANGE_RULE, ANOTHER_UNIT)]
+    if isinstance(alphabet, Scale):
+        outside = (truths < alphabet.low) | (truths > alphabet.high)
+        rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"
+        rules.append((outside, rule, "Correct these truths, leave them out, or only score with them (--score)."))
+    for wrong, rule, way_out in rules:
+        bad = np.flatnonzero(known & wrong)
+        if len(bad):
+            shown = ", ".join(f"{truths[at]:g} of task {tasks[at]!r}" for at in bad[:SHOWN])
+            raise ReportsError(f"{len(bad):,} gold truths: each {rule}", source="gold", examples=shown, way_out=way_out)
+
+
+def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:
+    """Return what turns one gold truth into a code or a number; raises a KeyError, TypeError or ValueError."""
+    if alphabet is None or (numeric and isinstance(alphabet, Scale)):
+        return float
+    if isinstance(alphabet, Scale):
+        # The names, unlike the values, are the floats that people write: 0.3 and not 0.1 * 3.
+        codes = {float(name): code for code, name in enumerate(alphabet.names)}
+        return lambda truth: codes[float(truth)]
+    names = {name: code for code, name in enumerate(alphabet.names)}
+    return lambda truth: names[str(truth)]
+
+
+def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Replace the posterior of each task whose truth is known by certainty; arrays indexed [task, label] and [task]."""
+    known = np.flatnonzero(gold >= 0)
+    fixed = posterior.copy() if known.size else posterior
+    fixed[known] = 0.0
+    fixed[known, gold[known]] = 1.0
+    return fixed

@@ -1,0 +1,263 @@
+"""What a report can be and how it speaks of an answer: one column per symbol, whichever channel it came through.
+
+Reports that went through different channels are told apart by their symbol: a symbol is a pair of a channel and one of
+its outputs. NULL reports are counted, not listed, wherever every worker reports on every task; where tasks were
+assigned, they are listed like any other symbol.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+
+LOUD = -1
+"""Instead of a silent channel: cells that send nothing leave no report to be counted."""
+TASKS_AT_ONCE = 1 << 20
+"""Tasks counted together."""
+UNSAID = "\0"
+"""The name of NULL among names, where it is listed: no label may be called NULL."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportModel:
+    """P(symbol | answer), and which cells send NULL reports that nobody lists.
+
+    Silent channels are those whose NULL reports are counted. Groups are those of the table of channels; a single
+    channel has one group of workers and one of tasks.
+
+    Attributes:
+        labels: number of labels an answer can have.
+        protected: whether NULL is an input, the last one.
+        table: P(symbol | input), indexed [input, symbol]; symbols are what blocks list.
+        null: P(NULL | input) of each silent channel, indexed [input, silent].
+        silent_of: silent channel whose NULL a listed symbol stands in place of, shape (symbols,); LOUD if none.
+        says: whether a symbol is another than NULL, shape (symbols,).
+        retention: share of the answer that survives each symbol's channel, shape (symbols,), and each silent channel's,
+            shape (silent,), one after the other.
+        choice: silent channel or LOUD, indexed [worker group, task group].
+        worker_group, task_group: shapes (workers,) and (tasks,).
+    """
+
+    labels: int
+    protected: bool
+    table: NDArray[np.float64]
+    null: NDArray[np.float64]
+    silent_of: NDArray[np.int64]
+    says: NDArray[np.bool_]
+    retention: NDArray[np.float64]
+    choice: NDArray[np.int64]
+    worker_group: NDArray[np.int64]
+    task_group: NDArray[np.int64]
+
+    @property
+    def symbols(self) -> int:
+        """Number of listed symbols."""
+        return self.table.shape[1]
+
+    @property
+    def transparent(self) -> bool:
+        """Whether every report is its answer: nothing was perturbed, and nobody's silence is counted."""
+        return not self.protected and np.array_equal(self.everything, np.eye(self.labels))
+
+    @property
+    def silent(self) -> int:
+        """Number of silent channels."""
+        return self.null.shape[1]
+
+    @property
+    def everything(self) -> NDArray[np.float64]:
+        """P(report | input) of listed symbols, then of the NULL of each silent channel; indexed [input, report]."""
+        return np.concatenate((self.table, self.null), axis=1)
+
+    @property
+    def task_groups(self) -> int:
+        """Number of groups of tasks."""
+        return self.choice.shape[1]
+
+    def replaces(self) -> NDArray[np.float64]:
+        """Return 1 where a listed symbol stands in place of a silent channel's NULL, indexed [symbol, silent]."""
+        return np.equal(self.silent_of[:, None], np.arange(self.silent)).astype(float)
+
+    def silent_workers(self, task_group: int) -> NDArray[np.float64]:
+        """Return 1 where a worker's unlisted report on tasks of the group is a silent channel's NULL, [worker, silent].
+
+        Columns sum to the number of workers who send through each silent channel.
+        """
+        return np.equal(self.choice[self.worker_group, task_group][:, None], np.arange(self.silent)).astype(float)
+
+    def silent_cells(self) -> NDArray[np.float64]:
+        """Return the number of cells of each silent channel, listed or not, indexed [task group, silent]."""
+        of_group = np.bincount(self.worker_group, minlength=len(self.choice))
+        cells = np.zeros((self.task_groups, self.silent))
+        for group, count in enumerate(of_group):
+            for task_group, silent in enumerate(self.choice[group]):
+                if silent != LOUD:
+                    cells[task_group, silent] += count
+        return cells
+
+    def totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return all reports of the campaign in the order of `everything`, from those of each listed symbol."""
+        of_group = np.zeros(self.task_groups)
+        for first in range(0, len(self.task_group), TASKS_AT_ONCE):
+            of_group += np.bincount(self.task_group[first : first + TASKS_AT_ONCE], minlength=self.task_groups)
+        return np.concatenate((listed, of_group @ self.silent_cells() - listed @ self.replaces()))
+
+    def unlisted(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many workers sent each silent channel's NULL, indexed [task, silent].
+
+        Args:
+            listed: reports by symbol, indexed [task, symbol].
+            task_group: group of each task, shape (tasks,).
+        """
+        return self.silent_cells()[task_group] - listed @ self.replaces()
+
+    def null_totals(self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over the tasks whose NULL of each silent channel a worker sent, [worker, truth, silent].
+
+        Args:
+            by_report: the same sums over listed reports, indexed [worker, truth, symbol].
+            by_truth: sums over all tasks, indexed [task group, truth].
+        """
+        chosen = np.equal(self.choice[:, :, None], np.arange(self.silent))
+        asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
+        return np.maximum(asked - by_report @ self.replaces(), 0.0)
+
+
+def report_model(
+    channel: Channel | ChannelTable, reports: Reports, assignment: Assignment | None
+) -> tuple[Reports, ReportModel]:
+    """Return the reports by symbol, and the model of their symbols.
+
+    Args:
+        channel: what the reports went through; the identity where they are read as answers.
+        reports: non-NULL reports, in the channel's own `report_alphabet`.
+        assignment: cells that report; None if every worker reports on every task (or participation is public).
+
+    Raises:
+        ReportsError: a report that its cell's channel cannot send, from a cell that was not assigned, or an assigned
+            cell without the report that its channel must send.
+        SettingsError: a task or worker without a channel, or too many symbols.
+    """
+    table = channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
+    symbols = _stacked(table)
+    listed = (symbols.names != NULL) | (assignment is not None)
+    model = _model(table, symbols, listed, reports)
+    if len(table.channels) == 1 and assignment is None:
+        return reports, model
+    sent = reports if assignment is None else _with_nulls(reports, assignment, table)
+    channel_of = np.array(table.choice)[model.worker_group[sent.worker], model.task_group[sent.task]]
+    return _by_symbol(sent, channel_of, symbols, listed), model
+
+
+class _Symbols(NamedTuple):
+    """The reports of all channels of a table, side by side: channel and name of each, and P(report | input)."""
+
+    channel: NDArray[np.int64]
+    names: NDArray[np.str_]
+    table: NDArray[np.float64]
+
+
+def _stacked(table: ChannelTable) -> _Symbols:
+    parts = [_part(one, table.protects_participation) for one in table.channels]
+    return _Symbols(
+        channel=np.repeat(np.arange(len(parts)), [len(part.names) for part in parts]),
+        names=np.array([name for part in parts for name in part.names]),
+        table=np.concatenate([part.table for part in parts], axis=1),
+    )
+
+
+def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ReportModel:
+    """Return the model in which some symbols are listed and the others, all of them NULL, are counted."""
+    task_group, worker_group = table.groups(reports.tasks, reports.workers)
+    silent_of_channel = np.full(len(table.channels), LOUD)
+    silent_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
+    kept = np.array([1.0 if one.is_identity else one.retention for one in table.channels])[symbols.channel]
+    return ReportModel(
+        labels=table.alphabet.size,
+        protected=table.protects_participation,
+        table=np.ascontiguousarray(symbols.table[:, listed]),
+        null=np.ascontiguousarray(symbols.table[:, ~listed]),
+        silent_of=silent_of_channel[symbols.channel[listed]],
+        says=symbols.names[listed] != NULL,
+        retention=np.concatenate((kept[listed], kept[~listed])),
+        choice=silent_of_channel[np.array(table.choice)],
+        worker_group=worker_group,
+        task_group=task_group,
+    )
+
+
+class _Part(NamedTuple):
+    """One channel of a table: names of its reports, and P(report | input)."""
+
+    names: tuple[str, ...]
+    table: NDArray[np.float64]
+
+
+def _part(channel: Channel, protected: bool) -> _Part:
+    """Return a channel's table; beside channels that protect participation, a public one sends NULL for NULL only."""
+    if channel.participation == "protected" or not protected:
+        return _Part(channel.outputs, channel.probabilities)
+    labels, reports = channel.probabilities.shape
+    table = np.zeros((labels + 1, reports + 1))
+    table[:labels, :reports], table[labels, reports] = channel.probabilities, 1.0
+    return _Part((*channel.outputs, NULL), table)
+
+
+def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -> Reports:
+    """Return all reports of the assigned cells, NULL reports included (the code after the last name)."""
+    assert reports.alphabet is not None
+    crowd = len(reports.workers)
+    assigned = assignment.aligned(reports.tasks, reports.workers)
+    sent = reports.task.astype(np.int64) * crowd + reports.worker
+    outside = ~np.isin(sent, assigned)
+    if outside.any():
+        first = int(outside.argmax())
+        raise ReportsError(
+            f"{int(outside.sum()):,} reports come from cells that were not assigned",
+            examples=f"task {reports.tasks[reports.task[first]]}, worker {reports.workers[reports.worker[first]]}",
+            way_out="Give the assignment that this campaign was asked with.",
+        )
+    if not table.protects_participation:
+        return reports
+    task, worker = np.divmod(np.setdiff1d(assigned, sent, assume_unique=True), crowd)
+    names = Categories((*reports.alphabet.names, UNSAID), reports.alphabet.ordered)
+    return replace(
+        reports,
+        task=np.concatenate((reports.task, task)),
+        worker=np.concatenate((reports.worker, worker)),
+        value=np.concatenate((reports.value, np.full(len(task), reports.labels))),
+        alphabet=names,
+    )
+
+
+def _by_symbol(
+    reports: Reports, channel_of: NDArray[np.int64], symbols: _Symbols, listed: NDArray[np.bool_]
+) -> Reports:
+    """Return the reports with symbols for values, the listed symbol of a report's name in its cell's channel."""
+    assert reports.alphabet is not None
+    if int(listed.sum()) > MAX_LABELS:
+        raise SettingsError(
+            f"all channels together may send {MAX_LABELS} symbols", value=int(listed.sum()), way_out="Use fewer."
+        )
+    pairs = list(zip(symbols.channel[listed].tolist(), symbols.names[listed].tolist(), strict=True))
+    code = {pair: place for place, pair in enumerate(pairs)}
+    names = [NULL if name == UNSAID else name for name in reports.alphabet.names]
+    found = np.array([[code.get((k, name), -1) for name in names] for k in range(int(symbols.channel[-1]) + 1)])
+    value = found[channel_of, reports.value]
+    wrong = np.flatnonzero(value < 0)
+    if wrong.size:
+        task, worker = reports.tasks[reports.task[wrong[0]]], reports.workers[reports.worker[wrong[0]]]
+        raise ReportsError(
+            f"{wrong.size:,} cells hold what their channel never sends",
+            examples=f"{names[reports.value[wrong[0]]]!r} of task {task}, worker {worker}",
+            way_out="Give the certificate that was written with these reports.",
+        )
+    return replace(reports, value=value, alphabet=Categories(tuple(f"{k}:{name}" for k, name in pairs)))

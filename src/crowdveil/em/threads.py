@@ -1,0 +1,46 @@
+"""The default engine: blocks are worked on by threads of this process."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, final
+
+from crowdveil.em.executor import Bench, Crew, Part, Step, Work
+from crowdveil.em.kernels import side_by_side, thread_count
+from crowdveil.em.memory import Found, Room
+from crowdveil.em.model import GoldBlock, P, S
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """As many threads as the environment says (`CROWDVEIL_THREADS`), or one per free core; one if blocks are small."""
+
+    name: ClassVar[str] = "threads"
+
+    @contextmanager
+    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+        """Give a crew of threads."""
+        threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
+        room = Room.under(work.memory, threads, work.load)
+        with side_by_side(room.threads) as each:
+            yield _Crew(Bench(work, room), each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Crew(Generic[P, S]):
+    bench: Bench[P, S]
+    each: Any
+
+    def map(self, step: Step[P, S]) -> Iterator[Part[S]]:
+        step.ready  # noqa: B018  worked out once, before threads ask for it
+        indices = range(len(self.bench.work.blocks))
+        parts: Iterator[Part[S]] = iter(self.each(partial(self.bench.step, step=step), indices))
+        return parts
+
+    def collect(self) -> Found:
+        return self.bench.posteriors.whole()
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        return self.bench.blocks()

@@ -1,0 +1,1 @@
+"""Confusion matrices of workers behind a channel: model, parameters, hyperpriors and credible intervals."""

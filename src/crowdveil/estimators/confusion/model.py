@@ -1,0 +1,363 @@
+"""Workers with confusion tables behind a channel: the model that Dawid-Skene and one-coin share.
+
+A worker with participation s and confusion C reports y on a task of truth z with probability
+R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the cell's channel. NULL reports enter by their
+counts: every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step
+splits every report between the answers it may stand for, so only the sums M[worker, truth, report] are collected.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.em.deconvolution import Pool, pool_reports, vote_shares
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.kernels import TableStep, in_pieces
+from crowdveil.em.memory import Beside
+from crowdveil.em.saddle_points import nudge
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.confusion.credible_intervals import (
+    FIRMEST,
+    Path,
+    Spread,
+    let_participation_follow,
+    observed_information,
+    with_intervals,
+)
+from crowdveil.estimators.confusion.hyperpriors import crowd_cells
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+
+PER_SPLIT = 48
+"""Bytes that it takes to split the reports of a worker, for each answer and report that may stand for it."""
+M_STEPS = 5
+"""Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
+
+
+class CrowdStatistics(NamedTuple):
+    """Sums over tasks: posteriors by reported symbol, [worker, truth, symbol], and in all, [task group, truth]."""
+
+    by_report: NDArray[np.float64]
+    by_truth: NDArray[np.float64]
+    log_likelihood: float
+
+
+class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
+    """What all of them share: posteriors from the workers' tables, and what is told of workers in the end."""
+
+    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
+    reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
+
+    def cells(self, summary: Summary) -> int:
+        """Return the number of posterior sums: every worker has a table."""
+        return summary.workers * summary.symbols * summary.labels
+
+    def beside(self, parameters: CrowdParameters) -> Beside:
+        """Return what it takes to split reports between answers, where a channel is between them."""
+        model = parameters.pool.model
+        table = 0 if model.transparent else model.everything.size
+        return Beside(PER_SPLIT * parameters.summary.workers * table, 0)
+
+    def nudged(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
+        """Return the parameters with every worker's table, or kinds, moved by a hair."""
+        if parameters.mixture is not None:
+            own = shares_of_last(nudge(parameters.mixture.responsibility, direction, seed))
+            mixture = replace(parameters.mixture, responsibility=own)
+            return replace(parameters, mixture=mixture, confusion=mixture.confusion(), tables=None)
+        confusion = shares_of_last(nudge(parameters.confusion, direction, seed))
+        return replace(parameters, confusion=confusion, tables=None)
+
+    def prepare(self, parameters: CrowdParameters) -> CrowdParameters:
+        """Return the parameters with their score tables."""
+        return parameters if parameters.at_start else replace(parameters, tables=parameters.score_tables())
+
+    def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
+        """Return posteriors of the block's tasks and their sums by worker and report."""
+        model = parameters.pool.model
+        of_task = model.task_group[block.block.first : block.block.stop]
+        if parameters.at_start:
+            posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
+            by_truth = totals_by_group(posterior, of_task, model.task_groups)
+            step = TableStep(posterior, block.coded.table_sums(posterior), by_truth, np.nan)
+        else:
+            tables = parameters.tables or parameters.score_tables()
+            step = block.coded.table_step(tables, of_task, block.gold, block.before)
+        sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
+        return Expected(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.moved)
+
+    def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+        """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
+        correct = np.einsum("wzz->wz", parameters.confusion)
+        return WorkerTable(
+            quality=correct @ parameters.class_prior,
+            quality_name="ability",
+            confusion=parameters.confusion,
+            participation=parameters.participation if parameters.pool.protected else None,
+        )
+
+    @abstractmethod
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return what is known of abilities beside the information in single reports."""
+
+    def look_back(
+        self,
+        table: WorkerTable,
+        blocks: Iterable[GoldBlock],
+        posterior: NDArray[np.float64],
+        end: tuple[CrowdStatistics, CrowdParameters],
+    ) -> WorkerTable:
+        """Return the table with intervals of abilities."""
+        spread, path = self.spread(*end)
+        data = observed_information(path, end[1], blocks, posterior)
+        return with_intervals(table, spread, data, end[1].summary.per_worker)
+
+    def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
+        """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
+        return None if np.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+
+class ConfusionEstimator(CrowdEstimator):
+    """The loop body shared by estimators whose workers have confusion tables; subclasses say how tables are tied.
+
+    Attributes:
+        smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
+        shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors
+            follow the crowd's base rate), and least pseudo-answers by which participation is drawn to the pool's (more
+            where workers answer alike); both in proportion to the pool's noise: none without a channel.
+        anchor_ability: the anchor's probability of a correct answer before guessing.
+        damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
+
+    Raises:
+        SettingsError: one of them is out of range.
+    """
+
+    smoothing: float
+    shrinkage: float
+    anchor_ability: float
+    damping: float
+
+    def __post_init__(self) -> None:
+        if not (0 < self.smoothing < np.inf and 0 <= self.shrinkage < np.inf and 0 <= self.damping < np.inf):
+            raise SettingsError(
+                "smoothing must be positive, shrinkage and damping not negative, all finite",
+                value=(self.smoothing, self.shrinkage, self.damping),
+            )
+        if not 0 <= self.anchor_ability < 1:
+            raise SettingsError("anchor_ability must be in [0, 1)", value=self.anchor_ability)
+
+    @abstractmethod
+    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
+
+    def tie_all(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
+        return in_pieces(partial(self.tie, anchor=parameters.anchor), answers, np.empty_like(answers))
+
+    @abstractmethod
+    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
+
+    @abstractmethod
+    def log_tables(self, parameters: CrowdParameters) -> float:
+        """Return the log-density of the tables, and of the anchor where it is learned, up to a constant."""
+
+    @abstractmethod
+    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return P(truth) from the posterior totals; not asked where a public prior is given."""
+
+    @abstractmethod
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return the log-density, up to a constant, of the prior that `class_prior` uses; 0 where it is fixed."""
+
+    def log_prior(self, parameters: CrowdParameters) -> float:
+        """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
+        learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
+        return self.log_tables(parameters) + log_participation_prior(parameters) + learned
+
+    def anchor(self, pool: Pool, ability: float, full: bool = False) -> NDArray[np.float64]:
+        """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label].
+
+        In proportion to the noise, unless in full.
+        """
+        guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
+        return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
+
+    def shrunk_spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+        """Return tables shrunk in full, whatever the noise, to a worker of the crowd's ability.
+
+        The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
+        """
+        answers, _ = split_reports(statistics, parameters)
+        right, total = right_answers(answers)
+        centre = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
+        chance = self.chance(parameters)
+        usual = self.anchor(parameters.pool, max((centre - chance) / (1 - chance), 0.0), full=True)
+        for _ in range(M_STEPS if parameters.pool.noise else 1):
+            tables = self.tie_all(answers, replace(parameters, anchor=usual))
+            if not parameters.pool.model.transparent:
+                answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
+                right, total = right_answers(answers)
+        path = Path(
+            np.einsum("wzz->wz", tables).copy(),
+            self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters),
+            None if parameters.pool.model.transparent else tables,
+        )
+        spread = complete_spread(right, total, path, parameters.class_prior)
+        if not (parameters.pool.protected and parameters.pool.noise):
+            return spread, path
+        return let_participation_follow(spread, path, parameters, all_reports(statistics, parameters))
+
+    @abstractmethod
+    def chance(self, parameters: CrowdParameters) -> float:
+        """Return the ability of a worker who only guesses."""
+
+    @abstractmethod
+    def path(
+        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
+    ) -> NDArray[np.float64]:
+        """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
+
+    def start(self, summary: Summary) -> CrowdParameters:
+        """Return the anchor for every worker; the first posterior is the share of votes."""
+        pool = pool_reports(summary)
+        guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
+        least = self.shrinkage * pool.noise / pool.participation
+        return CrowdParameters(
+            summary=summary,
+            pool=pool,
+            anchor=self.anchor(pool, self.anchor_ability),
+            pseudo_cells=crowd_cells(summary, pool, least),
+            confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
+            participation=np.full(summary.workers, pool.participation),
+            class_prior=pool.label_shares if summary.prior is None else summary.prior,
+            at_start=True,
+        )
+
+    def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
+        """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
+        for _ in range(M_STEPS if parameters.pool.noise else 1):
+            answers, participation = split_reports(statistics, parameters)
+            parameters = replace(
+                parameters, confusion=self.tie_all(answers, parameters), participation=participation, at_start=False
+            )
+        if parameters.summary.prior is None:
+            parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
+        return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters
+
+
+def shares_of_last(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a table whose last axis sums to 1."""
+    return np.asarray(table / table.sum(axis=-1, keepdims=True))
+
+
+def split_reports(
+    statistics: CrowdStatistics, parameters: CrowdParameters
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
+    pool, reports = parameters.pool, all_reports(statistics, parameters)
+    if pool.model.transparent:
+        return reports, parameters.participation
+    inputs, table = parameters.inputs(), pool.model.everything
+    expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
+    answers = expected[:, :, : pool.labels]
+    participation = parameters.participation
+    if pool.protected:
+        participation = share_answered(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
+    return answers, participation
+
+
+def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+    """Return the sums of posteriors, [task, truth], by group of tasks; indexed [group, truth]."""
+    if groups == 1:
+        return posterior.sum(axis=0)[None]
+    return np.array([posterior[group == one].sum(axis=0) for one in range(groups)])
+
+
+def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return posterior sums over listed reports, then over the NULL of each silent channel; [worker, truth, report]."""
+    model, listed = parameters.pool.model, statistics.by_report
+    if not model.silent:
+        return listed
+    return np.concatenate((listed, model.null_totals(listed, statistics.by_truth)), axis=2)
+
+
+def share_answered(
+    answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
+) -> NDArray[np.float64]:
+    """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
+    given = answered + parameters.pseudo_cells * parameters.pool.participation
+    return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
+
+
+def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many answers, indexed [worker, truth, label], are right, and how many there are; [worker, truth]."""
+    total = np.zeros(answers.shape[:2])
+    # One label after the other: the same bits however the answers lie in memory.
+    for label in range(answers.shape[2]):
+        total += answers[:, :, label]
+    return np.einsum("wzz->wz", answers), total
+
+
+def complete_spread(
+    correct: NDArray[np.float64], total: NDArray[np.float64], path: Path, prior: NDArray[np.float64]
+) -> Spread:
+    """Return the spread of abilities of which complete answers leave a binomial uncertainty.
+
+    Args:
+        correct, total: expected answers that are right, and all, indexed [worker, truth].
+        path: what follows from them.
+        prior: P(truth), shape (labels,).
+    """
+    right, direction = path.right, path.direction
+    ability = right @ prior
+    complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
+    slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
+    # Complete answers are worth as many as their expected information says: all of them, where rows move together.
+    number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
+    strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
+    return Spread(ability, strength, ability * (1 - ability) * slope, FIRMEST)
+
+
+def log_dirichlet(parameters: CrowdParameters) -> float:
+    """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
+    if parameters.tables is not None and parameters.pool.model.transparent:
+        table, anchor = parameters.tables.table, parameters.anchor
+        if (anchor == anchor[0, 0]).all():
+            return float(anchor[0, 0] * table.sum())
+        return float(anchor.T.ravel() @ table.reshape(-1, anchor.size).sum(axis=0))
+    return float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
+
+
+def log_participation_prior(parameters: CrowdParameters) -> float:
+    """Return the Beta log-densities of the workers' participation, up to a constant; 0 where it is public."""
+    if not parameters.pool.protected:
+        return 0.0
+    rate, share = parameters.pool.participation, parameters.participation
+    answered = rate * np.log(np.maximum(share, TINY)) + (1 - rate) * np.log(np.maximum(1 - share, TINY))
+    return parameters.pseudo_cells * float(answered.sum())
+
+
+def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return the mean posterior, damped towards the base rate of answers in proportion to the noise; shape (labels,).
+
+    Args:
+        by_truth: posterior totals, shape (labels,).
+        damping: weight of the base rate, in campaigns of pure noise.
+    """
+    weight = damping * parameters.pool.noise * parameters.summary.tasks
+    damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
+    return damped / damped.sum()
+
+
+def log_damping(damping: float, parameters: CrowdParameters) -> float:
+    """Return the Dirichlet log-density of a class prior from `damped_shares`, up to a constant."""
+    weight = damping * parameters.pool.noise * parameters.summary.tasks
+    return weight * float(parameters.pool.label_shares @ np.log(parameters.class_prior))

@@ -1,0 +1,176 @@
+"""Truths from the sum over workers of matrix-factorization reports.
+
+Every worker sends a short vector about all tasks; only the sum of these vectors over workers is informative, and it is
+a sufficient statistic for the tasks' mean answers. This file turns the sum into means. It never makes up a dense table
+of answers, worker by worker, as Sun et al. 2018 do: whatever is inferred from such a table lies in the row space of the
+profiles and says nothing about single workers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.errors import ReportsError, SettingsError
+
+
+class Totals(Protocol):
+    """What the mechanism's `totals` returns: noisy sums over workers, in the units of the answers."""
+
+    @property
+    def numerators(self) -> NDArray[np.float64]:
+        """Noisy sums of profile times (answer - centre), shape (dimensions,)."""
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Noisy sums of profile times participation, shape (dimensions,)."""
+
+    @property
+    def numerator_deviation(self) -> float:
+        """Standard deviation of the noise in each numerator."""
+
+    @property
+    def count_deviation(self) -> float:
+        """Standard deviation of the noise in each count; infinite if no count was sent."""
+
+    @property
+    def profiles(self) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Bucket of each task, integers of shape (tasks,), or numbers indexed [dimension, task]."""
+
+    @property
+    def low(self) -> float:
+        """Smallest answer."""
+
+    @property
+    def high(self) -> float:
+        """Largest answer."""
+
+    @property
+    def centre(self) -> float:
+        """Public number that stands for no answer."""
+
+    @property
+    def workers(self) -> int:
+        """How many reports were summed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskSums:
+    """Sums traced back to tasks: least squares of least norm; all of shape (tasks,).
+
+    Attributes:
+        numerators: sum over workers who answered of (answer - centre).
+        counts: number of workers who answered; may be negative.
+        numerator_deviation, count_deviation: standard deviation of the noise in them.
+    """
+
+    numerators: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    numerator_deviation: NDArray[np.float64]
+    count_deviation: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSum:
+    """Estimate each task's truth by its mean answer, shrunk towards the public centre as far as noise demands.
+
+    truth = centre + C S / (C^2 + (s / t)^2), where S, C are the task's noisy sum of (answer - centre) and noisy count,
+    s the deviation of the noise in S, t the deviation expected of truths around the centre. For a known C this is the
+    posterior mean of a normal truth. Where C does not exceed `count_threshold` deviations of its own noise, the truth
+    is the centre: nothing is known.
+
+    This is no `Estimator` of the `expect` / `maximize` loop: that loop reads one value per (task, worker) cell, and
+    here no cell was ever sent. One pass over the sums is the whole inference.
+
+    Attributes:
+        truth_deviation: t, in the units of the answers; None is that of a uniform truth, (high - low) / sqrt(12).
+        count_threshold: smallest count that is believed, in standard deviations of its noise.
+    """
+
+    name: ClassVar[str] = "profile-sum"
+    truth_deviation: float | None = None
+    count_threshold: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.truth_deviation is not None and not 0 < self.truth_deviation < math.inf:
+            raise SettingsError("truth_deviation must be positive and finite", value=self.truth_deviation)
+        if not 0 <= self.count_threshold < math.inf:
+            raise SettingsError("count_threshold must be finite and not negative", value=self.count_threshold)
+
+    def fit(self, totals: Totals, *, tasks: ArrayLike | None = None, workers: ArrayLike | None = None) -> Estimate:
+        """Infer the truth of every task.
+
+        Args:
+            totals: from the mechanism.
+            tasks, workers: names in code order; by default numbers.
+
+        Returns:
+            An estimate whose workers' weight is NaN throughout: the sum does not tell workers apart, so nothing was
+            learned about any of them, and a number would look like a finding. Every worker counts as one report, about
+            every task.
+
+        Raises:
+            ReportsError: the totals or the lists of names do not fit together.
+        """
+        sums = task_sums(totals)
+        count = len(sums.counts)
+        worker_names = _names(workers, totals.workers, "workers")
+        return Estimate(
+            method=self.name,
+            alphabet=None,
+            tasks=_names(tasks, count, "tasks"),
+            posterior=self.truths(sums, totals),
+            reports_per_task=np.full(count, totals.workers),
+            worker_names=worker_names,
+            workers=WorkerTable(quality=np.full(totals.workers, np.nan), quality_name="weight"),
+            reports_per_worker=np.ones(totals.workers, dtype=np.int64),
+            log_likelihoods=(),
+            steps=1,
+            converged=True,
+            channel_used=True,
+            gold_used=0,
+            gold_unknown=0,
+        )
+
+    def truths(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
+        """Return the shrunk means, inside [low, high], shape (tasks,)."""
+        spread = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
+        known = sums.counts > self.count_threshold * sums.count_deviation
+        counts = np.where(known, sums.counts, 0.0)
+        moved = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / spread) ** 2)
+        return np.clip(totals.centre + moved, totals.low, totals.high)
+
+
+def task_sums(totals: Totals) -> TaskSums:
+    """Trace the sums in profile space back to tasks.
+
+    With unit profiles the tasks of a bucket share its sum equally, so all of them get the bucket's mean answer; in
+    general the sums are multiplied by the pseudo-inverse of the profiles.
+
+    Raises:
+        ReportsError: profiles and sums have different dimensions.
+    """
+    profiles, length = totals.profiles, len(totals.numerators)
+    fits = len(profiles) == length if profiles.ndim == 2 else not profiles.size or int(profiles.max()) < length
+    if not fits or len(totals.counts) != length:
+        raise ReportsError("the profiles must belong to the sums", way_out="Use the mechanism that made the reports.")
+    if profiles.ndim == 2:
+        inverse = np.linalg.pinv(profiles)
+        norm = np.linalg.norm(inverse, axis=1)
+        numerators, counts = inverse @ totals.numerators, inverse @ totals.counts
+    else:
+        buckets = profiles.astype(np.int64)
+        norm = 1.0 / np.bincount(buckets, minlength=length)[buckets]
+        numerators, counts = totals.numerators[buckets] * norm, totals.counts[buckets] * norm
+    return TaskSums(numerators, counts, totals.numerator_deviation * norm, totals.count_deviation * norm)
+
+
+def _names(names: ArrayLike | None, count: int, what: str) -> NDArray[Any]:
+    listed = np.arange(count) if names is None else np.asarray(names)
+    if len(listed) != count:
+        raise ReportsError(f"the totals speak of {count} {what}, {len(listed)} names were given")
+    return listed

@@ -1,0 +1,357 @@
+"""Numbers through a channel: workers with normal errors of unknown size, truths on a grid, all by matrix products.
+
+A worker of class c = (sigma, s) reports y on a task of truth mu with probability
+R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error
+rounded onto the grid of answers. What is believed of workers, q_i(c), and of tasks, gamma_j(mu), is updated in turn by
+belief propagation (`worker_messages`).
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Block, Reports
+from crowdveil.em.deconvolution import pool_reports
+from crowdveil.em.estimate import Estimate, WorkerTable
+from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.em.gold import align_gold
+from crowdveil.em.kernels import softmax, use_compiled
+from crowdveil.em.memory import Beside
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.gaussian import discretization as grid
+from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, tell
+from crowdveil.estimators.gaussian.error_classes import (
+    NEVER_ALL,
+    TINY,
+    Classes,
+    blurring,
+    near,
+    participation_grid,
+    sigma_grid,
+    worker_classes,
+)
+from crowdveil.estimators.gaussian.marginal_likelihood import NamelessCrowds, nameless_crowds
+
+TASKS_AT_ONCE = 4096
+PER_CLASS, PER_POINT = 240, 96
+"""Bytes that fits take for each class of a worker, and work on a block for each point of the grid of a task."""
+M_STEPS = 400
+"""Steps of the mixtures for every step of the messages, which cost far more."""
+STILL = 1e-6
+"""Change of a share of sigma at which the mixtures have settled."""
+LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianParameters:
+    """What is known of workers and of truths at large.
+
+    Attributes:
+        summary: the crowd's counts.
+        points: the grid of truths.
+        classes: the kinds of workers.
+        q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
+        sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
+        crowds: the priors that truths may have, and crowds for each; a public prior is the only one.
+        weights: how far each prior is believed, shape (priors,), sums to 1.
+        nameless: whether priors and mixtures are yet to be weighed, from counts.
+        learned: whether reports taught `q` anything of single workers.
+        known: whether truths follow from the prior even where nobody reported.
+    """
+
+    summary: Summary
+    points: NDArray[np.float64]
+    classes: Classes
+    q: NDArray[np.float64]
+    sigma_shares: NDArray[np.float64]
+    participation_shares: NDArray[np.float64]
+    crowds: NamelessCrowds
+    weights: NDArray[np.float64]
+    nameless: bool
+    learned: bool
+    known: bool
+
+    @property
+    def log_mixture(self) -> NDArray[np.float64]:
+        """Logarithm of the mixture over classes, shape (classes,)."""
+        product = self.sigma_shares[:, None] * self.participation_shares
+        return np.log(np.maximum(product, TINY)).ravel()
+
+    def unread(self) -> "GaussianParameters":
+        """Return the parameters of a crowd of which no single worker is known: all have the mixture's classes."""
+        return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
+
+
+class GaussianStatistics(NamedTuple):
+    """Sums over tasks.
+
+    `worker_scores`, indexed [worker, class]: log-likelihood of a worker's cells. `evidence`, indexed [mixture, prior]:
+    log-likelihood of the tasks' counts in every nameless crowd, at the first step only.
+    """
+
+    worker_scores: NDArray[np.float64]
+    evidence: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
+    """Infer numbers on a scale (or positions of ordered labels) from the channel's own likelihood.
+
+    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. There is no trace:
+    messages climb no bound.
+
+    Attributes:
+        prior_mean, prior_deviation: a public normal prior of the truths before clipping, in units of the answers; None
+            for a learned prior, or one given by label to `fit`.
+        sigmas: public classes of the workers' deviations, in units of the answers; None for a grid over the scale.
+        participations: public classes of the share of tasks a worker answers; None for a grid around the crowd's.
+        smoothing: pseudo-workers in every class of the learned mixtures.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this, in units of the answers.
+        points_per_step: points of truth for each step of the answers, at most; fewer are faster and see less.
+
+    Raises:
+        SettingsError: a setting out of range.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
+    reads_channel: ClassVar[bool] = True
+    reads_blocks: ClassVar[bool] = True
+    reads_tables: ClassVar[bool] = True
+    needs_alphabet: ClassVar[bool] = True
+    prior_mean: float | None = None
+    prior_deviation: float | None = None
+    sigmas: tuple[float, ...] | None = None
+    participations: tuple[float, ...] | None = None
+    smoothing: float = 0.01
+    max_steps: int = 300
+    tolerance: float = 1e-3
+    points_per_step: int = grid.PER_STEP
+
+    def __post_init__(self) -> None:
+        if (self.prior_mean is None) != (self.prior_deviation is None):
+            raise SettingsError("a normal prior needs both mean and deviation", value=self.prior_mean)
+        mean, deviation = self.prior_mean or 0.0, 1.0 if self.prior_deviation is None else self.prior_deviation
+        if not (np.isfinite(mean) and 0 < deviation < np.inf):
+            raise SettingsError("prior_deviation must be positive", value=(self.prior_mean, self.prior_deviation))
+        if not 0 < self.smoothing < np.inf:
+            raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
+        if self.points_per_step < 1:
+            raise SettingsError("there must be a point of truth for each step", value=self.points_per_step)
+        if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
+            raise SettingsError("sigmas must be positive and finite", value=self.sigmas)
+        if self.participations is not None and not (
+            self.participations and all(0 < s <= 1 for s in self.participations)
+        ):
+            raise SettingsError("participations must be in (0, 1]", value=self.participations)
+
+    def start(self, summary: Summary) -> GaussianParameters:
+        """Return the mixture's own responsibilities for everyone, and the widest prior.
+
+        Raises:
+            SettingsError: a prior by label beside a normal one.
+        """
+        alphabet = _alphabet(summary)
+        pool = pool_reports(summary)
+        sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
+        rates = participation_grid(pool, self.participations)
+        points, family = self._priors(summary)
+        classes = worker_classes(points, alphabet, pool.model, sigmas, rates)
+        typical = worker_classes(points, alphabet, pool.model, sigmas, np.minimum([pool.participation], NEVER_ALL))
+        tables = np.concatenate((typical.mixing @ typical.parts, typical.silence))
+        crowds = nameless_crowds(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas)
+        parameters = GaussianParameters(
+            summary=summary,
+            points=points,
+            classes=classes,
+            q=np.empty((summary.workers, 0)),
+            sigma_shares=crowds.sigma_shares[0, -1],
+            participation_shares=near(rates, pool.participation),
+            crowds=crowds,
+            weights=grid.place_weights(np.exp(family), points, alphabet),
+            nameless=True,
+            learned=False,
+            known=self._public(summary),
+        )
+        return parameters.unread()
+
+    def beside(self, parameters: GaussianParameters) -> Beside:
+        """Return what classes take of each worker, and beliefs on the grid of truths of the tasks told together."""
+        return Beside(PER_CLASS * parameters.q.size, PER_POINT * TASKS_AT_ONCE * len(parameters.points))
+
+    def expect(self, block: GoldBlock, parameters: GaussianParameters) -> Expected[GaussianStatistics]:
+        """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
+        parts = [
+            _expect_tasks(block, parameters, slice(first, min(first + TASKS_AT_ONCE, block.block.tasks)))
+            for first in range(0, block.block.tasks, TASKS_AT_ONCE)
+        ]
+        statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
+        values = _alphabet(parameters.summary).values
+        found = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
+        if not parameters.known:
+            found[np.diff(block.block.pointers) == 0] = np.nan
+        fixed = ~np.isnan(block.gold)
+        found[fixed] = block.gold[fixed, None]
+        return Expected(statistics, found[:, 1], found[:, [0, 2]])
+
+    def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
+        """Weigh priors and mixtures at first; from then on re-estimate workers and the mixture over their classes."""
+        if parameters.nameless:
+            scores = statistics.evidence + np.log(parameters.weights)
+            joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
+            shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
+            return replace(parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares).unread()
+        scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
+        by_sigma, by_rate = self._mixture(scores, parameters)
+        settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
+        log_q = np.log(np.maximum(softmax(scores + settled.log_mixture)[0], TINY))
+        # Two workers who know each other by one task only would else swing between two opinions for ever.
+        log_q = kept_share * np.log(np.maximum(parameters.q, TINY)) + (1 - kept_share) * log_q
+        return replace(settled, q=softmax(log_q)[0], learned=True)
+
+    def _mixture(
+        self, scores: NDArray[np.float64], parameters: GaussianParameters
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the shares of sigmas and of participations that explain the workers' scores [worker, class]."""
+        by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
+        likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
+        # Classes that are public are known to be apart.
+        blur = blurring(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
+        for _ in range(M_STEPS):
+            before, product = by_sigma, np.outer(by_sigma, by_rate)
+            # Sums of responsibilities over workers, without the responsibilities themselves.
+            sums = (1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood
+            split = product * sums.reshape(product.shape)
+            by_sigma, by_rate = self._shares(split.sum(axis=1)) @ blur, self._shares(split.sum(axis=0))
+            if np.abs(by_sigma - before).max() < STILL:
+                break
+        return by_sigma, by_rate
+
+    def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
+        """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
+        classes = parameters.classes
+        split = classes.split(parameters.q)
+        by_sigma, by_rate = split.sum(axis=2), split.sum(axis=1)
+        sigma = np.exp(self._sigma_quantiles(by_sigma, statistics, parameters))
+        protected = parameters.summary.model.protected
+        return WorkerTable(
+            quality=by_sigma @ (1 / classes.sigmas),
+            quality_name="weight",
+            participation=by_rate @ classes.participations if protected else None,
+            sigma_low=sigma[:, 0],
+            sigma=sigma[:, 1],
+            sigma_high=sigma[:, 2],
+        )
+
+    def _sigma_quantiles(
+        self, by_sigma: NDArray[np.float64], statistics: GaussianStatistics, parameters: GaussianParameters
+    ) -> NDArray[np.float64]:
+        """Return quantiles of the logarithm of sigma, indexed [worker, level]."""
+        sigmas = np.log(parameters.classes.sigmas)
+        if self.sigmas is not None:
+            # Public classes are all there is; those of the grid stand for the sigmas between them as well.
+            return grid.quantiles(by_sigma, sigmas, LEVELS)
+        scores = parameters.classes.split(statistics.worker_scores + parameters.log_mixture)
+        return grid.quantiles(*grid.refined(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
+
+    def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
+        """Return None: messages climb no bound."""
+        return None
+
+    def fit_known(
+        self,
+        reports: Reports,
+        *,
+        sigma: ArrayLike,
+        participation: ArrayLike = 1.0,
+        channel: Channel | ChannelTable | None = None,
+        assignment: Assignment | None = None,
+        prior: dict[str, float] | None = None,
+    ) -> Estimate:
+        """Return the exact posterior where every worker is known: the least error that any inference could have.
+
+        Args:
+            reports, channel, assignment, prior: as in `fit`.
+            sigma: deviation of each worker's errors, shape (workers,) or one number.
+            participation: share of tasks that each worker answers, shape (workers,) or one number; 1 where public.
+
+        Raises:
+            SettingsError: no public prior.
+        """
+        coded, summary = summarize(self, reports, channel, assignment, prior)
+        if not self._public(summary):
+            raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
+        protected = summary.model.protected
+        shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), NEVER_ALL)
+        sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
+        rates, of_rate = np.unique(shares, return_inverse=True)
+        known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
+        certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
+        nobody = align_gold(reports, None, summary.alphabet, numeric=True)
+        return run(known, coded, summary, nobody, first=replace(known.start(summary), q=certain, nameless=False))
+
+    def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        smoothed = counts + self.smoothing
+        return np.asarray(smoothed / smoothed.sum())
+
+    def _public(self, summary: Summary) -> bool:
+        return self.prior_mean is not None or summary.prior is not None
+
+    def _priors(self, summary: Summary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the grid of truths and the log-priors to choose from, [prior, truth]."""
+        alphabet = _alphabet(summary)
+        if self.prior_mean is None or self.prior_deviation is None:
+            points = grid.truth_points(alphabet, None, self.points_per_step)
+            if summary.prior is None:
+                return points, np.log(grid.normal_family(points, alphabet))
+            return points, grid.label_prior(points, alphabet, summary.prior)[None]
+        if summary.prior is not None:
+            raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
+        reach = grid.PRIOR_REACH * self.prior_deviation
+        bounds = self.prior_mean - reach, self.prior_mean + reach
+        points = grid.truth_points(alphabet, bounds, self.points_per_step)
+        return points, grid.normal_prior(points, self.prior_mean, self.prior_deviation)[None]
+
+
+def _alphabet(summary: Summary) -> Alphabet:
+    assert summary.alphabet is not None
+    return summary.alphabet
+
+
+def _expect_tasks(
+    block: GoldBlock, parameters: GaussianParameters, tasks: slice
+) -> tuple[GaussianStatistics, NDArray[np.float64]]:
+    """Return statistics and quantiles of some tasks of a block."""
+    part, gold = block.block.part(tasks), block.gold[tasks]
+    if parameters.nameless:
+        statistics, posterior = _count(part, gold, parameters)
+    else:
+        priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
+        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
+        told = tell(part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled)
+        statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
+    return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
+
+
+def _count(
+    part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
+) -> tuple[GaussianStatistics, NDArray[np.float64]]:
+    """Return the evidence for every prior from counts of reports, workers unread, and posteriors under the widest."""
+    crowds, model = parameters.crowds, parameters.summary.model
+    cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
+    listed = cells.reshape(part.tasks, model.symbols).astype(float)
+    counts = np.concatenate((listed, model.unlisted(listed, model.task_group[part.first : part.stop])), axis=1)
+    fixed = ~np.isnan(gold)
+    masses = grid.point_masses(parameters.points, gold[fixed])
+    evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
+    posterior, _ = softmax(counts @ crowds.widest + crowds.family[-1])
+    posterior[fixed] = masses
+    return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior

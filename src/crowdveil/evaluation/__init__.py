@@ -1,0 +1,1 @@
+"""Scores of estimates against known truths."""

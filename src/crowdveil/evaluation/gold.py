@@ -1,0 +1,180 @@
+"""Gold beside an estimate, task by task: what scores are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
+from crowdveil.data.identifiers import none_shared, places
+from crowdveil.em.estimate import Estimate, winners
+from crowdveil.errors import ReportsError, SettingsError, plain
+
+ErrorName = Literal["error_rate", "mae", "rmse"]
+
+SMALLEST_PROBABILITY = 1e-12
+"""Posteriors are raised to this before the logarithm, so that one certain mistake costs 27.6 nats and not infinity."""
+FLAT = 1e-12
+"""Numbers whose spread is below this share of their size are constant; what remains is rounding."""
+
+
+def usual_error(estimate: Estimate) -> ErrorName:
+    """Return the error rate for categories, the mean absolute error for numbers and scales."""
+    return "error_rate" if estimate.categorical and not isinstance(estimate.alphabet, Scale) else "mae"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Gold beside the estimate: task codes `at` and their truths, and the number of gold tasks without a place."""
+
+    estimate: Estimate
+    at: NDArray[np.int64]
+    truths: list[Any]
+    unknown: int
+
+
+def align(estimate: Estimate, gold: Mapping[Any, Any]) -> Aligned:
+    """Find the places of gold tasks.
+
+    Raises:
+        ReportsError: there is none.
+    """
+    place = places(estimate.tasks, gold)
+    known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
+    if not known:
+        raise none_shared(gold, estimate.tasks, "gold")
+    return Aligned(estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known))
+
+
+def error_of(aligned: Aligned, name: ErrorName) -> float:
+    """Return the error over the scored tasks, tied labels averaged."""
+    if name == "error_rate":
+        require_labels(aligned)
+        return 1 - float(shares_of(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
+    numbers, shares = guesses(aligned)
+    away = np.abs(numbers - targets(aligned, name)[:, None])
+    return float(
+        (shares * away).sum(axis=1).mean() if name == "mae" else np.sqrt((shares * away**2).sum(axis=1).mean())
+    )
+
+
+def missing_of(aligned: Aligned) -> int:
+    """Return how many scored tasks have no report."""
+    estimate, at = aligned.estimate, aligned.at
+    silent = np.isnan(estimate.posterior[at]) if estimate.posterior.ndim == 1 else estimate.reports_per_task[at] == 0
+    return int(silent.sum())
+
+
+def outside_of(aligned: Aligned) -> int:
+    """Return how many scored truths are outside the estimate's scale; 0 where it has none."""
+    scale = aligned.estimate.alphabet
+    if not isinstance(scale, Scale):
+        return 0
+    numbers = gold_numbers(aligned)
+    return int(((numbers < scale.low) | (numbers > scale.high)).sum())
+
+
+def require_labels(aligned: Aligned) -> None:
+    """Refuse estimates of numbers.
+
+    Raises:
+        SettingsError: it is one.
+    """
+    if not aligned.estimate.categorical:
+        raise SettingsError(
+            "an error rate or log loss needs an estimate of labels",
+            value=aligned.estimate.method,
+            way_out="Use mae or rmse for numbers.",
+        )
+
+
+def targets(aligned: Aligned, name: ErrorName) -> NDArray[Any]:
+    """Return gold in the form that an error compares: label names, or numbers."""
+    alphabet = aligned.estimate.alphabet
+    if name == "error_rate" and alphabet is not None:
+        return np.array(alphabet.names)[gold_codes(aligned)]
+    if alphabet is not None and not alphabet.ordered:
+        raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, way_out="Use error_rate.")
+    return gold_numbers(aligned)
+
+
+def gold_codes(aligned: Aligned) -> NDArray[np.int64]:
+    """Return the label code of every scored truth."""
+    alphabet = aligned.estimate.alphabet
+    assert alphabet is not None
+    if isinstance(alphabet, Scale):
+        numbers = gold_numbers(aligned)
+        codes = alphabet.encode(numbers)
+        wrong = np.flatnonzero(np.abs(alphabet.values[codes] - numbers) > FLAT * alphabet.range)
+    else:
+        code_of = {name: code for code, name in enumerate(alphabet.names)}
+        codes = np.array([code_of.get(str(truth), -1) for truth in aligned.truths])
+        wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        truth, task = aligned.truths[wrong[0]], aligned.estimate.tasks[aligned.at[wrong[0]]]
+        raise ReportsError(
+            f"gold label {plain(truth)!r} of task {plain(task)!r} is not among {alphabet.names}", source="gold"
+        )
+    return codes
+
+
+def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
+    """Return every scored truth as a number: itself, or the label's position."""
+    alphabet = aligned.estimate.alphabet
+    if alphabet is None or isinstance(alphabet, Scale):
+        try:
+            numbers = np.array([float(truth) for truth in aligned.truths])
+        except (TypeError, ValueError) as error:
+            raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
+        if not np.isfinite(numbers).all():
+            raise ReportsError("gold truths must be finite numbers", source="gold", way_out="Leave unknown ones out.")
+        if not in_range(numbers).all():
+            found = f"{numbers[~in_range(numbers)][0]:g}"
+            raise ReportsError(f"gold truths {RANGE_RULE}", source="gold", examples=found, way_out=ANOTHER_UNIT)
+        return numbers
+    return gold_codes(aligned).astype(float)
+
+
+def shares_of(aligned: Aligned) -> NDArray[np.float64]:
+    """Return how a categorical estimate spreads its answer over tied labels, indexed [scored task, label]."""
+    best = winners(aligned.estimate.posterior[aligned.at])
+    return best / best.sum(axis=1, keepdims=True)
+
+
+def guesses(aligned: Aligned) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the numbers that the estimate answers and their shares, both broadcastable to [scored task, choice]."""
+    estimate = aligned.estimate
+    if estimate.categorical and estimate.alphabet is not None:
+        return estimate.alphabet.values[None, :], shares_of(aligned)
+    truth = estimate.posterior[aligned.at]
+    filled = np.where(np.isnan(truth), float(estimate.baseline.constant), truth)
+    return filled[:, None], np.ones((1, 1))
+
+
+def correlation_of(aligned: Aligned) -> float:
+    """Return the Pearson correlation of truths and gold; 0 where either side is constant."""
+    numbers, shares = guesses(aligned)
+    guessed, known = (numbers * shares).sum(axis=1), gold_numbers(aligned)
+    if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
+        return 0.0
+    return float(np.corrcoef(guessed, known)[0, 1])
+
+
+def log_loss_of(aligned: Aligned) -> float:
+    """Return the mean negative logarithm of gold's posterior, in nats.
+
+    Raises:
+        SettingsError: an estimate of numbers, or one without probabilities.
+    """
+    require_labels(aligned)
+    if not aligned.estimate.probabilistic:
+        raise SettingsError(
+            "a log loss needs probabilities, this method has none",
+            value=aligned.estimate.method,
+            way_out="Use the error rate.",
+        )
+    codes = gold_codes(aligned)
+    given = aligned.estimate.posterior[aligned.at, codes]
+    return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())

@@ -1,0 +1,316 @@
+"""How good an estimate is against gold, always beside the best constant; how well workers agree, and can be told apart.
+
+Gold maps task names to truths: label names, or numbers. Ties share their credit: where t labels share the highest
+posterior, each counts as the answer with weight 1 / t, so that no order of labels helps anyone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate, error_text
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation.gold import ErrorName as ErrorName
+from crowdveil.evaluation.gold import (
+    align,
+    correlation_of,
+    error_of,
+    log_loss_of,
+    missing_of,
+    outside_of,
+    targets,
+    usual_error,
+)
+
+Level = Literal["nominal", "interval"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """An estimate against gold: its error never stands without the constant's error and the correlation.
+
+    Attributes:
+        error: of the estimate, over the scored tasks.
+        error_name: "error_rate" (share of wrong labels), "mae" or "rmse" (in units of the answers, or label positions).
+        baseline: the same error of the best constant, chosen with knowledge of gold: a constant at its most favourable.
+        constant: that constant.
+        correlation: Pearson correlation of truths and gold, as numbers or label positions; 0 where either is constant.
+        log_loss: mean negative logarithm of the posterior of gold, in nats; None unless the error is the error rate and
+            the method has probabilities.
+        scored: gold tasks among the estimate's tasks.
+        missing: scored tasks without a single report; for numbers the estimate's own constant stands in for them.
+        unknown: gold tasks that the estimate does not know; they are left out.
+        outside: scored tasks whose truth is outside the scale, which no estimate on it reaches; 0 without a scale.
+    """
+
+    error: float
+    error_name: ErrorName
+    baseline: float
+    constant: str
+    correlation: float
+    log_loss: float | None
+    scored: int
+    missing: int
+    unknown: int
+    outside: int
+
+    @property
+    def gain(self) -> float:
+        """How much better than the best constant; negative where the constant would have served better."""
+        return self.baseline - self.error
+
+    def __str__(self) -> str:
+        left_out = f", {self.unknown} unknown left out" if self.unknown else ""
+        own, best = error_text(self.error, 4), error_text(self.baseline, 4)
+        return (
+            f"{self.error_name} {own} (constant {self.constant}: {best}), "
+            f"correlation {self.correlation:.3f}, {self.scored} gold tasks, {self.missing} without reports{left_out}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What randomizing the answers adds to the error of inference, beside what a constant would add.
+
+    Attributes:
+        error_name: as in `Score`.
+        protected: error of the estimate from reports.
+        unprotected: error of the estimate from the answers themselves, on the same gold tasks.
+        baseline: the same error of the best constant, chosen with knowledge of gold.
+        constant: that constant.
+        scored: gold tasks.
+    """
+
+    error_name: ErrorName
+    protected: float
+    unprotected: float
+    baseline: float
+    constant: str
+    scored: int
+
+    @property
+    def change(self) -> float:
+        """Error from reports minus error from answers; negative where the reports served better."""
+        return self.protected - self.unprotected
+
+    @property
+    def constant_change(self) -> float:
+        """The same for the best constant: a mechanism whose change is not below this may have left nothing to learn."""
+        return self.baseline - self.unprotected
+
+    def __str__(self) -> str:
+        return (
+            f"{self.error_name} change {self.change:+.4f} ({self.unprotected:.4f} to {self.protected:.4f}; "
+            f"constant {self.constant}: {self.constant_change:+.4f}), {self.scored} gold tasks"
+        )
+
+
+class BestConstant(NamedTuple):
+    """The one answer that would serve best for all tasks, and its error."""
+
+    constant: str
+    error: float
+
+
+def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | None = None) -> Score:
+    """Score an estimate against gold.
+
+    Args:
+        estimate: labels or numbers.
+        gold: truth by task name.
+        error: by default the error rate for categories, the mean absolute error for numbers and scales.
+
+    Raises:
+        SettingsError: an error that the estimate has no meaning for.
+        ReportsError: no gold task is among the tasks, a gold label is not in the alphabet, or a gold number is not one.
+    """
+    name = error or usual_error(estimate)
+    aligned = align(estimate, gold)
+    own = error_of(aligned, name)
+    best = best_constant(targets(aligned, name), name)
+    return Score(
+        error=own,
+        error_name=name,
+        baseline=best.error,
+        constant=best.constant,
+        correlation=correlation_of(aligned),
+        log_loss=log_loss_of(aligned) if name == "error_rate" and estimate.probabilistic else None,
+        scored=len(aligned.at),
+        missing=missing_of(aligned),
+        unknown=aligned.unknown,
+        outside=outside_of(aligned),
+    )
+
+
+def accuracy(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return the mean credit over gold tasks: 1 / (number of tied labels) where gold is one of them, else 0."""
+    return 1 - error_rate(estimate, gold)
+
+
+def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return one minus `accuracy`; raises as `score` does."""
+    return error_of(align(estimate, gold), "error_rate")
+
+
+def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return the mean absolute error, tied labels averaged; raises as `score` does."""
+    return error_of(align(estimate, gold), "mae")
+
+
+def mae_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
+    """Return MAE_C = MAE_P - MAE_O of Sun et al. (2018), section VI-A, with the MAE of their equation 3.
+
+    Args:
+        protected: inferred from reports.
+        unprotected: inferred from the answers.
+        gold: truth by task name.
+
+    Raises:
+        SettingsError: the estimates know different gold tasks, or labels are in no order.
+        ReportsError: as `score`.
+    """
+    return _change(protected, unprotected, gold, "mae")
+
+
+def error_rate_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
+    """Return the error rate change of Li et al. (2018), sections 6.2 and 7.1.2: Error(H_perturbed) - Error(H).
+
+    Arguments as in `mae_change`; equation 10 names the difference.
+
+    Raises:
+        SettingsError: the estimates know different gold tasks, or are numbers.
+        ReportsError: as `score`.
+    """
+    return _change(protected, unprotected, gold, "error_rate")
+
+
+def rmse(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return the root of the mean squared error, tied labels averaged; raises as `score` does."""
+    return error_of(align(estimate, gold), "rmse")
+
+
+def log_loss(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return the mean negative logarithm of gold's posterior, in nats, each at least `SMALLEST_PROBABILITY`."""
+    return log_loss_of(align(estimate, gold))
+
+
+def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
+    """Return the Pearson correlation of truths and gold; 0 where either side is constant.
+
+    Labels count by their position in the alphabet (grid points by their value) and tied ones by the mean of theirs. For
+    more than two unordered labels that order is arbitrary: only 0 and 1 can be read there.
+    """
+    return correlation_of(align(estimate, gold))
+
+
+def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> BestConstant:
+    """Return the best constant for these truths: majority label, median (the lower of two) or mean.
+
+    Raises:
+        SettingsError: no truth, or labels where numbers are needed.
+    """
+    if len(truths) == 0:
+        raise SettingsError("the best constant needs at least one truth", value=truths)
+    if error == "error_rate":
+        names, counts = np.unique(np.asarray(truths).astype(str), return_counts=True)
+        return BestConstant(str(names[counts.argmax()]), 1 - float(counts.max()) / len(truths))
+    try:
+        numbers = np.asarray(truths, dtype=float)
+    except ValueError as wrong:
+        raise SettingsError(f"{error} needs numbers", value=str(wrong), way_out="Use error_rate for labels.") from wrong
+    if error == "mae":
+        middle = float(np.sort(numbers)[(len(numbers) - 1) // 2])
+        return BestConstant(f"{middle:g}", float(np.abs(numbers - middle).mean()))
+    return BestConstant(f"{numbers.mean():g}", float(numbers.std()))
+
+
+def best_constant_error(gold: Mapping[Any, Any], error: ErrorName) -> float:
+    """Return the error of the best constant on gold: the bar that no result may be shown without."""
+    return best_constant(list(gold.values()), error).error
+
+
+def alpha(reports: Reports, level: Level = "nominal") -> float:
+    """Return Krippendorff's alpha: 1 - observed / expected disagreement; 1 is full agreement, 0 is chance.
+
+    Computed from the counts of values per task and over all tasks, or from their moments, never from pairs of reports
+    (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"). Tasks with one report count for nothing.
+
+    Args:
+        reports: answers of a crowd; repeated (task, worker) pairs count as different coders.
+        level: "nominal": values agree or differ; "interval": the squared difference of `reports.numbers`.
+
+    Returns:
+        nan where no task has two reports, or all reports are alike: nothing can be said.
+    """
+    pairable = reports.per_task[reports.task] >= 2
+    task = reports.task[pairable]
+    values = (reports.value if level == "nominal" else reports.numbers)[pairable]
+    if not len(values) or np.ptp(values) == 0:
+        return float("nan")
+    pairs = _nominal_pairs if level == "nominal" else _interval_pairs
+    within, overall = pairs(task, values, reports.per_task)
+    return 1 - within * (len(values) - 1) / overall
+
+
+def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
+    """Return the probability that a good worker has a higher quality than another one; ties count one half.
+
+    Args:
+        quality: estimated ability or weight, shape (workers,).
+        good: which workers are known to be good, shape (workers,).
+
+    Raises:
+        SettingsError: shapes differ, or all workers are of one kind.
+    """
+    values, known = np.asarray(quality, dtype=float), np.asarray(good, dtype=bool)
+    if values.shape != known.shape or values.ndim != 1:
+        raise SettingsError("one quality and one verdict per worker are needed", value=(values.shape, known.shape))
+    if known.all() or not known.any():
+        raise SettingsError("both good and other workers are needed", value=f"{int(known.sum())} good of {known.size}")
+    others = np.sort(values[~known])
+    below = np.searchsorted(others, values[known], side="left")
+    up_to = np.searchsorted(others, values[known], side="right")
+    return float((below + up_to).mean()) / 2 / len(others)
+
+
+def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any], name: ErrorName) -> Change:
+    with_reports, with_answers = align(protected, gold), align(unprotected, gold)
+    scored = [[str(one.estimate.tasks[at]) for at in one.at.tolist()] for one in (with_reports, with_answers)]
+    if scored[0] != scored[1]:
+        raise SettingsError(
+            "a change of error compares two estimates of the same gold tasks",
+            value=(len(scored[0]), len(scored[1])),
+            way_out="List the same tasks in both, those without reports included.",
+        )
+    best = best_constant(targets(with_answers, name), name)
+    return Change(
+        error_name=name,
+        protected=error_of(with_reports, name),
+        unprotected=error_of(with_answers, name),
+        baseline=best.error,
+        constant=best.constant,
+        scored=len(scored[0]),
+    )
+
+
+def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:
+    """Return the disagreement of ordered pairs: within tasks (each task's over its size - 1), and over all reports."""
+    names, codes = np.unique(value, return_inverse=True)
+    group, count = np.unique(task.astype(np.int64) * len(names) + codes, return_counts=True)
+    size = per_task[group // len(names)]
+    total = np.bincount(codes)
+    return float((count * (size - count) / (size - 1)).sum()), float((total * (len(value) - total)).sum())
+
+
+def _interval_pairs(
+    task: NDArray[np.int32], numbers: NDArray[np.float64], per_task: NDArray[np.integer]
+) -> tuple[float, float]:
+    """Return the same two sums for squared differences, from squares about means."""
+    mean = np.bincount(task, weights=numbers, minlength=len(per_task)) / np.maximum(per_task, 1)
+    size = per_task[task]
+    within = (2 * size / (size - 1) * (numbers - mean[task]) ** 2).sum()
+    return float(within), float(2 * len(numbers) * ((numbers - numbers.mean()) ** 2).sum())

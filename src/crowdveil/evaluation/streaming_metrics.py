@@ -1,0 +1,278 @@
+"""Scores against files of known truths that are too large to hold: truths are put to their tasks part by part.
+
+They lie in a temporary file, one number a task. Only gold tasks that are unknown are held by name.
+
+Scores against so many known truths that they are looked at in parts, by error rate or mean absolute error.
+"""
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import RANGE_RULE, Categories, in_range
+from crowdveil.data.identifiers import NameList, NumberedNames, as_arrow, none_shared
+from crowdveil.data.ingest.csv_reader import read_batches, read_header
+from crowdveil.data.ingest.readers import GOLD, pick
+from crowdveil.data.ingest.validation import parse_numbers
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.memory import scratch_array
+from crowdveil.errors import ReportsError
+from crowdveil.evaluation.gold import (
+    FLAT,
+    Aligned,
+    ErrorName,
+    error_of,
+    gold_numbers,
+    guesses,
+    log_loss_of,
+    missing_of,
+    outside_of,
+    targets,
+    usual_error,
+)
+from crowdveil.evaluation.metrics import Score
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tally:
+    """What some gold tasks say of an estimate, where all of them are too many at once; `+` adds those of others.
+
+    Attributes:
+        error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses (nan where there are none).
+        scored, missing, outside: gold tasks, those without a report, and those whose truth is outside the scale.
+        targets, counts: different truths, and how often each occurs.
+        means, moments: of guesses and of truths as numbers, shape (2,), and sums of products of what is beside them.
+        largest: of both, without sign, shape (2,).
+    """
+
+    error: float
+    loss: float
+    scored: int
+    missing: int
+    outside: int
+    targets: NDArray[Any]
+    counts: NDArray[np.int64]
+    means: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, estimate: Estimate, at: NDArray[np.int64], truths: list[Any]) -> "Tally":
+        """Count some tasks: their codes, and their truths as in gold."""
+        aligned, name = Aligned(estimate, at, truths, 0), usual_error(estimate)
+        numbers, shares = guesses(aligned)
+        pairs = np.array([(numbers * shares).sum(axis=1), gold_numbers(aligned)])
+        truths_found, counts = np.unique(targets(aligned, name), return_counts=True)
+        means = pairs.mean(axis=1)
+        beside = pairs - means[:, None]
+        return cls(
+            error=error_of(aligned, name) * len(at),
+            loss=log_loss_of(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
+            scored=len(at),
+            missing=missing_of(aligned),
+            outside=outside_of(aligned),
+            targets=truths_found,
+            counts=counts,
+            means=means,
+            moments=beside @ beside.T,
+            largest=np.abs(pairs).max(axis=1),
+        )
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Add other tasks (moments: Chan, Golub and LeVeque 1979)."""
+        scored, apart = self.scored + other.scored, other.means - self.means
+        targets, place = np.unique(np.concatenate((self.targets, other.targets)), return_inverse=True)
+        counts = np.bincount(place, np.concatenate((self.counts, other.counts)))
+        return Tally(
+            error=self.error + other.error,
+            loss=self.loss + other.loss,
+            scored=scored,
+            missing=self.missing + other.missing,
+            outside=self.outside + other.outside,
+            targets=targets,
+            counts=counts.astype(np.int64),
+            means=self.means + apart * other.scored / scored,
+            moments=self.moments + other.moments + np.outer(apart, apart) * (self.scored * other.scored / scored),
+            largest=np.maximum(self.largest, other.largest),
+        )
+
+    def score(self, error_name: ErrorName, unknown: int) -> Score:
+        """Return what `metrics.score` says of all these tasks; `unknown` gold tasks were left out."""
+        constant, baseline = _best_constant(self.targets, self.counts)
+        spread = np.sqrt(np.diag(self.moments) / self.scored)
+        flat = (spread <= FLAT * self.largest).any()
+        return Score(
+            error=self.error / self.scored,
+            error_name=error_name,
+            baseline=baseline,
+            constant=constant,
+            correlation=0.0 if flat else float(self.moments[0, 1] / spread.prod() / self.scored),
+            log_loss=None if math.isnan(self.loss) else self.loss / self.scored,
+            scored=self.scored,
+            missing=self.missing,
+            unknown=unknown,
+            outside=self.outside,
+        )
+
+
+def _best_constant(targets: NDArray[Any], counts: NDArray[np.int64]) -> tuple[str, float]:
+    """Return the best constant and its error, as `metrics.best_constant` does, where truths occur several times."""
+    if targets.dtype.kind == "U":
+        return str(targets[counts.argmax()]), 1 - float(counts.max()) / float(counts.sum())
+    middle = float(targets[np.searchsorted(np.cumsum(counts), (counts.sum() - 1) // 2, side="right")])
+    return f"{middle:g}", float(np.abs(targets - middle) @ counts) / float(counts.sum())
+
+
+IN_PARTS_FROM = 1 << 20
+"""Bytes of a file from which on it is read in parts."""
+TASKS_AT_ONCE = 1 << 16
+"""Rows read, names looked at and tasks scored together."""
+ROWS_SHOWN = 5
+
+
+def large(gold: str) -> bool:
+    """Return whether known truths are in a file that is to be read in parts."""
+    return os.path.isfile(gold) and os.path.getsize(gold) >= IN_PARTS_FROM
+
+
+def score_in_parts(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tuple[Score, int]:
+    """Score an estimate against a file of known truths; also return how many of the scored tasks guided the fit.
+
+    The score is that of `metrics.score`, but for rounding.
+
+    Raises:
+        ReportsError: a damaged file, a truth that is missing, unknown or contradicted, or no known truth of any task.
+        SettingsError: no room for a temporary file.
+    """
+    placed = _Placed(estimate, str(gold))
+    roles = pick(read_header(gold), GOLD, str(gold))
+    columns = [roles["task"], roles["truth"]]
+    read_batches(gold, columns, lambda batches, names, _: placed.add(batches, names))
+    tally: Tally | None = None
+    for first in range(0, len(placed.truths), TASKS_AT_ONCE):
+        at = first + np.flatnonzero(~np.isnan(placed.truths[first : first + TASKS_AT_ONCE]))
+        if len(at):
+            found = Tally.of(estimate, at, placed.named(at))
+            tally = found if tally is None else tally + found
+    if tally is None:
+        raise none_shared(placed.unknown, estimate.tasks, str(gold))
+    fit = placed.places.find(pa.array(sorted(guided), pa.string()))
+    both = int((~np.isnan(placed.truths[fit[fit >= 0]])).sum())
+    return tally.score(usual_error(estimate), len(placed.unknown)), both
+
+
+class _Placed:
+    """Truths at the codes of their tasks.
+
+    Attributes:
+        truths: label codes or numbers, shape (tasks,); nan where not known.
+        unknown: names of gold tasks that are no tasks.
+        places: where names are.
+    """
+
+    def __init__(self, estimate: Estimate, source: str) -> None:
+        self._alphabet, self._source, self._rows = estimate.alphabet, source, 0
+        self.places, self.unknown = _Places(estimate.tasks), set[str]()
+        self.truths = scratch_array((len(estimate.posterior),))
+        for first in range(0, len(self.truths), TASKS_AT_ONCE):
+            self.truths[first : first + TASKS_AT_ONCE] = np.nan
+
+    def add(self, batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> None:
+        """Put the truths of some batches, with columns of these names for task and truth, to their tasks."""
+        parts = (
+            batch.slice(first, TASKS_AT_ONCE) for batch in batches for first in range(0, len(batch), TASKS_AT_ONCE)
+        )
+        for part in parts:
+            task: Any = part[names[0]]
+            truth: Any = part[names[1]]
+            for column in (task, truth):
+                empty = pc.equal(column, pa.scalar(""))
+                self._refuse(empty.to_numpy(zero_copy_only=False), task, "every gold task needs a truth")
+            at = self.places.find(task)
+            self.unknown.update(task.filter(pa.array(at < 0)).to_pylist())
+            self._put(at, self._read(truth, task, at), task)
+            self._rows += len(task)
+
+    def named(self, at: NDArray[np.int64]) -> list[Any]:
+        """Return the truths of some tasks as they are written in gold."""
+        if isinstance(self._alphabet, Categories):
+            return np.array(self._alphabet.names, dtype=object)[self.truths[at].astype(np.int64)].tolist()
+        return self.truths[at].tolist()
+
+    def _read(self, truth: Any, task: Any, at: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return truths as codes or numbers; what is no truth may stand beside unknown tasks only if it is a label."""
+        if not isinstance(self._alphabet, Categories):
+            numbers = parse_numbers(np.array(truth.to_pylist(), dtype=object))
+            self._refuse(~np.isfinite(numbers), truth, "values must be finite numbers")
+            self._refuse(~in_range(numbers), truth, f"values {RANGE_RULE}")
+            return numbers
+        codes: Any = pc.index_in(truth, value_set=pa.array(self._alphabet.names, pa.string()))
+        wrong = np.flatnonzero(codes.is_null().to_numpy(zero_copy_only=False) & (at >= 0))
+        if len(wrong):
+            label, name = truth[int(wrong[0])].as_py(), task[int(wrong[0])].as_py()
+            raise ReportsError(
+                f"gold label {label!r} of task {name!r} is not among {self._alphabet.names}", source="gold"
+            )
+        return np.asarray(codes.fill_null(-1).to_numpy(), dtype=np.float64)
+
+    def _put(self, at: NDArray[np.int64], truths: NDArray[np.float64], task: Any) -> None:
+        known = np.flatnonzero(at >= 0)
+        held = self.truths[at[known]]
+        self.truths[at[known]] = np.where(np.isnan(held), truths[known], held)
+        # Of rows of one task within the batch, one was put last: the others must agree with it.
+        differs = np.zeros(len(at), dtype=bool)
+        differs[known] = self.truths[at[known]] != truths[known]
+        self._refuse(differs, task, "a gold task has one truth, but rows contradict others")
+
+    def _refuse(self, bad: NDArray[np.bool_], cells: Any, rule: str) -> None:
+        """Raise a ReportsError that names the first bad rows, if there are any."""
+        rows = np.flatnonzero(bad)[:ROWS_SHOWN]
+        if len(rows):
+            raise ReportsError(
+                rule,
+                source=self._source,
+                rows=tuple(self._rows + int(row) + 1 for row in rows),
+                examples=", ".join(repr(cells[int(row)].as_py()) for row in rows),
+                way_out="Keep one row per task, with its truth.",
+            )
+
+
+class _Places:
+    """Finds codes of names, fastest where they are asked for in their order."""
+
+    def __init__(self, names: NameList) -> None:
+        self._names, self._piece = names, 0
+
+    def find(self, wanted: Any) -> NDArray[np.int64]:
+        """Return the code of each of some texts, an Arrow array; -1 where there is none."""
+        different: Any = wanted.dictionary_encode()
+        codes = np.full(len(different.dictionary), -1)
+        pieces = max(-(-len(self._names) // TASKS_AT_ONCE), 1)
+        for piece in (*range(self._piece, pieces), *range(self._piece)):
+            first = piece * TASKS_AT_ONCE
+            names = pc.cast(as_arrow(self._names[first : first + TASKS_AT_ONCE]), pa.string())
+            place: Any = pc.index_in(names, value_set=different.dictionary)
+            hit = place.is_valid().to_numpy(zero_copy_only=False) if len(place) else np.zeros(0, dtype=bool)
+            codes[place.drop_null().to_numpy()] = first + np.flatnonzero(hit)
+            self._piece = piece if hit.any() else self._piece
+            if (codes >= 0).all():
+                break
+            if isinstance(self._names, NumberedNames):
+                self._work_out(different.dictionary, codes)
+                break
+        return codes[different.indices.to_numpy()]
+
+    def _work_out(self, names: Any, codes: NDArray[np.int64]) -> None:
+        """Fill in the codes that are not found yet, by the rule of the names."""
+        assert isinstance(self._names, NumberedNames)
+        for at in np.flatnonzero(codes < 0):
+            code = self._names.place(names[int(at)].as_py())
+            codes[at] = -1 if code is None else code

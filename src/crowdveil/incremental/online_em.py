@@ -1,0 +1,199 @@
+"""A crowd that is learned from a few tasks at a time: tables and sums of workers, and one step of incremental EM.
+
+Neal and Hinton (1998): the sums hold what each task last said of its workers; when a task is looked at again, what it
+said before is taken out. Between two looks at a task nothing of it is touched, so a step costs its tasks' reports, and
+the tables of the workers who sent them (of all workers behind a channel, which ties them to the crowd's base rates).
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.blocks import Block
+from crowdveil.em.deconvolution import pool_counts
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.kernels import encode, softmax
+from crowdveil.em.model import GoldBlock, Summary
+from crowdveil.estimators.confusion.hyperpriors import participation_cells
+from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+
+WARM_UP = 15
+"""Mean reports of the workers who sent any, up to which truths are shares of votes: a table of three reports says
+whatever it began with, and a stream that begins upside down would stay so."""
+
+
+class Rows(NamedTuple):
+    """Reports of a few tasks, task by task: codes of workers and symbols, shape (reports,), and pointers to each task's
+    first, shape (tasks + 1,)."""
+
+    worker: NDArray[np.int64]
+    symbol: NDArray[np.int64]
+    pointers: NDArray[np.int64]
+
+    @property
+    def task(self) -> NDArray[np.int64]:
+        """Place of each report's task among these tasks."""
+        return np.repeat(np.arange(len(self.pointers) - 1), np.diff(self.pointers))
+
+
+class OnlineCrowd:
+    """What is known of the workers of a stream; memory follows their number only.
+
+    Attributes:
+        estimator: whose model and pseudo-answers these are.
+        summary: of a stream without reports: labels, symbols, channel and public prior.
+        workers, tasks: how many have been seen.
+        warm: whether tables are believed, however few reports there are.
+        sums: posteriors by worker and symbol, indexed [worker * symbols + symbol, truth].
+        by_truth: posteriors in all, shape (labels,).
+        counts: reports by worker and symbol.
+    """
+
+    def __init__(self, estimator: ConfusionEstimator, summary: Summary) -> None:
+        self.estimator, self.summary = estimator, summary
+        self.workers = self.tasks = self._heard = 0
+        self.warm = False
+        labels, symbols = summary.labels, summary.symbols
+        self.sums, self.by_truth = np.zeros((0, labels)), np.zeros(labels)
+        self.counts = np.zeros((0, symbols))
+        self._totals = np.zeros(symbols)
+        self._confusion, self._participation = np.zeros((0, labels, labels)), np.zeros(0)
+        self._class_prior: NDArray[np.float64] | None = None
+
+    def count(self, rows: Rows, workers: int, tasks: int) -> None:
+        """Count new reports; so many workers and tasks are known from now on."""
+        met = self.workers
+        self.workers, self.tasks = workers, tasks
+        self.sums = with_room(self.sums, workers * self.summary.symbols)
+        self.counts = with_room(self.counts, workers)
+        self._confusion = with_room(self._confusion, workers)
+        self._participation = with_room(self._participation, workers)
+        senders = np.unique(rows.worker)
+        self._heard += int((self.counts[senders].sum(axis=1) == 0).sum())
+        np.add.at(self.counts, (rows.worker, rows.symbol), 1.0)
+        self._totals += np.bincount(rows.symbol, minlength=len(self._totals))
+        if met < workers:
+            pool, ability = self._parameters(np.zeros(0, dtype=np.int64)).pool, self.estimator.anchor_ability
+            guess = ability * np.eye(self.summary.labels) + (1 - ability) * pool.label_shares
+            self._confusion[met:workers], self._participation[met:workers] = guess, pool.participation
+
+    def forget(self, rows: Rows, posterior: NDArray[np.float64]) -> None:
+        """Take out what tasks, with these posteriors, said when they were last looked at."""
+        np.subtract.at(self.sums, self._place(rows), posterior[rows.task])
+        self.by_truth -= posterior.sum(axis=0)
+
+    def look(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Take one step on some tasks that the sums do not hold; return their posteriors, indexed [task, label].
+
+        Args:
+            rows: all that is kept of the tasks' reports.
+            gold: label codes of known truths, shape (tasks,); NO_GOLD where unknown.
+        """
+        posterior = self.read(rows, gold)
+        self.learn(rows, posterior, posterior.sum(axis=0))
+        return posterior
+
+    def read(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the posteriors of some tasks, indexed [task, label]; nothing is learned. Arguments as `look`."""
+        touched = self._touched(rows)
+        parameters = self.estimator.prepare(self._parameters(touched, tasks=len(gold)))
+        local = np.searchsorted(touched, rows.worker).astype(np.int32)
+        block = Block(0, len(gold), rows.pointers, local, rows.symbol.astype(np.int16))
+        coded = encode(block, len(touched), self.summary.symbols, compiled=False)
+        return self.estimator.expect(GoldBlock(block, gold, coded), parameters).posterior
+
+    def read_late(self, rows: Rows, believed: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return posteriors from what was believed of tasks before these reports; indexed [task, label]."""
+        touched = self._touched(rows)
+        parameters = self._parameters(touched)
+        logs = parameters.log_reports()[np.searchsorted(touched, rows.worker), :, rows.symbol]
+        scores = np.log(np.maximum(believed, TINY))
+        np.add.at(scores, rows.task, logs)
+        return one_hot_gold(softmax(scores)[0], gold)
+
+    def learn(
+        self,
+        rows: Rows,
+        posterior: NDArray[np.float64],
+        by_truth: NDArray[np.float64],
+    ) -> None:
+        """Add what tasks say of the workers of these rows, and by how much posteriors grew; re-estimate these."""
+        np.add.at(self.sums, self._place(rows), posterior[rows.task])
+        self.by_truth += by_truth
+        touched = self._touched(rows)
+        before = self._parameters(touched)
+        if before.pool.noise:
+            before = replace(before, anchor=self.estimator.learn_anchor(before))
+        found = self.estimator.maximize(self._statistics(touched), before)
+        self._confusion[touched], self._participation[touched] = found.confusion, found.participation
+        self._class_prior = found.class_prior
+
+    def table(self) -> WorkerTable:
+        """Return what is known of all workers."""
+        everyone = np.arange(self.workers)
+        return self.estimator.workers(self._statistics(everyone), self._parameters(everyone))
+
+    @property
+    def per_worker(self) -> NDArray[np.int64]:
+        """Reports of each worker, shape (workers,)."""
+        return self.counts[: self.workers].sum(axis=1).astype(np.int64)
+
+    def _place(self, rows: Rows) -> NDArray[np.int64]:
+        return rows.worker * self.summary.symbols + rows.symbol
+
+    def _touched(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the workers whose tables a step needs, ascending."""
+        return np.unique(rows.worker) if self.summary.model.transparent else np.arange(self.workers)
+
+    def _statistics(self, touched: NDArray[np.int64]) -> CrowdStatistics:
+        symbols, labels = self.summary.symbols, self.summary.labels
+        sums = self.sums[: self.workers * symbols].reshape(-1, symbols, labels)[touched]
+        # What was added and taken out again may leave a rounding error below zero.
+        return CrowdStatistics(np.maximum(sums, 0.0).transpose(0, 2, 1), np.maximum(self.by_truth, 0.0)[None], np.nan)
+
+    def _parameters(self, touched: NDArray[np.int64], tasks: int = 0) -> CrowdParameters:
+        """Return the parameters of some workers, for a block of some tasks; base rates are those of all reports."""
+        model = replace(
+            self.summary.model,
+            worker_group=np.zeros(len(touched), dtype=np.int64),
+            task_group=np.zeros(tasks, dtype=np.int64),
+        )
+        # Of a single channel, every worker sends NULL on every task unless a report is listed.
+        silent = np.full(model.silent, float(self.tasks * self.workers)) - self._totals @ model.replaces()
+        counts = np.concatenate((self._totals, silent))
+        pool = pool_counts(counts, model, tasks=max(self.tasks, 1), perturbed=self.summary.channel is not None)
+        summary = replace(
+            self.summary,
+            tasks=self.tasks,
+            workers=len(touched),
+            per_worker=self.counts[touched].sum(axis=1).astype(np.int64),
+            symbol_counts=self.counts[touched],
+            known_model=model,
+        )
+        prior = pool.label_shares if self._class_prior is None else self._class_prior
+        estimator, everyone = self.estimator, self.counts[: self.workers]
+        unlisted = np.full(model.silent, float(self.tasks)) - everyone @ model.replaces()
+        least = estimator.shrinkage * pool.noise / pool.participation
+        return CrowdParameters(
+            summary=summary,
+            pool=pool,
+            anchor=estimator.anchor(pool, estimator.anchor_ability),
+            pseudo_cells=participation_cells(np.concatenate((everyone, unlisted), axis=1), pool, least),
+            confusion=self._confusion[touched],
+            participation=self._participation[touched],
+            class_prior=prior if summary.prior is None else summary.prior,
+            at_start=not self.warm and bool(self._totals.sum() < WARM_UP * self._heard),
+        )
+
+
+def with_room(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return an array of that many rows at least, zeros after the old ones; it grows by doubling."""
+    if rows <= len(array):
+        return array
+    larger = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger

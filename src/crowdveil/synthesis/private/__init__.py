@@ -1,0 +1,1 @@
+"""Release with (epsilon, delta)-differential privacy, proven and checked."""

@@ -1,0 +1,448 @@
+"""Result files: each appears whole or not at all, and what the curator must know lies beside the reports.
+
+`reports.csv` holds non-NULL reports only. `crowd.json` lists all tasks and workers, so that NULL counts are right even
+for a worker whose reports are all NULL, and says whether the reports are a simulation. Encoded blocks list them
+themselves: there it names the blocks instead.
+
+Reports as files: CSV, Parquet or encoded blocks, written block by block, so that memory does not follow the reports.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypedDict
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
+from crowdveil.channels.certificate import is_marked, mechanisms_named
+from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.channels.text_validation import fault_of_text, first_alike, parse_json
+from crowdveil.data.columnar_store import FILES, seal_of, write_encoded
+from crowdveil.data.digests import content_digest
+from crowdveil.data.public_lists import LISTS, ListName, guarantee_text, is_guarantee_text, missing_lists
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import Outputs, Writer, placed, write_outputs
+from crowdveil.files.atomic_write import write_atomically as write_atomically
+from crowdveil.files.atomic_write import write_together as write_together
+from crowdveil.files.csv_line import csv_line
+
+TableForm = Literal["csv", "parquet"]
+Form = Literal["csv", "parquet", "blocks"]
+REPORTS_FILES: dict[Form, tuple[str, ...]] = {
+    "csv": ("reports.csv",),
+    "parquet": ("reports.parquet",),
+    "blocks": FILES,
+}
+"""Names of the files of each form, in the order in which they are put in place."""
+
+
+def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
+    """Write `REPORTS_FILES[form]` into a folder that exists."""
+    if form == "blocks":
+        write_encoded(folder, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
+        return
+    with open(folder / REPORTS_FILES[form][0], "wb") as stream:
+        write_tables(stream, _schema(reports), lambda: block_tables(reports), form)
+
+
+def reports_table(reports: Reports) -> pa.Table:
+    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
+    return pa.Table.from_batches(
+        [batch for table in block_tables(reports) for batch in table.to_batches()], _schema(reports)
+    )
+
+
+def block_tables(reports: Reports) -> Iterator[pa.Table]:
+    """Yield the reports block by block, as columns task, worker and label (or value)."""
+    tasks, workers = _texts(reports.tasks), _texts(reports.workers)
+    labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
+    for part in reports.parts():
+        columns = [
+            pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
+            pa.DictionaryArray.from_arrays(pa.array(part.worker, pa.int32()), workers),
+            pa.array(part.value)
+            if labels is None
+            else pa.DictionaryArray.from_arrays(pa.array(part.value, pa.int16()), labels),
+        ]
+        yield pa.Table.from_arrays(columns, schema=_schema(reports))
+
+
+def write_table(stream: BinaryIO, table: pa.Table) -> None:
+    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
+    _write_csv(stream, table.schema, lambda: [table])
+
+
+def write_tables(
+    stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]], form: TableForm
+) -> None:
+    """Write tables of one schema, one after the other, as one CSV or Parquet file; `tables` may be called twice."""
+    if form == "csv":
+        _write_csv(stream, schema, tables)
+    else:
+        _write_parquet(stream, schema, tables())
+
+
+def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
+    """Write a header and tables; where a cell turns out to need quotes, all is written again."""
+    stream.write((csv_line(schema.names) + "\n").encode("utf-8"))
+    start = stream.tell()
+    try:
+        _write_rows(stream, schema, tables(), "none")
+    except pa.ArrowInvalid:
+        stream.seek(start)
+        stream.truncate()
+        _write_rows(stream, schema, tables(), "needed")
+
+
+def _write_rows(
+    stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], quoting: Literal["none", "needed"]
+) -> None:
+    options = pa.csv.WriteOptions(include_header=False, quoting_style=quoting)
+    with pa.csv.CSVWriter(stream, schema, write_options=options) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    coded: Any = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetWriter(stream, schema, use_dictionary=coded) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _schema(reports: Reports) -> pa.Schema:
+    ids: Any = pa.dictionary(pa.int32(), pa.string())
+    if reports.alphabet is None:
+        return pa.schema([("task", ids), ("worker", ids), ("value", pa.float64())])
+    name = "value" if isinstance(reports.alphabet, Scale) else "label"
+    return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
+
+
+def _texts(names: Any) -> Any:
+    return pa.array([str(name) for name in names], pa.string())
+
+
+REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
+ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
+COLLECTION = "collection"
+ONE_COLLECTION = "a folder holds one collection, as what a second one reveals adds to what the first one does"
+ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
+    "csv": ("truths.csv", "workers.csv"),
+    "parquet": ("truths.parquet", "workers.parquet"),
+}
+"""Names of the files of truths and of workers, by their form."""
+CROWD_FORMAT = "crowdveil-crowd/2"
+
+
+class Crowd(TypedDict):
+    """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside.
+
+    With `blocks_sha256`, the seal of encoded blocks, tasks and workers are None: they are those of the blocks.
+    `lists_from_answers` names the lists that the guarantee needs to be public and that were taken from the answers.
+    `reports_sha256` is the digest of the reports file, or of `sums.json`, as it was written; None for encoded blocks,
+    and before they are written. `edited`: reports with another digest were accepted on purpose.
+    """
+
+    format: str
+    tasks: list[str] | None
+    workers: list[str] | None
+    simulation: bool
+    mechanism: str
+    guarantee: str
+    certificate_sha256: str | None
+    kind: Literal["categorical", "numeric"]
+    alphabet: dict[str, object] | None
+    seed: int | None
+    lists_from_answers: list[ListName]
+    edited: bool
+    reports_sha256: str | None
+    assignment_sha256: str | None
+    blocks_sha256: str | None
+
+
+FIELD_TYPES: dict[str, tuple[type, ...]] = {
+    "format": (str,),
+    "tasks": (list, type(None)),
+    "workers": (list, type(None)),
+    "simulation": (bool,),
+    "mechanism": (str,),
+    "guarantee": (str,),
+    "certificate_sha256": (str, type(None)),
+    "kind": (str,),
+    "alphabet": (dict, type(None)),
+    "seed": (int, type(None)),
+    "lists_from_answers": (list,),
+    "edited": (bool,),
+    "reports_sha256": (str, type(None)),
+    "assignment_sha256": (str, type(None)),
+    "blocks_sha256": (str, type(None)),
+}
+
+
+def describe_crowd(
+    reports: Reports,
+    *,
+    mechanism: str,
+    guarantee: Guarantee,
+    simulation: bool,
+    participation: Participation = "public",
+    notes: Sequence[str] = (),
+    seed: int | None = None,
+    certificate: Mapping[str, Any] | None = None,
+    assignment: str | None = None,
+    edited: bool = False,
+) -> Crowd:
+    """Return what `crowd.json` says about these reports.
+
+    Args:
+        reports: `public_lists` says which of their lists are public.
+        mechanism: name and settings.
+        guarantee: of one unit. In its place the reason is written why there is none: a simulation, or a list that its
+            participation needs to be public and that is not.
+        simulation, seed: of reports that carry no privacy.
+        participation: "protected" where some cells are promised more than the guarantee, that of the least protected
+            one: then their lists must be public, too.
+        notes: what is hidden from whom, in words, beside the guarantee.
+        certificate, assignment: what is written beside the reports.
+        edited: whether they were made from reports that were edited after they were sent.
+    """
+    protected = "protected" in (participation, guarantee.participation)
+    missing = missing_lists(reports.public_lists, "protected" if protected else "public")
+    return Crowd(
+        format=CROWD_FORMAT,
+        tasks=[str(name) for name in reports.tasks],
+        workers=[str(name) for name in reports.workers],
+        simulation=simulation,
+        mechanism=mechanism,
+        guarantee=guarantee_text(guarantee, missing, simulation=simulation, notes=notes),
+        certificate_sha256=None if certificate is None else str(certificate["sha256"]),
+        kind="numeric" if reports.alphabet is None or isinstance(reports.alphabet, Scale) else "categorical",
+        alphabet=None if reports.alphabet is None else alphabet_to_json(reports.alphabet),
+        seed=seed,
+        lists_from_answers=list(missing),
+        edited=edited,
+        reports_sha256=None,
+        assignment_sha256=None if assignment is None else text_digest(assignment.encode()),
+        blocks_sha256=None,
+    )
+
+
+def crowd_of_blocks(crowd: Crowd, folder: Path) -> bytes:
+    """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
+    named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal_of(folder)}
+    return _json({**crowd, **named})
+
+
+def crowd_of_file(crowd: Crowd, path: Path) -> bytes:
+    """Return the `crowd.json` that names the reports, or the sums, in a file by their digest."""
+    return _json({**crowd, "reports_sha256": content_digest(path)})
+
+
+def as_edited(crowd: Crowd) -> Crowd:
+    """Return what a crowd says of reports that were edited on purpose: the guarantee is unknown."""
+    if crowd["edited"]:
+        return crowd
+    guarantee = f"unknown: the reports were edited after they were sent; stated before: {crowd['guarantee']}"
+    return {**crowd, "edited": True, "guarantee": guarantee}
+
+
+def text_digest(text: bytes) -> str:
+    """Return the SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text).hexdigest()
+
+
+def write_reports(
+    directory: str | PathLike[str],
+    reports: Reports,
+    certificate: Mapping[str, Any] | None,
+    crowd: Crowd,
+    *,
+    assignment: str | None = None,
+    form: Form = "csv",
+    replace: bool = False,
+) -> None:
+    """Write the reports in one of the `REPORTS_FILES`, `crowd.json` and, where there are any, `certificate.json` and
+    `assignment.csv`.
+
+    Raises:
+        SettingsError: the crowd is not the one of the reports or of the certificate, or as `collection_outputs`.
+    """
+    _check_belongs(reports, certificate, crowd)
+    beside: dict[str, bytes] = {}
+    if certificate is not None:
+        beside[CERTIFICATE_FILE] = _json(certificate)
+    if assignment is not None:
+        beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
+    names = (*beside, CROWD_FILE, *REPORTS_FILES[form])
+    with placed(collection_outputs(directory, names, replace=replace)) as temporary:
+        for name, contents in beside.items():
+            (temporary / name).write_bytes(contents)
+        write_report_files(temporary, reports, form)
+        file = temporary / REPORTS_FILES[form][0]
+        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(named)
+
+
+def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
+    """Return the files of a collection as outputs; none of an earlier one may be there.
+
+    Args:
+        directory: where to.
+        names: of the files; the last one comes when the others are there.
+        replace: whether the recorded files of an earlier collection are removed, in whatever form they are.
+    """
+    return Outputs(
+        folder=Path(directory),
+        names=tuple(names),
+        kind=COLLECTION,
+        whole=True,
+        alone=(CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, *(name for files in REPORTS_FILES.values() for name in files)),
+        fresh="" if replace else ONE_COLLECTION,
+    )
+
+
+def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, replace: bool = False) -> None:
+    """Write `sums.json`, and the `crowd.json` that names it by its digest; arguments and errors as `write_reports`."""
+    named = _json({**crowd, "reports_sha256": text_digest(sums.encode())})
+    outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
+    write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
+
+
+def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
+    """Write truths and workers as `ESTIMATE_FILES[form]`; an unknown number (a task without reports) is empty or null.
+
+    Truths are written in parts, so that memory does not follow the tasks.
+
+    Raises:
+        SettingsError: a file of that name is not an earlier estimate, or the system refuses to write there.
+    """
+    schema = next(estimate.parts()).tasks_frame().schema
+    workers = estimate.workers_frame()
+    writers: list[Writer] = [
+        lambda stream: write_tables(stream, schema, lambda: (part.tasks_frame() for part in estimate.parts()), form),
+        lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
+    ]
+    write_outputs(estimate_outputs(directory, form), dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
+
+
+def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") -> Outputs:
+    """Return the files of an estimate as outputs."""
+    return Outputs(folder=Path(directory), names=ESTIMATE_FILES[form], kind="estimate")
+
+
+def read_crowd(path: str | PathLike[str]) -> Crowd:
+    """Read and check a `crowd.json`.
+
+    Raises:
+        ReportsError: unreadable, a key that stands twice, another format, a field missing, of the wrong type or
+            unknown, a name repeated, not text or like another, an alphabet that is none or does not fit the kind.
+    """
+    try:
+        data = parse_json(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
+        raise ReportsError("the crowd must be readable JSON", source=str(path), examples=str(error)[:200]) from error
+    try:
+        crowd = _checked(data)
+        if (crowd["reports_sha256"] is None) == (crowd["blocks_sha256"] is None):
+            raise SettingsError(
+                "a crowd names a file by 'reports_sha256' or blocks by 'blocks_sha256'", value=crowd["reports_sha256"]
+            )
+        return crowd
+    except SettingsError as error:
+        raise ReportsError(
+            error.rule,
+            source=str(path),
+            examples=repr(error.value)[:200],
+            way_out="Use the crowd.json that was written with the reports.",
+        ) from error
+
+
+def home(reports_path: str | PathLike[str]) -> Path:
+    """Return the folder where what belongs to reports lies: that of a file; a folder of encoded blocks itself."""
+    path = Path(reports_path)
+    return path if path.is_dir() else path.parent
+
+
+def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
+    """Return the `crowd.json` beside a reports file or inside encoded blocks, None if there is none."""
+    path = home(reports_path) / CROWD_FILE
+    return path if path.is_file() else None
+
+
+def _json(data: Mapping[str, Any]) -> bytes:
+    return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode("utf-8")
+
+
+def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crowd: Crowd) -> None:
+    _checked(crowd)
+    if crowd["tasks"] != [str(n) for n in reports.tasks] or crowd["workers"] != [str(n) for n in reports.workers]:
+        raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
+    sealed = None if certificate is None else certificate["sha256"]
+    if crowd["certificate_sha256"] != sealed:
+        raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
+    named = [] if certificate is None else mechanisms_named(certificate)
+    if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
+        raise SettingsError(
+            "where lists were taken from the answers, the certificate must say that nothing is promised",
+            value=named[0],
+            way_out="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
+        )
+
+
+def require_apart(field: str, names: Iterable[str]) -> None:
+    """Refuse tasks or workers whose names look alike.
+
+    Raises:
+        SettingsError: two names differ by no more than white space around them, normal form and what does not print.
+    """
+    alike = first_alike(names)
+    if alike is not None:
+        raise SettingsError(
+            f"{field!r} of a crowd must differ by more than white space, normal form and what does not print",
+            value=alike,
+            way_out="Rename one of them, or write both alike.",
+        )
+
+
+def _checked(data: Any) -> Crowd:
+    if not isinstance(data, dict) or data.get("format") != CROWD_FORMAT:
+        raise SettingsError(f"a crowd must be a JSON object of format {CROWD_FORMAT!r}", value=data)
+    if set(data) != set(FIELD_TYPES):
+        raise SettingsError(f"a crowd has exactly the fields {sorted(FIELD_TYPES)}", value=sorted(data))
+    for field, types in FIELD_TYPES.items():
+        # A bool is an int to Python, but not a seed.
+        if not isinstance(data[field], types) or (field == "seed" and isinstance(data[field], bool)):
+            raise SettingsError(f"{field!r} of a crowd has the wrong type", value=data[field])
+    for field in ("tasks", "workers"):
+        names = data[field]
+        if (names is None) != (data["blocks_sha256"] is not None):
+            raise SettingsError(f"{field!r} must be listed by a crowd, or by blocks that it names", value=names)
+        names = names or []
+        if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+            raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
+        require_apart(field, names)
+    for field in ("mechanism", "guarantee"):
+        if fault_of_text(data[field]):
+            raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
+    if not is_guarantee_text(data["guarantee"]):
+        raise SettingsError(
+            "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or begin with 'none: '",
+            value=data["guarantee"],
+        )
+    if not all(name in LISTS for name in data["lists_from_answers"]):
+        raise SettingsError(f"'lists_from_answers' of a crowd are among {LISTS}", value=data["lists_from_answers"])
+    if data["seed"] is not None and not data["simulation"]:
+        raise SettingsError("a crowd with a seed is a simulation", value=data["seed"])
+    if data["alphabet"] is None and data["kind"] == "numeric":
+        return Crowd(**data)  # type: ignore[typeddict-item]
+    scale = isinstance(alphabet_from_json(data["alphabet"]), Scale)
+    if data["kind"] != ("numeric" if scale else "categorical"):
+        raise SettingsError("'kind' of a crowd must fit its alphabet", value=data["kind"])
+    return Crowd(**data)  # type: ignore[typeddict-item]

@@ -1,0 +1,127 @@
+"""`sums.json`: what a curator keeps of matrix-factorization reports, namely their exact sum over workers.
+
+Workers send vectors about all tasks; only the sum is used, and it is a sufficient statistic. Tasks, workers and scale
+stand in `crowd.json` beside it.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Scale, alphabet_from_json
+from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.mechanisms import MatrixFactorization
+from crowdveil.randomness import Seeded, Source
+from crowdveil.workflow.export import Crowd
+from crowdveil.workflow.mechanism_settings import describe, parameters
+
+SUMS_FORMAT = "crowdveil-sums/1"
+LARGEST = 1 << 62
+"""Sums stay below it, so that they fit 64 signed bits."""
+SETTINGS: dict[str, tuple[type, ...]] = {
+    "epsilon": (int, float),
+    "dimensions": (int, type(None)),
+    "centre": (int, float, type(None)),
+    "profiles": (str,),
+    "profile_seed": (int,),
+}
+
+
+class Sums(NamedTuple):
+    """Sum over workers of their reports, shape (2 * dimensions,), and the mechanism that made them."""
+
+    mechanism: MatrixFactorization
+    summed: NDArray[np.int64]
+
+
+def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
+    """Yield each worker's answers as a device holds them: one code per task, `labels` where NULL."""
+    order = np.argsort(answers.worker, kind="stable")
+    for mine in np.split(order, np.cumsum(answers.per_worker)[:-1]):
+        codes = np.full(len(answers.tasks), answers.labels, dtype=np.int64)
+        codes[answers.task[mine]] = answers.value[mine]
+        yield codes
+
+
+def collect_sums(
+    answers: Reports,
+    mechanism: MatrixFactorization,
+    source: Source,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sums:
+    """Return the sum of what all devices would have sent; a seeded source draws all workers' noise at once."""
+    tasks, workers = len(answers.tasks), len(answers.workers)
+    if isinstance(source, Seeded):
+        return Sums(mechanism, mechanism.simulate_sum(answers.task, answers.value, tasks, workers, source))
+    summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
+    for number, codes in enumerate(answer_vectors(answers), start=1):
+        summed += mechanism.perturb(codes, source)
+        if progress is not None:
+            progress(number, workers)
+    return Sums(mechanism, summed)
+
+
+def sums_text(sums: Sums) -> str:
+    """Return the contents of `sums.json`; numbers are in the units of the reports."""
+    values, participation = np.split(sums.summed, 2)
+    data = {"format": SUMS_FORMAT, **parameters(sums.mechanism)}
+    return json.dumps({**data, "values": values.tolist(), "participation": participation.tolist()}, indent=1) + "\n"
+
+
+def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
+    """Read and check a `sums.json` that belongs to a crowd.
+
+    Raises:
+        ReportsError: unreadable, another format, a field of the wrong type, or made by another mechanism than the
+            crowd's.
+        SettingsError: a setting that the mechanism refuses.
+    """
+    source = str(path)
+    try:
+        with open(path, "rb") as stream:
+            data = parse_json(stream.read())
+    except (OSError, ValueError) as error:
+        raise ReportsError("sums must be readable JSON", source=source, examples=str(error)[:200]) from error
+    if not _well_formed(data):
+        raise ReportsError(
+            f"sums must have format {SUMS_FORMAT!r}, settings {sorted(SETTINGS)}, and two lists of whole numbers",
+            source=source,
+            way_out="Give the sums.json that perturb wrote.",
+        )
+    alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
+    if not isinstance(alphabet, Scale):
+        raise _strange(source, crowd, "numbers on a scale")
+    try:
+        mechanism = MatrixFactorization(alphabet=alphabet, **{name: data[name] for name in SETTINGS})
+    except SettingsError as error:
+        raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
+    named = mechanism.name if crowd["lists_from_answers"] and not crowd["simulation"] else describe(mechanism)
+    if named != crowd["mechanism"]:
+        raise _strange(source, crowd, describe(mechanism))
+    return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
+
+
+def _well_formed(data: Any) -> bool:
+    if not isinstance(data, dict) or set(data) != {"format", "values", "participation", *SETTINGS}:
+        return False
+    lists = [data["values"], data["participation"]]
+    whole = all(
+        isinstance(column, list) and all(type(x) is int and abs(x) < LARGEST for x in column) for column in lists
+    )
+    typed = all(isinstance(data[name], kinds) and type(data[name]) is not bool for name, kinds in SETTINGS.items())
+    return bool(data["format"] == SUMS_FORMAT and whole and typed and len(lists[0]) == len(lists[1]))
+
+
+def _strange(source: str, crowd: Crowd, wanted: str) -> ReportsError:
+    return ReportsError(
+        f"the sums belong to {wanted}, crowd.json speaks of another mechanism",
+        source=source,
+        examples=crowd["mechanism"],
+        way_out="Keep sums.json and the crowd.json written with it together.",
+    )

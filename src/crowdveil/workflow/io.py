@@ -1,0 +1,208 @@
+"""What people hand over becomes answers, gold and lists of names: a file, or `dataset:NAME` for a public data set."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data import datasets
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.ingest.csv_reader import read_csv, read_header
+from crowdveil.data.ingest.readers import load_gold, pick
+from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.public_lists import given_lists
+from crowdveil.data.reports import Kind, Names, Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.workflow.export import home
+from crowdveil.workflow.reading_notes import spelling_notes, weight_notes
+
+DATASET = "dataset:"
+GRID_TOLERANCE = 1e-9
+MERGED = (
+    "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
+    "written are one."
+)
+
+
+class AnswersRead(NamedTuple):
+    """Answers in the alphabet of a mechanism.
+
+    Attributes:
+        answers: in that alphabet; `answers.public_lists` says which lists were given.
+        alphabet: what an answer can be.
+        rules: how answers are changed on the way, whatever they are; for runs that promise something.
+        counts: how often the rules changed an answer, which shows something about the answers.
+    """
+
+    answers: Reports
+    alphabet: Alphabet
+    rules: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+
+
+class CampaignLists(NamedTuple):
+    """Who is asked what, known before anyone answers; None where it was not given."""
+
+    tasks: Names | None = None
+    workers: Names | None = None
+    assignment: Assignment | None = None
+
+
+def read_lists(
+    *, tasks: Path | None = None, workers: Path | None = None, assignment: Path | None = None
+) -> CampaignLists:
+    """Read the public lists of a campaign; what no file lists follows from the assignment.
+
+    Args:
+        tasks, workers: CSV files that list all of them, in a column `task` or `worker`.
+        assignment: CSV file of the cells that were asked, in the columns `task` and `worker`.
+
+    Raises:
+        ReportsError: a damaged file, or an assigned task or worker that the lists lack.
+    """
+    task_names = None if tasks is None else read_names(tasks, "task")
+    worker_names = None if workers is None else read_names(workers, "worker")
+    if assignment is None:
+        return CampaignLists(task_names, worker_names)
+    asked = Assignment.from_csv(assignment, tasks=task_names, workers=worker_names)
+    return CampaignLists(asked.tasks, asked.workers, asked)
+
+
+def read_answers(
+    source: str,
+    *,
+    alphabet: Alphabet | None = None,
+    duplicates: Duplicates | None = None,
+    merge_labels: bool = False,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+) -> AnswersRead:
+    """Read unprotected answers.
+
+    Args:
+        source: a CSV or Parquet file, or `dataset:NAME`.
+        alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
+        duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
+        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
+        tasks, workers: names of all of them, as text; by default those that occur, which show who answered.
+
+    Raises:
+        ReportsError: the file or a row breaks a rule.
+        SettingsError: numbers without a scale, no such data set, other labels than the data set's own, or spellings of
+            numbers or of a data set to merge.
+    """
+    if source.startswith(DATASET):
+        if merge_labels:
+            raise SettingsError("merge_labels goes with a file of answers", value=source, way_out="Leave it out.")
+        return _from_dataset(source, alphabet, duplicates or "first", tasks, workers)
+    reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
+    numeric = isinstance(alphabet, Scale)
+    found = reader(
+        source,
+        alphabet=None if numeric else alphabet,
+        kind="numeric" if numeric else None,
+        tasks=tasks,
+        workers=workers,
+        duplicates=duplicates or "error",
+        merge_labels=merge_labels,
+    )
+    read = on_scale(source, found, alphabet)
+    rules = (*read.rules, MERGED) if merge_labels else read.rules
+    unread = weight_notes(Path(source))
+    return read._replace(rules=rules + unread, counts=read.counts + spelling_notes(found) + unread)
+
+
+def is_dataset(source: str | Path) -> bool:
+    """Return whether a source is `dataset:NAME`."""
+    return str(source).startswith(DATASET)
+
+
+def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
+    """Return a sentence on the repeated answers of a data set, if there are any."""
+    repeats = data.rows - data.pairs
+    return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
+
+
+def default_folder(source: Path) -> Path:
+    """Return the folder where outputs go by default: that of the reports; for a data set the current one.
+
+    Raises:
+        SettingsError: the current folder is inside the data directory.
+    """
+    if not is_dataset(source):
+        return home(source)
+    if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
+        raise SettingsError(
+            "outputs must not go into the data directory", value=str(Path.cwd()), way_out="Choose a folder with --out."
+        )
+    return Path()
+
+
+def read_gold(source: str, kind: Kind) -> dict[str, Any]:
+    """Read known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
+    if source.startswith(DATASET):
+        return datasets.load(source.removeprefix(DATASET)).gold
+    return load_gold(source, kind=kind)
+
+
+def read_names(path: Path, what: str) -> list[str]:
+    """Read the column `task` or `worker` of a CSV file, in file order.
+
+    Raises:
+        ReportsError: the file is damaged, lacks the column, or a name is empty.
+    """
+    source = str(path)
+    column = pick(read_header(path), {what: (what,)}, source)[what]
+    names = [str(name) for name in read_csv(path, [column])[column].to_pylist()]
+    if "" in names:
+        raise ReportsError(f"every row needs a {what}", source=source, rows=(names.index("") + 1,))
+    return names
+
+
+def _from_dataset(
+    source: str,
+    alphabet: Alphabet | None,
+    duplicates: Duplicates,
+    tasks: Names | None,
+    workers: Names | None,
+) -> AnswersRead:
+    """Read a data set: its labels or scale are stated apart from the answers, its tasks and workers are not."""
+    data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
+    known = data.scale if data.kind == "numeric" else data.answers.alphabet
+    if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
+        raise SettingsError("a data set brings its own labels", value=alphabet.names, way_out="Leave --labels out.")
+    read = on_scale(source, data.answers, alphabet or known)
+    rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
+    return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
+
+
+def on_scale(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:
+    """Return free numbers on the wanted scale, clipped and rounded, and how many were changed; others as they are.
+
+    Raises:
+        ReportsError: numbers without a scale.
+    """
+    if found.alphabet is not None:
+        return AnswersRead(found, found.alphabet)
+    if not isinstance(wanted, Scale):
+        raise ReportsError(
+            "numbers need a scale",
+            source=source,
+            way_out="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen without looking at the answers.",
+        )
+    value, codes = found.value, wanted.encode(found.value)
+    inside = np.clip(value, wanted.low, wanted.high)
+    clipped = int((inside != value).sum())
+    rounded = int((np.abs(wanted.values[codes] - inside) > GRID_TOLERANCE * wanted.step).sum())
+    counts: tuple[str, ...] = (f"{clipped:,} answers lay outside the scale and were clipped to it.",) if clipped else ()
+    counts += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
+    rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
+    public = found.public_lists | given_lists(labels=wanted, tasks=None, workers=None)
+    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, wanted, public)
+    return AnswersRead(coded, wanted, (rule,), counts)
+
+
+def kind_of(alphabet: Alphabet | None) -> Kind:
+    """Return whether truths in this alphabet are labels or numbers."""
+    return "categorical" if isinstance(alphabet, Categories) else "numeric"

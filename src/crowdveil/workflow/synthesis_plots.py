@@ -1,0 +1,130 @@
+"""Pictures for the curator alone: claims, their densities by three weightings, and what was released (Huai, Figure 3).
+
+They show raw claims. Nothing about them is private, and their file names say so.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from crowdveil.errors import SettingsError
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedDensity
+from crowdveil.synthesis.huai2019.modes import Published
+from crowdveil.synthesis.huai2019.weights import Kind, Weighting
+from crowdveil.synthesis.release import Release
+
+PREFIX = "CURATOR-ONLY-raw-claims-"
+WARNING = "CURATOR ONLY: this picture shows raw claims and is not protected"
+DRAWN: tuple[tuple[Kind, str], ...] = (("combined", "#dc2626"), ("global", "#111827"), ("uniform", "#16a34a"))
+POINTS = 600
+BINS = 20
+LEAST_SHARE = 0.1
+"""Of the bounds: equal claims, or a single one, are not looked at through a microscope."""
+DOUBTED = 0.25
+"""A claim with less than this part of an equal weight is drawn as a cross."""
+STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
+
+
+def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, logarithmic: bool) -> dict[str, bytes]:
+    """Draw one picture per task named.
+
+    Args:
+        claims: raw, as the release saw them (logarithms if `logarithmic`).
+        release: synthetic claims, in the units of the file.
+        tasks: names of tasks with claims.
+        logarithmic: whether the axis shows logarithms to base 10.
+
+    Returns:
+        File names, which begin with `PREFIX`, and PNG contents.
+
+    Raises:
+        SettingsError: no such task, or one without claims.
+    """
+    if not tasks:
+        return {}
+    codes = [_code(claims, name) for name in tasks]
+    weights = {kind: Published(weighting=Weighting(kind=kind)).densities(claims) for kind, _ in DRAWN}
+    found = {}
+    for name, code in zip(tasks, codes, strict=True):
+        held = slice(int(claims.pointers[code]), int(claims.pointers[code + 1]))
+        densities = {
+            kind: WeightedDensity(
+                value=claims.value[held],
+                weight=sampler.weight[held],
+                bandwidth=float(sampler.bandwidth[code]),
+                kernel=KERNELS["gaussian"],
+            )
+            for kind, sampler in weights.items()
+        }
+        made = release.value[release.task == code]
+        synthetic = np.log10(made) if logarithmic else made
+        axis = f"{name} (log10)" if logarithmic else name
+        drawn = _picture(axis, claims.of(code), synthetic, densities, _shown(claims, code, densities))
+        found[f"{PREFIX}{code + 1}-{_slug(name)}.png"] = drawn
+    return found
+
+
+def _shown(claims: Claims, code: int, densities: dict[Kind, WeightedDensity]) -> tuple[float, float]:
+    """Return the part of the axis that is drawn."""
+    claimed = claims.of(code)
+    # Half of the claims decide what is shown, or one outlier would hide everything else.
+    middle = float(np.median(claimed))
+    spread = float(np.quantile(np.abs(claimed - middle), 0.5))
+    least = LEAST_SHARE * float(claims.high[code] - claims.low[code]) / 2
+    reach = max(6 * spread + 4 * densities["uniform"].bandwidth, least)
+    return middle - reach, middle + reach
+
+
+def _picture(
+    name: str,
+    claimed: NDArray[np.float64],
+    made: NDArray[np.float64],
+    densities: dict[Kind, WeightedDensity],
+    ends: tuple[float, float],
+) -> bytes:
+    low, high = ends
+    points = np.linspace(low, high, POINTS)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+        axes = figure.add_subplot()
+        for kind, color in DRAWN:
+            axes.plot(points, densities[kind].at(points), color=color, lw=1.5, label=kind)
+        doubted = densities["combined"].weight < DOUBTED / len(claimed)
+        for marker, some, label in (("o", ~doubted, "claims"), ("x", doubted, "claims of little weight")):
+            axes.plot(claimed[some], np.zeros(some.sum()), marker, color="#c026d3", ms=5, mfc="none", label=label)
+        shown = made[(made >= low) & (made <= high)]
+        if len(made):
+            axes.hist(
+                shown,
+                bins=BINS,
+                range=(low, high),
+                weights=np.full(len(shown), BINS / (high - low) / len(made)),
+                color="#93c5fd",
+                alpha=0.6,
+                label=f"released ({len(shown)} of {len(made)} shown)",
+            )
+        axes.set_xlim(low, high)
+        axes.set_xlabel(name)
+        axes.set_title(WARNING, fontsize=8.5, color="#b91c1c")
+        axes.legend(frameon=False, fontsize=8)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=120, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _code(claims: Claims, name: str) -> int:
+    found = np.flatnonzero(claims.tasks.astype(str) == name)
+    if not len(found) or not claims.per_task[found[0]]:
+        raise SettingsError("a picture needs a task with claims", value=name)
+    return int(found[0])
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] or "task"

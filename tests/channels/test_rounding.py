@@ -1,0 +1,130 @@
+"""Upward rounding: neither a float nor a text states less than the exact loss."""
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.rounding import bound_text, delta_text, float_at_least, log_rounded_up, stated, sum_rounded_up
+
+PRECISE = Context(prec=100)
+losses = st.just(0.0) | st.floats(1e-300, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.1, "0.1"),
+        (1.0, "1"),
+        (1.0846045, "1.08461"),
+        (0.9999999999999962, "1"),
+        (1.0000000000000002, "1.00001"),
+        (20.0, "20"),
+        (123456.1, "123457"),
+        (1234567.0, "1.23457e+06"),
+        (9.999999e-7, "1e-06"),
+        (1.2345671e-7, "1.23457e-07"),
+        (5e-324, "4.94066e-324"),
+        (math.inf, "none (infinite)"),
+    ],
+)
+def test_bounds_are_printed_rounded_up(value, text):
+    """Six digits, the last one rounded up; what needs fewer digits is printed as it is."""
+    assert text == bound_text(value)
+
+
+def test_a_delta_has_three_digits():
+    """A delta is rounded up to three digits."""
+    assert "9.71e-07" == delta_text(9.7003e-7)
+
+
+@given(losses, st.integers(1, 15))
+@example(0.1 + 0.2, 15)
+def test_a_printed_bound_read_back_is_not_below(value, digits):
+    """Read back, the text is at least the value, and with one unit less in its last digit it would be below it."""
+    text = bound_text(value, digits)
+    last = Decimal(1).scaleb(Decimal(text).adjusted() - digits + 1)
+
+    assert float(text) >= value
+    assert value == 0 or float(Decimal(text) - last) < value
+
+
+@given(st.fractions(0, 10**6))
+@example(Fraction(1, 10))
+@example(Fraction(3, 10) + Fraction(1, 10**30))
+def test_a_float_states_at_least_the_exact_number(exact):
+    """Both the float and the decimal number written for it are at least the exact number; the float below is not."""
+    found = float_at_least(exact)
+    below = math.nextafter(found, -math.inf)
+
+    assert min(Fraction(found), Fraction(repr(found))) >= exact
+    assert exact == 0 or min(Fraction(below), Fraction(repr(below))) < exact
+
+
+@given(st.lists(st.tuples(losses, st.integers(0, 1000)), max_size=8))
+@example([(0.1, 3)])
+@example([(0.7, 7), (1.1, 10)])
+def test_a_sum_is_rounded_up_once(terms):
+    """A sum of losses is the exact sum of what the floats state, rounded up to a float."""
+    exact = sum((stated(value) * count for value, count in terms), Fraction(0))
+
+    found = sum_rounded_up(terms)
+
+    assert stated(found) >= exact
+    assert exact == 0 or stated(math.nextafter(found, -math.inf)) < exact
+
+
+def test_whole_sums_are_whole():
+    """Ten times 0.1 is 1: the decimal number is below the binary one, and counts."""
+    assert (1.0, 11.0) == (sum_rounded_up([(0.1, 10)]), sum_rounded_up([(1.1, 10)]))
+
+
+def test_an_infinite_loss_counts_only_where_it_occurs():
+    """An infinite term makes the sum infinite; zero times infinity is nothing."""
+    assert math.inf == sum_rounded_up([(1.0, 2), (math.inf, 1)])
+    assert 2.0 == sum_rounded_up([(1.0, 2), (math.inf, 0)])
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+@example(3, 3)
+def test_logarithm_is_rounded_up(numerator, denominator):
+    """Float and written number are at least the true logarithm (100 digits); two floats below, the float is not."""
+    ratio = Fraction(max(numerator, denominator), min(numerator, denominator))
+    true = PRECISE.ln(PRECISE.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+
+    rounded = log_rounded_up(ratio)
+
+    assert min(Decimal(rounded), Decimal(repr(rounded))) >= true
+    assert Decimal(math.nextafter(math.nextafter(rounded, -math.inf), -math.inf)) < true
+
+
+def test_logarithm_just_above_a_float_is_not_lost():
+    """A ratio whose logarithm is 1 + 1e-40 has an epsilon above 1: forty digits count."""
+    ratio = Fraction(PRECISE.exp(Decimal(1))) * (1 + Fraction(1, 10**40))
+
+    assert math.nextafter(1.0, 2.0) == log_rounded_up(ratio)
+
+
+@given(st.integers(2, 2**47), st.integers(2, 2**47))
+@example(2**46, 3)
+def test_epsilon_of_an_integer_table_is_never_below_its_logarithm(first, second):
+    """Of a table of two rows, float, written number and printed text are at least the true ln of the worst ratio."""
+    rows = ((first, 2**48 - first), (second, 2**48 - second))
+    channel = Channel(Categories(("no", "yes")), "public", ("no", "yes"), rows)
+    true = max(PRECISE.ln(PRECISE.divide(Decimal(max(c)), Decimal(min(c)))) for c in zip(*rows, strict=True))
+
+    epsilon = channel.epsilon
+
+    assert min(Decimal(epsilon), Decimal(repr(epsilon)), Decimal(bound_text(epsilon))) >= true
+
+
+def test_a_loss_beyond_all_floats_is_infinite():
+    """What no float can state promises nothing."""
+    assert math.inf == float_at_least(Fraction(10**400))
+    assert math.inf == sum_rounded_up([(1.0, 10**400)])

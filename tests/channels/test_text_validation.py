@@ -1,0 +1,146 @@
+"""What is demanded of JSON and of names before a file of a collection is read."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.channels.text_validation import INVISIBLE, fault_of_name, fault_of_text, first_alike, parse_json, visible
+
+INVISIBLE_SIGNS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
+SHOWN_FORMATS = {
+    *map(chr, range(0x0600, 0x0606)),
+    *"\u06dd\u070f\u0890\u0891\u08e2\ufff9\ufffa\ufffb\U000110bd\U000110cd",
+}
+"""Signs around numbers and verses, and annotation marks: format characters that have a shape."""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1, "a": 1}', "'a' stands twice"),
+        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "'a' stands twice"),
+        ('{"a": NaN}', "NaN is not a finite number"),
+        ('{"a": -Infinity}', "-Infinity is not a finite number"),
+        ('{"a": 1e999}', "1e999 is not a finite number"),
+        ("[" * 100_000, "nested too deeply"),
+        ("", "Expecting value"),
+        (b"\xff\xfe\xfa", "codec can't decode"),
+    ],
+)
+def test_json_that_can_be_read_in_two_ways_is_refused(text, found):
+    """Keys that stand twice at any depth, numbers that are not finite and endless nesting are refused."""
+    with pytest.raises(ValueError, match=found):
+        parse_json(text)
+
+
+def test_plain_json_is_read():
+    """Objects may share keys with one another; floats and integers keep their kind."""
+    assert {"a": {"a": 1}, "b": [{"a": 1.5}, None, True]} == parse_json(
+        b'{"a": {"a": 1}, "b": [{"a": 1.5}, null, true]}'
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "yes",
+        "r1a",
+        "größer als",
+        "no\u00a0break",
+        "👩\u200d💻",
+        "می\u200cخواهم",
+        "क\u094d\u200dष",
+        "e=0.01",
+        "❤\ufe0f",
+        "❤\ufe0f\u200d👩",
+    ],
+)
+def test_printing_text_is_a_name(name):
+    """Letters of any script, spaces inside and the joiners that spelling needs are fine."""
+    assert ("", "") == (fault_of_text(name), fault_of_name(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("", "it is empty"),
+        (" yes", "white space stands around it"),
+        ("yes\n", "white space stands around it"),
+        ("yes\u00a0", "white space stands around it"),
+        ("y\nes", "character U+000A does not print"),
+        ("\x1b[2Kyes", "character U+001B does not print"),
+        ("\x00", "character U+0000 does not print"),
+        ("y\x9bes", "character U+009B does not print"),
+        ("\u202eyes", "character U+202E does not print"),
+        ("y\u200bes", "character U+200B does not print"),
+        ("\ufeffyes", "character U+FEFF does not print"),
+        ("y\u200des", "character U+200D does not print"),
+        ("\u200dيس", "character U+200D does not print"),
+        ("يس\u200c", "character U+200C does not print"),
+        ("\ud800", "character U+D800 does not print"),
+        ("\ue000", "character U+E000 does not print"),
+        ("a\u2028b", "character U+2028 does not print"),
+        ("a\u2029b", "character U+2029 does not print"),
+        ("ye\u0301s", "it is not in normal form C"),
+        *((f"y{sign}es", f"character U+{ord(sign):04X} does not print") for sign in INVISIBLE_SIGNS),
+        ("1\ufe0f", "character U+FE0F does not print"),
+        ("\ufe0f❤", "character U+FE0F does not print"),
+        ("\u2800", "character U+2800 does not print"),
+    ],
+)
+def test_what_is_no_name_is_said_why(name, fault):
+    """A name that nobody could tell from another by looking is refused, with what was found."""
+    assert fault == fault_of_name(name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("r1a", " r1a"),
+        ("r1a", "r1a\t"),
+        ("r1a", "r1a\u00a0"),
+        ("r1a", "r1\u200ba"),
+        ("é", "e\u0301"),
+        ("می\u200cخواهم", "میخواهم"),
+        ("r1a", " \u200br1a"),
+        ("r1 a", "r1  a"),
+        ("r1 a", "r1\u00a0a"),
+        ("r1 a", "r1\ta"),
+        ("r1 a", "r1 \u2060 a"),
+        ("r1 a", "r1\u2800a"),
+        ("r1a", "r1a\u2800"),
+        *(("r1a", f"r1{sign}a") for sign in INVISIBLE_SIGNS),
+    ],
+)
+def test_names_that_look_alike_are_found(one, other):
+    """White space around or repeated, its kind, what does not print and the normal form do not make two names."""
+    assert (one, other) == first_alike(["w", one, "v", other, "u"])
+
+
+@pytest.mark.parametrize(
+    "names", [[], ["a"], ["a", "A"], ["a b", "ab"], ["a", "b", "é", "e"], ["Å", "A"], ["ａ", "a"], ["x²", "x2"]]
+)
+def test_names_that_differ_to_the_eye_are_apart(names):
+    """Upper and lower case, an inner space, accents, width and height are differences."""
+    assert first_alike(names) is None
+
+
+@given(st.text())
+def test_a_name_is_what_is_visible_of_it(text):
+    """A name without joiners, with single spaces, is its own visible form; a visible form is that of itself."""
+    seen = visible(text)
+
+    assert seen == visible(seen)
+    if not fault_of_name(text) and not any(sign in "\u200c\u200d\ufe0e\ufe0f" for sign in text):
+        assert " ".join(text.split()) == seen
+
+
+def test_invisible_characters_are_those_of_unicode():
+    """Every format character that Python knows is in the table of ignorable ones, but for those with a shape."""
+    formats = {chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"}
+
+    assert SHOWN_FORMATS == {sign for sign in formats - INVISIBLE if not "\U00013430" <= sign <= "\U0001345f"}
+    assert 4174 == len(INVISIBLE)

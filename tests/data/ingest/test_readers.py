@@ -1,0 +1,257 @@
+"""Comma-separated files of strangers: what is accepted, and how damage is named."""
+
+import gzip
+import subprocess
+import sys
+
+import pytest
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.ingest import csv_reader
+from crowdveil.data.ingest.readers import load_gold, load_prior
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.jit.dispatch import KERNELS
+from tests.data.test_reports import cells
+
+HEAD = b"task,worker,label\n"
+PLAIN = HEAD + b"a,v,x\nb,w,y\n"
+ROWS = [("a", "v", "x"), ("b", "w", "y")]
+YES_NO = Categories(("no", "yes"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes to a file and returns its path."""
+
+    def write_bytes(data: bytes, name: str = "answers.csv"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write_bytes
+
+
+ACCEPTED = {
+    "plain": PLAIN,
+    "byte-order mark": b"\xef\xbb\xbf" + PLAIN,
+    "byte-order mark and quotes": b'\xef\xbb\xbf"task","worker","label"\n"a",v,x\nb,"w",y\n',
+    "CRLF": PLAIN.replace(b"\n", b"\r\n"),
+    "CR": PLAIN.replace(b"\n", b"\r"),
+    "no last line end": PLAIN.rstrip(),
+    "blank rows": b"\n" + PLAIN.replace(b"b,", b"\n\nb,"),
+    "gzip": gzip.compress(PLAIN),
+    "other columns and order": b"label,ip,worker,task\nx,10.0.0.1,v,a\ny,,w,b\n",
+    "crowd-kit's old names": b"task,performer,label\na,v,x\nb,w,y\n",
+    "other names": b"item,annotator,answer\na,v,x\nb,w,y\n",
+    "accents in the header": "task,worker,prénom,label\na,v,é,x\nb,w,ü,y\n".encode(),
+    "a long name of a column": b"task,worker,label," + b"n" * 140_000 + b"\na,v,x,\nb,w,y,\n",
+    "stray quotes": b'task,worker,label,note\na,v,x,5" disc\nb,w,y,\n',
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_dialects_are_read_alike(write, name) -> None:
+    """Line ends, marks, compression, column order and accepted names make no difference."""
+    assert ROWS == cells(Reports.from_csv(write(ACCEPTED[name])))
+
+
+def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
+    """Quoted cells come through as they are; ids stay text."""
+    path = write('task,worker,label\r\n"1,""é""\r\n",007,"x, y"\r\n2,1e3,z\r\n'.encode())
+
+    assert [('1,"é"\r\n', "007", "x, y"), ("2", "1e3", "z")] == cells(Reports.from_csv(path))
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
+    """A file read in many blocks and groups gives the same reports as in one."""
+    monkeypatch.setenv(KERNELS, kernels)
+    path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
+    whole = cells(Reports.from_csv(path, duplicates="all"))
+    monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_reader, "GROUP_BYTES", 500)
+
+    assert whole == cells(Reports.from_csv(path, duplicates="all"))
+    assert 300 == len(whole)
+
+
+LATIN, UTF16 = "task,worker,label\né,v,x\n".encode() + "b,w,é\n".encode("latin-1"), PLAIN.decode().encode("utf-16")
+DAMAGED = {
+    "empty": (b"", "the file is empty"),
+    "blank": (b"\n\n\n", "the file is empty"),
+    "header only": (HEAD, "no answer in it"),
+    "header without line end": (HEAD.rstrip(), "no row under the header"),
+    "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
+    "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
+    "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
+    "semicolons": (b"task;worker;label\na;v;x\n", "separated by commas"),
+    "tabs": (b"task\tworker\tlabel\na\tv\tx\n", "separated by commas"),
+    "ragged": (HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n', "row 2, 3: every row must have as many cells .* 3.*2 cells, 4"),
+    "Latin-1": (LATIN, "row 2: the file must be text in UTF-8.*iconv"),
+    "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
+    "UTF-16": (UTF16, "must be text in UTF-8"),
+    "UTF-16 without mark": (UTF16[2:], "must be text in UTF-8"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "must be text in UTF-8"),
+    "open quote": (HEAD + b'a,v,x\nb,w,"y\nc,w,x\n', "row 2: quotes must be closed"),
+    "open quote in an unread column": (
+        b'task,worker,label,n\na,v,x,\nb,w,y,"n\nc,w,x,\n',
+        "row 2: quotes must be closed",
+    ),
+    "open quote, ragged before": (HEAD + b'a,v\nb,w,"y\nc,w,x\n', "row 1: every row must have as many cells"),
+    "text after a quote": (
+        HEAD + b'a,v,x\nb,w,"a"4\nc,w,x\n',
+        "row 2: quotes must be closed, and only a comma or the end",
+    ),
+    "text after a quote in the header": (b'task,worker,label,"n"1\na,v,x,\n', "only a comma or the end of the row"),
+    "text after a quote in an unread column": (
+        b'task,worker,label,n\na,v,x,\nb,w,y,"n" \n',
+        "row 2: quotes must be closed, and only a comma",
+    ),
+    "cut gzip": (gzip.compress(PLAIN)[:-9], "gzipped file must be whole"),
+    "empty id": (HEAD + b"a,v,x\n,w,y\n", "row 2: every row needs a task"),
+    "empty label": (HEAD + b"a,v,x\nb,w,\n", "row 2: labels must not be empty"),
+    "NULL label": (HEAD + b"a,v,x\nb,w,NULL\n", "row 2: .*NULL reports are not stored"),
+    "NaN value": (b"task,worker,value\na,v,1\nb,w,nan\n", "row 2: values must be finite"),
+    "a huge value": (b"task,worker,value\na,v,1\nb,w,-2e160\n", "row 2: values must be 0, or between .*'-2e160'.*unit"),
+    "a tiny value": (b"task,worker,value\na,v,0\nb,w,1e-170\n", "row 2: values must be 0, or between .*as 0"),
+    "decimal comma": (b'task,worker,value\na,v,1\nb,w,"3,5"\n', "row 2: values must be finite.*with a point"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_is_named(write, name) -> None:
+    """Every damaged file is refused with its name, the row and the way out."""
+    data, message = DAMAGED[name]
+    path = write(data)
+
+    with pytest.raises(ReportsError, match=message) as caught:
+        Reports.from_csv(path)
+    assert str(path) == caught.value.source
+    assert caught.value.way_out
+
+
+def test_many_ragged_rows_are_not_all_listed(write) -> None:
+    """Of many ragged rows the first five are named."""
+    with pytest.raises(ReportsError) as caught:
+        Reports.from_csv(write(HEAD + b"a,v\n" * 9))
+    assert (1, 2, 3, 4, 5) == caught.value.rows
+
+
+@pytest.mark.parametrize("cell", [b"y" * 500, b'"' + b"y\n" * 250 + b'"', b'"' + b'\n","' * 200 + b'"'])
+def test_an_overlong_row_is_refused(write, monkeypatch, cell) -> None:
+    """A row of more bytes than are read at a time is refused by its number, on one line or on many."""
+    path = write(HEAD + b"a,v,x\nb,w," + cell + b"\nc,w,x\n")
+    monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 100)
+
+    with pytest.raises(ReportsError, match="row 2: a row must have at most 100 bytes"):
+        Reports.from_csv(path)
+
+
+def test_a_row_is_not_inflated_beyond_the_limit(write) -> None:
+    """Of a small gzipped file that holds one row of 200 MB, a process of 300 MB more than it starts with reads enough.
+
+    Before, a row was inflated whole for the message: more than twice its size.
+    """
+    path = write(gzip.compress(HEAD + b"a,v," + b"x" * 200_000_000 + b"\n", compresslevel=1))
+    program = (
+        "import sys, resource; from crowdveil import Reports; from crowdveil.errors import ReportsError\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: Reports.from_csv(sys.argv[1])\n"
+        "except ReportsError as error: print(error)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    message, megabytes = done.stdout.splitlines()
+
+    assert "row 1: a row must have at most 4,194,304 bytes" in message
+    assert int(megabytes) < 100
+
+
+@pytest.mark.parametrize("read", [Reports.from_csv, Reports.from_parquet, load_gold, load_prior])
+def test_a_missing_file_is_named(tmp_path, read) -> None:
+    """A file that is not there is a clear error."""
+    with pytest.raises(ReportsError, match="nowhere"):
+        read(tmp_path / "nowhere")
+
+
+def test_value_column_and_scale_mean_numbers(write) -> None:
+    """A column named value is numeric unless told otherwise; a Scale makes any column numeric."""
+    value = write(b"task,worker,value\na,v,+1.5\nb,w, 2e0 \n", "value.csv")
+    label = write(b"task,worker,label\na,v,1\nb,w,7\n", "label.csv")
+
+    assert [1.5, 2.0] == Reports.from_csv(value).value.tolist()
+    assert (" 2e0 ", "+1.5") == Reports.from_csv(value, kind="categorical").alphabet.names[::-1]
+    assert [1.0, 3.0] == Reports.from_csv(label, alphabet=Scale(0, 3)).numbers.tolist()
+    assert [1.0, 7.0] == Reports.from_csv(label, kind="numeric").numbers.tolist()
+
+
+def test_reports_on_a_scale_can_be_held_to_it(write) -> None:
+    """grid="exact" refuses what no mechanism on the scale can have sent; the points themselves pass."""
+    path = write(b"task,worker,value\na,v,0.3\nb,w,0.7\n")
+
+    assert [0.3, 0.7] == pytest.approx(Reports.from_csv(path, alphabet=Scale(0, 1, 0.1), grid="exact").numbers)
+    with pytest.raises(ReportsError, match=r"row 1, 2: every value must be a point of the scale 0 to 1.*0.3, 0.7"):
+        Reports.from_csv(path, alphabet=Scale(0, 1, 0.5), grid="exact")
+
+
+@pytest.mark.parametrize("options", [{"kind": "ordinal"}, {"kind": "numeric", "alphabet": YES_NO}])
+def test_contradicting_kinds_are_refused(write, options) -> None:
+    """A kind that does not exist, or that the alphabet contradicts, is refused."""
+    with pytest.raises(SettingsError):
+        Reports.from_csv(write(PLAIN), **options)
+
+
+def test_gold_is_read(write) -> None:
+    """Gold is a label's text, or a number where asked for or under the header value; repeated equal rows are one."""
+    labels = write(b"task,truth\nb,1\na,2\nb,1\n", "gold.csv")
+    values = write(b"item,value\nb,1\n", "values.csv")
+
+    assert {"a": "2", "b": "1"} == load_gold(labels)
+    assert {"a": 2.0, "b": 1.0} == load_gold(labels, kind="numeric")
+    assert {"b": 1.0} == load_gold(values)
+    assert {"b": "1"} == load_gold(values, kind="categorical")
+
+
+BAD_GOLD = {
+    "two truths": (b"task,truth\na,1\nb,2\na,2\n", "row 3: a gold task has one truth.*'a'"),
+    "no truth": (b"task,truth\na,1\nb,\n", "row 2: every gold task needs a truth"),
+    "no number": (b"task,value\na,x\n", "row 1: values must be finite numbers"),
+    "no column": (b"task,gold\na,x\n", "column for the truth is needed"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_GOLD)
+def test_bad_gold_is_refused(write, name) -> None:
+    """Contradicting, missing and non-numeric truths are named by row."""
+    data, message = BAD_GOLD[name]
+
+    with pytest.raises(ReportsError, match=message):
+        load_gold(write(data))
+
+
+def test_the_first_of_contradicting_truths_can_be_taken(write) -> None:
+    """Under conflicts="first" the first truth in file order counts."""
+    assert {"a": "2", "b": "2"} == load_gold(write(b"task,truth\na,2\nb,2\na,1\n"), conflicts="first")
+
+
+def test_a_prior_is_read(write) -> None:
+    """A prior is label -> probability, in file order."""
+    assert [("y", 0.25), ("x", 0.75)] == list(load_prior(write(b"label,probability\ny,.25\nx,.75\n")).items())
+
+
+BAD_PRIORS = {
+    "sum": (b"label,probability\nx,.5\ny,.6\n", "sum to 1.*1.1"),
+    "zero": (b"label,probability\nx,1\ny,0\n", "must be positive"),
+    "text": (b"label,probability\nx,half\ny,.5\n", "row 1: values must be finite"),
+    "repeated": (b"label,probability\nx,.5\nx,.5\n", "one row per label"),
+    "nothing": (b"label,probability\n", "one row per label"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PRIORS)
+def test_bad_priors_are_refused(write, name) -> None:
+    """A prior that is no distribution over distinct labels is refused."""
+    data, message = BAD_PRIORS[name]
+
+    with pytest.raises(ReportsError, match=message):
+        load_prior(write(data))

@@ -1,0 +1,153 @@
+"""Spellings of a label: found, counted, and merged where that is asked for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data.ingest.label_spellings import spellings
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError, SettingsError
+
+ACCENT, LETTER_AND_ACCENT = "caf\u00e9", "cafe\u0301"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["yes", " yes"],
+        ["yes", "Yes"],
+        ["yes\t", " YES"],
+        [ACCENT, LETTER_AND_ACCENT],
+        ["straße", "STRASSE"],
+        ["1", "1.0"],
+        ["01", "1e0"],
+        ["-0", "0.00"],
+        ["yes", "y\u200bes"],
+        ["yes", "\ufeffYes "],
+        ["1", "1\u00ad.0"],
+    ],
+)
+def test_spellings_of_a_label_are_found(texts: list[str]) -> None:
+    """Outer spaces, invisible characters, case, Unicode form and the way to write a number make no other label."""
+    assert [[0, 2]] == spellings([texts[0], "another", texts[1]])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["yes", "yess"],
+        ["a b", "ab"],
+        ["1", "-1"],
+        ["1_0", "10"],
+        ["nan", "NULL"],
+        ["12345678901234567890", "12345678901234567891"],
+        ["0.1", "0.1000000000000000055"],
+        ["1" * 500, "1" * 500 + ".0"],
+    ],
+)
+def test_other_labels_are_no_spellings(texts: list[str]) -> None:
+    """Other letters, inner spaces and other numbers, however near, are other labels."""
+    assert [] == spellings(texts)
+
+
+def labels_of(labels: list[str], **options: object) -> tuple[tuple[str, ...], list[str]]:
+    """Return alphabet and labels, row by row, of reports with one task each."""
+    names = np.arange(len(labels))
+    reports = Reports.from_arrays(names, names, labels, **options)
+    return reports.alphabet.names, [reports.alphabet.names[code] for code in reports.value]
+
+
+def test_labels_stay_different_unless_they_are_merged() -> None:
+    """By default every text is a label of its own."""
+    assert ((" yes", "Yes", "no", "yes"), ["yes", " yes", "Yes", "no"]) == labels_of(["yes", " yes", "Yes", "no"])
+
+
+def test_a_merged_label_is_spelled_as_in_most_rows() -> None:
+    """The most frequent spelling counts, of equally many the first by letter, without spaces around it, in NFC."""
+    rows = [" Yes", " Yes", "yes", "no", "NO", "1", "1.0", "1.0", LETTER_AND_ACCENT]
+
+    names, merged = labels_of(rows, merge_labels=True)
+
+    assert ("1.0", "NO", "Yes", ACCENT) == names
+    assert ["Yes", "Yes", "Yes", "NO", "NO", "1.0", "1.0", "1.0", ACCENT] == merged
+
+
+def test_labels_are_merged_into_the_given_ones() -> None:
+    """A spelling of exactly one given label is that label, whatever most rows have."""
+    rows = ["YES", "YES", "yes ", "no", "1.0"]
+
+    assert (("yes", "no", "1"), ["yes", "yes", "yes", "no", "1"]) == labels_of(
+        rows, merge_labels=True, alphabet=Categories(("yes", "no", "1"))
+    )
+
+
+def test_given_labels_that_differ_in_case_are_not_merged() -> None:
+    """Where a text could be either of two given labels, only the exact one is taken, and others are refused."""
+    either = Categories(("yes", "Yes"))
+
+    assert ["yes", "Yes"] == labels_of(["yes", "Yes"], merge_labels=True, alphabet=either)[1]
+    with pytest.raises(ReportsError, match="row 2: every label must be one of yes, Yes"):
+        labels_of(["yes", "YES"], merge_labels=True, alphabet=either)
+
+
+def test_an_unknown_label_tells_of_merging() -> None:
+    """The refusal of a label that is not in the alphabet names the option."""
+    with pytest.raises(ReportsError, match="merge_labels=True in Python, --merge-labels"):
+        labels_of(["yes", " yes"], alphabet=Categories(("yes", "no")))
+
+
+def test_numbers_are_not_merged() -> None:
+    """Merging is for labels: with numbers it is refused."""
+    with pytest.raises(SettingsError, match="merge_labels goes with labels"):
+        labels_of(["1", "1.0"], numeric=True, merge_labels=True)
+
+
+@given(st.lists(st.sampled_from(["yes", " yes", "YES", "no", "No", "1", "1.0", "01"]), min_size=2, max_size=9))
+def test_the_order_of_rows_makes_no_difference(rows: list[str]) -> None:
+    """Merged labels are the same for the rows in any order, and as many as there are groups of spellings."""
+    kinds = {row.strip().lower() if row.strip().isalpha() else "1" for row in rows}
+    if len(kinds) < 2:
+        with pytest.raises(ReportsError, match="labels must be of 2 to"):
+            labels_of(rows, merge_labels=True)
+        return
+    names, merged = labels_of(rows, merge_labels=True)
+
+    assert (names, merged[::-1]) == labels_of(rows[::-1], merge_labels=True)
+    assert len(kinds) == len(names) == len(set(merged))
+
+
+def test_missing_labels_stay_missing() -> None:
+    """A row without a label is refused by its number, merged or not."""
+    with pytest.raises(ReportsError, match="row 2: labels must not be empty"):
+        labels_of(np.array(["yes", None, "YES"], dtype=object), merge_labels=True)
+
+
+NUMBERS = "task,worker,{}\n" + "".join(f"t{number},w,{number * 7}\n" for number in range(21))
+
+
+@pytest.mark.parametrize("header", ["label", "answer"])
+def test_many_different_numbers_are_asked_about(tmp_path, header: str) -> None:
+    """21 different numbers under a header for labels are refused with the question; saying what they are is enough."""
+    path = tmp_path / "counts.csv"
+    path.write_text(NUMBERS.format(header))
+
+    with pytest.raises(ReportsError, match=r"Found: 21 different numbers from 0 to 140.*kind='numeric' or kind='cat"):
+        Reports.from_csv(path)
+    assert 140.0 == Reports.from_csv(path, kind="numeric").value.max()
+    assert 21 == Reports.from_csv(path, kind="categorical").labels
+    assert 21 == Reports.from_csv(path, alphabet=Categories(tuple(str(number * 7) for number in range(21)))).labels
+
+
+def test_few_numbers_and_other_labels_are_not_asked_about(tmp_path) -> None:
+    """20 different numbers, numbers beside a text, and a column of values are read without a question."""
+    path = tmp_path / "labels.csv"
+    found = []
+    for text in (NUMBERS.format("label").replace("t20,w,140", "t20,w,0"), NUMBERS.format("label").replace("140", "x")):
+        path.write_text(text)
+        found.append(Reports.from_csv(path).labels)
+    path.write_text(NUMBERS.format("value"))
+
+    assert [20, 21] == found
+    assert Reports.from_csv(path).alphabet is None

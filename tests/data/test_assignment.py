@@ -1,0 +1,73 @@
+"""Assigned cells: dealt evenly, read from files, put into other lists' codes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.data.assignment import Assignment
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.randomness import secure, seeded
+
+
+@given(tasks=st.integers(1, 30), workers=st.integers(1, 20), data=st.data())
+def test_a_balanced_assignment_is_balanced(tasks: int, workers: int, data: st.DataObject) -> None:
+    """Every task gets as many different workers as asked; loads differ by at most one."""
+    per_task = data.draw(st.integers(1, workers))
+
+    drawn = Assignment.balanced(np.arange(tasks), np.arange(workers), per_task, seeded(0))
+
+    assert [per_task] * tasks == np.bincount(drawn.task, minlength=tasks).tolist()
+    assert tasks * per_task == len(set(zip(drawn.task, drawn.worker, strict=True)))
+    assert np.ptp(drawn.per_worker) <= 1
+
+
+def test_draws_differ() -> None:
+    """Two secure draws of 100 cells are not the same (chance below 1e-100)."""
+    first, second = (Assignment.balanced(np.arange(100), np.arange(100), 1, secure()) for _ in range(2))
+
+    assert (first.worker != second.worker).any()
+
+
+def test_more_workers_than_there_are_cannot_be_asked() -> None:
+    """The error names the number of workers."""
+    with pytest.raises(SettingsError, match=r"per_task must be in 1\.\.3, the number of workers, got 4"):
+        Assignment.balanced(["t"], ["a", "b", "c"], 4, seeded(0))
+
+
+def test_files_come_back(tmp_path: Path) -> None:
+    """An assignment written as CSV is read as the same cells, names with commas included."""
+    path = tmp_path / "assignment.csv"
+    assignment = Assignment.from_arrays(["t, 1", "t2", "t2"], ["a", "a", "b"])
+    path.write_text(assignment.to_csv(), encoding="utf-8")
+
+    back = Assignment.from_csv(path)
+
+    assert assignment.to_csv() == back.to_csv()
+    assert [2, 1] == back.per_worker.tolist()
+
+
+def test_cells_are_sorted_and_held_to_the_lists() -> None:
+    """Names that are listed without a cell stay; the cells come in the order of tasks, then workers."""
+    assignment = Assignment.from_arrays(["u", "t"], ["b", "a"], tasks=["t", "u", "v"], workers=["a", "b"])
+
+    assert ["t", "u", "v"] == assignment.tasks.tolist()
+    assert [(0, 0), (1, 1)] == list(zip(assignment.task, assignment.worker, strict=True))
+    assert 2 == len(assignment)
+
+
+def test_a_cell_is_assigned_once() -> None:
+    """Repeated cells are refused, by number."""
+    with pytest.raises(ReportsError, match="a worker is assigned a task once, 1 cells repeat"):
+        Assignment.from_arrays(["t", "t"], ["a", "a"])
+
+
+def test_cells_are_put_into_other_lists() -> None:
+    """Aligned cells count task-major in the other lists' order; a name they lack is refused."""
+    assignment = Assignment.from_arrays(["t", "u"], ["a", "b"])
+
+    assert [1, 4] == assignment.aligned(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
+    with pytest.raises(ReportsError, match=r"every assigned worker must be listed.*b"):
+        assignment.aligned(np.array(["t", "u"]), np.array(["a"]))

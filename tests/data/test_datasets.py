@@ -1,0 +1,163 @@
+"""Data sets by name: where they are looked for, what is read, and the counts of the real ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data import datasets
+from crowdveil.errors import ReportsError, SettingsError
+from tests.data.test_reports import cells
+
+REAL = datasets.data_directory()
+NAMES = datasets.available()
+COUNTS = {  # rows, distinct pairs, workers, tasks, gold tasks with answers
+    "adult2": (92721, 89796, 825, 11028, 347),
+    "anesthesia": (315, 225, 5, 45, 0),
+    "bluebird": (4212, 4212, 39, 108, 108),
+    "d_possent": (20000, 20000, 85, 1000, 1000),
+    "d_product": (24945, 24945, 176, 8315, 8315),
+    "dog": (8070, 8070, 109, 807, 807),
+    "duchenne": (30319, 17729, 64, 2134, 159),
+    "n_emotion": (7000, 7000, 38, 700, 700),
+    "peer_grading_mooc": (2084, 2084, 636, 724, 23),
+    "population_cut": (4019, 4019, 2344, 1120, 263),
+    "population_tf": (3572, 3572, 1955, 1172, 277),
+    "s_rel": (98453, 96883, 766, 20232, 4460),
+    "snow_rte": (8000, 8000, 164, 800, 800),
+    "snow_valence": (1000, 1000, 38, 100, 100),
+    "snow_wsd": (1770, 1770, 34, 177, 177),
+    "weather_temperature": (95612, 71500, 16, 6374, 4514),
+    "web_zhou": (15567, 15567, 177, 2665, 2653),
+}
+NOT_NUMBERS = {"weather_temperature": 683}
+KINDS = {
+    "binary": {"bluebird", "d_possent", "d_product", "duchenne", "snow_rte"},
+    "ordinal": {"adult2", "anesthesia", "web_zhou"},
+    "categorical": {"dog", "s_rel", "snow_wsd"},
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_real_sets_have_the_stated_counts(name) -> None:
+    """Rows, distinct pairs, workers, tasks and scorable gold are those that the collection states."""
+    if name not in NAMES:
+        pytest.skip(f"no data set {name} in {REAL}: set {datasets.VARIABLE}")
+    data = datasets.load(name)
+    crowd = len(data.answers.workers), len(data.answers.tasks)
+
+    assert COUNTS[name] == (data.rows, data.pairs, *crowd, data.gold_with_answers)
+    assert NOT_NUMBERS.get(name, 0) == data.left_out
+    assert next((kind for kind, names in KINDS.items() if name in names), "numeric") == data.kind
+
+
+@pytest.mark.skipif("adult2" not in NAMES, reason=f"no data set adult2 in {REAL}: set {datasets.VARIABLE}")
+def test_the_policy_decides_how_many_answers_count() -> None:
+    """adult2: 89,796 answers with one per pair, 92,721 with all; labels in the order of meaning."""
+    first, every = datasets.load("adult2"), datasets.load("adult2", duplicates="all")
+
+    assert (89796, 92721) == (len(first.answers), len(every.answers))
+    assert Categories(("G", "P", "R", "X"), ordered=True) == first.answers.alphabet
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Return an empty data directory that the environment names."""
+    monkeypatch.setenv(datasets.VARIABLE, str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def make(home: Path, name: str, meta: dict[str, object], answers: str, truth: str | None = None) -> None:
+    """Write a data set."""
+    folder = home / name
+    folder.mkdir()
+    (folder / "meta.json").write_text(json.dumps(meta))
+    (folder / "answers.csv").write_text("task,worker,answer\n" + answers)
+    if truth is not None:
+        (folder / "truth.csv").write_text("task,truth\n" + truth)
+
+
+def test_the_first_answer_and_the_first_truth_count(home) -> None:
+    """Of repeated answers the first in file order counts, of two truths too; gold nobody answered is counted."""
+    meta = {"kind": "categorical", "labels": ["x", "y", "z"]}
+    make(home, "small", meta, "a,v,y\na,v,x\nb,v,x\n", "a,y\nq,x\na,x\n")
+
+    data = datasets.load("small")
+
+    assert [("a", "v", "y"), ("b", "v", "x")] == cells(data.answers)
+    assert ({"a": "y", "q": "x"}, 1, 1) == (data.gold, data.gold_with_answers, data.gold_without_answers)
+    assert (("x", "y", "z"), 3, 2) == (data.answers.alphabet.names, data.rows, data.pairs)
+
+
+def test_answers_that_are_no_numbers_are_counted_and_left_out(home) -> None:
+    """A numeric set keeps what can be read and says how many rows could not; a stated range becomes a scale."""
+    make(home, "degrees", {"kind": "numeric", "labels": "-5..30"}, "a,v,11-Dec\na,v,1.5\nb,v,2\n", "a,2\n")
+    make(home, "counts", {"kind": "numeric", "labels": "positive numbers"}, "a,v,1e18\n")
+
+    data, other = datasets.load("degrees"), datasets.load("counts")
+
+    assert [("a", "v", 1.5), ("b", "v", 2.0)] == cells(data.answers)
+    assert (3, 2, 1, {"a": 2.0}) == (data.rows, data.pairs, data.left_out, data.gold)
+    assert (Scale(-5, 30), None, {}) == (data.scale, other.scale, other.gold)
+
+
+def test_unknown_names_are_answered_with_what_is_there(home) -> None:
+    """A misspelt name, or one that leads out of the directory, is refused with the names that exist."""
+    make(home, "small", {"kind": "binary", "labels": ["0", "1"]}, "a,v,0\n")
+
+    for name in ("smal", "../data/small", ""):
+        with pytest.raises(SettingsError, match="there are: small"):
+            datasets.load(name)
+    assert ("small",) == datasets.available()
+
+
+def test_an_empty_or_missing_directory_says_how_to_choose_one(home) -> None:
+    """Without data sets, or without the directory itself, the way out names the variable."""
+    with pytest.raises(SettingsError, match=r"holds none.*CROWDVEIL_DATA"):
+        datasets.load("adult2")
+    home.rmdir()
+    with pytest.raises(SettingsError, match=r"data directory must exist.*CROWDVEIL_DATA"):
+        datasets.load("adult2")
+    assert () == datasets.available()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"kind": "graph", "labels": []}', '{"kind": "ordinal", "labels": "1..5"}', "[]"]
+)
+def test_a_damaged_description_is_refused(home, text) -> None:
+    """A meta.json that is no description is refused with its path."""
+    make(home, "small", {}, "a,v,0\n")
+    (home / "small" / "meta.json").write_text(text)
+
+    with pytest.raises(ReportsError, match=r"small/meta\.json: "):
+        datasets.load("small")
+
+
+def test_answers_outside_the_labels_are_refused(home) -> None:
+    """An answer that meta.json does not list is named by file and row."""
+    make(home, "small", {"kind": "binary", "labels": ["0", "1"]}, "a,v,0\nb,v,2\n")
+
+    with pytest.raises(ReportsError, match=r"small/answers\.csv, row 2: every label must be one of 0, 1"):
+        datasets.load("small")
+
+
+def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
+    """The variable wins; else shared/data beside the checkout; else the user's cache."""
+    module = tmp_path / "checkout" / "src" / "crowdveil" / "data" / "datasets.py"
+    beside = tmp_path / "shared" / "data"
+    monkeypatch.setattr(datasets, "__file__", str(module))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(datasets.VARIABLE, raising=False)
+    assert tmp_path / "cache" / "crowdveil" / "data" == datasets.data_directory()
+
+    beside.mkdir(parents=True)
+    assert beside == datasets.data_directory()
+
+    monkeypatch.setattr(datasets, "__file__", str(tmp_path / "checkout" / "lib" / "crowdveil" / "data" / "datasets.py"))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert Path.home() / ".cache" / "crowdveil" / "data" == datasets.data_directory()
+
+    monkeypatch.setenv(datasets.VARIABLE, "~/answers")
+    assert Path.home() / "answers" == datasets.data_directory()

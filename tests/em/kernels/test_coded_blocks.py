@@ -1,0 +1,143 @@
+"""The heavy sums against loops over single reports."""
+
+import numpy as np
+import pytest
+
+from crowdveil.em.kernels import CodedBlock, ScoreTables, count_symbols, encode, reductions, shares_of_rows, softmax
+from tests.estimators.dense import LABELS, random_reports
+
+REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
+(BLOCK,) = REPORTS.blocks()
+ROWS = list(zip(REPORTS.task, REPORTS.worker, REPORTS.value, strict=True))
+GROUP = np.arange(9) % 2
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "compiled"])
+def coded(request: pytest.FixtureRequest) -> CodedBlock:
+    """The same block in both forms."""
+    return encode(BLOCK, 6, 3, compiled=request.param)
+
+
+def test_scores_add_up_each_tasks_reports(coded: CodedBlock) -> None:
+    """A posterior is the soft-max of the table's rows summed over a task's reports; gold tasks are certain."""
+    rng = np.random.default_rng(1)
+    table, first = rng.normal(size=(18, 3)), rng.normal(size=(2, 3))
+    gold = np.array([-1, 2, -1, -1, 0, -1, -1, -1, -1])
+    scores = first[GROUP].copy()
+    for task, worker, value in ROWS:
+        scores[task] += table[worker * 3 + value]
+    posterior, normaliser = softmax(scores)
+    posterior[1], posterior[4] = [0, 0, 1], [1, 0, 0]
+    normaliser[[1, 4]] = scores[1, 2], scores[4, 0]
+    sums = np.zeros((18, 3))
+    for task, worker, value in ROWS:
+        sums[worker * 3 + value] += posterior[task]
+
+    step = coded.table_step(ScoreTables(table, first), GROUP, gold)
+
+    np.testing.assert_allclose(step.posterior, posterior, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.by_row, sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.table_sums(posterior), sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.by_truth, [posterior[GROUP == g].sum(axis=0) for g in (0, 1)], atol=1e-12)
+    assert pytest.approx(normaliser.sum(), abs=1e-9) == step.log_likelihood
+
+
+def test_votes_add_up_weights(coded: CodedBlock) -> None:
+    """Votes are the weights of those who sent a symbol; agreement is what a posterior gives to a worker's symbols."""
+    weight, posterior = np.random.default_rng(2).normal(size=6), np.random.default_rng(3).random((9, 3))
+    votes, agreed = np.zeros((9, 3)), np.zeros(6)
+    for task, worker, value in ROWS:
+        votes[task, value] += weight[worker]
+        agreed[worker] += posterior[task, value]
+
+    np.testing.assert_allclose(coded.vote_sums(weight), votes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.agreement(posterior), agreed, rtol=0, atol=1e-12)
+
+
+def test_squares_add_up_squared_means(coded: CodedBlock) -> None:
+    """A worker's sum has the square of every report's row, averaged over the truths of its task."""
+    rng = np.random.default_rng(4)
+    table, posterior = rng.normal(size=(18, 3)), rng.dirichlet(np.ones(3), 9)
+    expected = np.zeros(6)
+    for task, worker, value in ROWS:
+        expected[worker] += (table[worker * 3 + value] @ posterior[task]) ** 2
+
+    np.testing.assert_allclose(coded.squares(table, posterior), expected, rtol=1e-12)
+
+
+def test_an_election_shares_ties(coded: CodedBlock) -> None:
+    """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
+    gold = np.array([1, *[-1] * 8])
+    votes = coded.vote_sums(np.ones(6))
+    expected = (votes == votes.max(axis=1, keepdims=True)).astype(float)
+    expected /= expected.sum(axis=1, keepdims=True)
+    expected[0] = [0, 1, 0]
+
+    step = coded.election(np.ones(6), 1e-9, 3, gold)
+
+    np.testing.assert_array_equal(step.posterior, expected)
+    np.testing.assert_allclose(step.agreement, coded.agreement(expected), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(step.posterior[8], np.full(3, 1 / 3))
+
+
+def test_softmax_survives_extreme_scores() -> None:
+    """Scores of thousands neither overflow nor vanish; the normaliser is the logarithm of the sum of exponentials."""
+    scores = np.array([[0.0, np.log(3.0)], [-5000.0, -5000.0 + np.log(3.0)], [9000.0, -9000.0]])
+
+    shares, normaliser = softmax(scores)
+
+    np.testing.assert_allclose(shares, [[0.25, 0.75], [0.25, 0.75], [1.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(normaliser, [np.log(4.0), -5000 + np.log(4.0), 9000.0], rtol=1e-12)
+    assert pytest.approx(3.0) == shares.sum()
+
+
+def test_shares_of_rows_add_pseudo_counts() -> None:
+    """Plain or compiled, in either order of memory, each row's counts and pseudo-counts are divided by their sum."""
+    rng = np.random.default_rng(6)
+    lying, pseudo = rng.random((4, 3, 2)), rng.random((2, 3))
+    for counts in (lying.transpose(0, 2, 1), np.ascontiguousarray(lying.transpose(0, 2, 1))):
+        expected = np.empty((4, 2, 3))
+        for worker, truth in np.ndindex(4, 2):
+            row = [counts[worker, truth, label] + pseudo[truth, label] for label in range(3)]
+            expected[worker, truth] = [count / sum(row) for count in row]
+        for compiled in (False, True):
+            np.testing.assert_allclose(shares_of_rows(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any positive number to the last digits, never of less than the least; memory in any order; in threads."""
+    numbers = np.random.default_rng(7).random((5, 3, 3)) * 10.0 ** np.arange(-290, 310, 200)
+    numbers[0, 0, 0], numbers[1], numbers[2, 2] = 0.0, 1.0, [0.5, np.nextafter(1, 0), np.sqrt(0.5)]
+    expected = np.log(np.maximum(numbers, 1e-300))
+    monkeypatch.setattr(reductions, "FOR_A_THREAD", 8)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
+
+    for given in (numbers, numbers.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
+        found = reductions.logs_of_rows(given, 1e-300, compiled=compiled)
+
+        np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
+        assert given.strides == found.strides
+
+
+def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is worked on by itself: threads change no bit."""
+    counts = np.random.default_rng(8).random((50, 4, 4))
+    alone = shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True)
+    monkeypatch.setattr(reductions, "FOR_A_THREAD", 8)
+    monkeypatch.setenv("CROWDVEIL_THREADS", "3")
+
+    np.testing.assert_array_equal(alone, shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
+    """Each report adds one to its cell, beside what was counted before."""
+    counts = np.ones((6, 3))
+    expected = counts.copy()
+    for _, worker, value in ROWS:
+        expected[worker, value] += 1
+
+    count_symbols(BLOCK, counts, compiled=compiled)
+
+    np.testing.assert_array_equal(counts, expected)

@@ -1,0 +1,97 @@
+"""Compiled messages between workers and tasks against numpy and scipy: single calls on random tables, whole fits."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.reports import Reports
+from crowdveil.em.kernels import dispatch
+from crowdveil.estimators.gaussian.belief_propagation import Priors, tell
+from crowdveil.estimators.gaussian.estimator import Gaussian
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb
+from tests.estimators.gaussian.test_belief_propagation import (
+    CHANNELS,
+    PUBLIC,
+    cuts_by_worker,
+    every_channel,
+    random_reports,
+    ready,
+    table_reports,
+)
+from tests.estimators.gaussian.test_estimator import MECHANISMS, sun_crowd
+
+
+def assert_told_alike(
+    reports: Reports, channel: Channel | ChannelTable | None, assignment: Assignment | None = None
+) -> None:
+    """Random beliefs of workers, public or learned prior, learned or known workers, gold or none: the same is told."""
+    for estimator, learned, known in product((PUBLIC, Gaussian()), (False, True), (0, 3)):
+        block, parameters = ready(reports, channel, assignment, estimator)
+        priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
+        gold = np.full(block.tasks, np.nan)
+        if known:
+            gold[::known] = 1.0
+
+        plain, compiled = (
+            tell(block, gold, parameters.q, parameters.classes, priors, learned=learned, compiled=kernel)
+            for kernel in (False, True)
+        )
+
+        np.testing.assert_allclose(compiled.posterior, plain.posterior, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(compiled.worker_scores, plain.worker_scores, rtol=0, atol=1e-8)
+
+
+@every_channel
+def test_messages_through_channels_are_alike(name: str) -> None:
+    """On 30 tasks of up to 40 reports each (seeds 0 and 1), silent NULL or not, either kernel tells the same."""
+    channel = CHANNELS[name]
+    for seed in range(2):
+        assert_told_alike(random_reports(channel, 30, 40, seed=seed), channel)
+
+
+@pytest.mark.parametrize("assigned", [False, True])
+def test_messages_through_tables_of_channels_are_alike(assigned: bool) -> None:
+    """Each cell is read through its own channel, NULL silent or listed in assigned cells, by either kernel."""
+    table = cuts_by_worker()
+    asked = np.random.default_rng(2).random((4, 5)) < 0.7 if assigned else np.ones((4, 5), dtype=bool)
+    assignment = Assignment(np.arange(4), np.arange(5), *np.nonzero(asked)) if assigned else None
+
+    assert_told_alike(table_reports(table, asked), table, assignment)
+
+
+def test_long_products_do_not_vanish() -> None:
+    """After 1000 reports of a worker that contradict the others, logarithms beyond any float's are alike."""
+    reports = random_reports(None, 1000, 60, share=1.0)
+    block, parameters = ready(reports, None)
+    priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
+
+    plain, compiled = (
+        tell(block, np.full(block.tasks, np.nan), parameters.q, parameters.classes, priors, compiled=kernel)
+        for kernel in (False, True)
+    )
+
+    assert plain.worker_scores.min() < -745
+    np.testing.assert_allclose(compiled.worker_scores, plain.worker_scores, rtol=1e-9)
+    np.testing.assert_allclose(compiled.posterior, plain.posterior, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["clean", "k-RR"])
+def test_whole_fits_are_alike(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A fit that learns workers and the prior, of 40 workers on 50 tasks (seed 3), differs by rounding only."""
+    crowd, mechanism = sun_crowd(3, workers=40, tasks=50), MECHANISMS[name]
+    reports = crowd.answers if mechanism is None else perturb(crowd.answers, mechanism, seeded(4))
+    channel = None if mechanism is None else mechanism.channel()
+
+    monkeypatch.setenv(dispatch.KERNELS, "plain")
+    plain = Gaussian().fit(reports, channel=channel)
+    monkeypatch.setenv(dispatch.KERNELS, "compiled")
+    compiled = Gaussian().fit(reports, channel=channel)
+
+    np.testing.assert_allclose(compiled.truth, plain.truth, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(compiled.workers.quality, plain.workers.quality, rtol=0, atol=1e-6)
+    assert compiled.steps == plain.steps

@@ -1,0 +1,269 @@
+"""Shares of answers behind report counts: against direct maximisation, and what they tend to."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from crowdveil import Laplace, MajorityVote, RandomizedResponse, Reports, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Block
+from crowdveil.em import deconvolution
+from crowdveil.em.deconvolution import deconvolve, pool_reports, pooled_shares, pseudo_cells, vote_shares
+from crowdveil.em.estimator import GoldBlock
+from crowdveil.em.kernels import encode
+from tests.estimators.dense import (
+    LABELS,
+    Table,
+    channels,
+    model_of,
+    one_block,
+    random_reports,
+    sent_alphabet,
+    summary_of,
+)
+
+CHANNELS = channels()
+each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+
+
+def direct_shares(counts: Table, table: Table, prior: Table) -> Table:
+    """Maximize sum_y counts log (f Q) + sum_x prior log f over the simplex by a general optimiser, in log-ratios."""
+
+    def loss(free: Table) -> float:
+        weights = np.exp(free - free.max())
+        shares = weights / weights.sum()
+        return -float(counts @ np.log(shares @ table) + prior @ np.log(shares))
+
+    best = minimize(loss, np.zeros(len(table)), method="BFGS", options={"gtol": 1e-9})
+    weights = np.exp(best.x - best.x.max())
+    return weights / weights.sum()
+
+
+@each_channel
+def test_pooled_shares_are_the_direct_maximum(channel: Channel) -> None:
+    """Newton's method finds what a general optimiser finds on small counts."""
+    counts = np.random.default_rng(0).integers(1, 30, len(channel.outputs)).astype(float)
+    table = np.maximum(channel.probabilities, 1e-300)
+
+    weight = 1.0 + np.arange(len(table))
+    expected = direct_shares(counts, table, weight)
+
+    np.testing.assert_allclose(pooled_shares(counts, channel.probabilities, weight), expected, atol=1e-5)
+
+
+@example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps
+@example(epsilon=20.0, counts=[10**9, 0, 0, 0])  # a corner of the simplex
+@example(epsilon=1.0, counts=[0, 0, 0, 0])  # no report at all
+@example(epsilon=0.1, counts=[0, 10**9, 0, 0])  # counts that no shares can explain
+@given(epsilon=st.floats(0.001, 20.0), counts=st.lists(st.integers(0, 10**9), min_size=4, max_size=4))
+def test_pooled_shares_have_no_slope_left(epsilon: float, counts: list[int]) -> None:
+    """At the shares found, the objective's slope is the same along every symbol, whatever epsilon and counts."""
+    table = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel().probabilities
+    sums = np.array(counts, dtype=float)
+
+    weight = np.array([1.0, 1.0, 1.0, 50.0])
+    shares = pooled_shares(sums, table, weight)
+    slope = table @ (sums / (shares @ table)) + weight / shares
+
+    assert (shares > 0).all()
+    assert pytest.approx(1.0) == shares.sum()
+    np.testing.assert_allclose(shares * slope, shares * (sums.sum() + weight.sum()), rtol=1e-6, atol=1e-6)
+
+
+def test_pooled_shares_find_the_truth() -> None:
+    """From a million exact counts the shares come back, at an epsilon where expectation-maximization would creep."""
+    table = RandomizedResponse(alphabet=LABELS, epsilon=0.1).channel().probabilities
+    truth = np.array([0.1, 0.2, 0.05, 0.65])
+
+    shares = pooled_shares(np.rint(1e8 * truth @ table), table, np.ones(4))
+
+    np.testing.assert_allclose(shares, truth, atol=1e-4)
+
+
+@each_channel
+def test_task_shares_are_the_direct_maximum(channel: Channel) -> None:
+    """With pseudo-cells, deconvolution of each row finds what a general optimiser finds."""
+    rng = np.random.default_rng(1)
+    counts = rng.integers(1, 9, (4, len(channel.outputs))).astype(float)
+    base = rng.dirichlet(np.full(len(channel.inputs), 3.0))
+    table = np.maximum(channel.probabilities, 1e-300)
+
+    shares = deconvolve(counts, channel.probabilities, base, weight=5.0, steps=5000)
+
+    for row, own in zip(counts, shares, strict=True):
+        np.testing.assert_allclose(own, direct_shares(row, table, 5.0 * base), atol=1e-5)
+
+
+def test_one_step_of_deconvolution_is_its_equation() -> None:
+    """f'(x) = (sum_y n(y) f(x) Q(x, y) / sum_x' f(x') Q(x', y) + weight base(x)) / (n + weight), in loops."""
+    table = CHANNELS["lopsided"].probabilities
+    counts, base, weight = np.array([3.0, 0.0, 5.0, 2.0]), np.array([0.4, 0.3, 0.1, 0.2]), 2.0
+
+    expected = np.zeros(4)
+    for x in range(4):
+        split = sum(
+            counts[y] * base[x] * table[x, y] / sum(base[other] * table[other, y] for other in range(4))
+            for y in range(4)
+        )
+        expected[x] = (split + weight * base[x]) / (10 + weight)
+
+    np.testing.assert_allclose(deconvolve(counts[None], table, base, weight=weight, steps=1)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["identity, public", "identity, protected"])
+def test_nothing_perturbed_gives_the_shares_of_votes(name: str) -> None:
+    """Through the identity each task's shares are its votes over their number; a task without votes is shared."""
+    reports = random_reports(np.random.default_rng(2), LABELS, tasks=8, workers=6, share=0.5)
+    summary = summary_of(reports, CHANNELS[name])
+
+    shares = vote_shares(one_block(reports), summary, pool_reports(summary))
+
+    for task in range(8):
+        mine = reports.value[reports.task == task]
+        expected = [np.mean(mine == k) for k in range(3)] if len(mine) else [1 / 3] * 3
+        np.testing.assert_allclose(shares[task], expected, atol=1e-12)
+
+
+def test_an_empty_task_has_the_prior() -> None:
+    """Where nothing was perturbed and nobody voted, a public prior is all there is."""
+    reports = random_reports(np.random.default_rng(3), LABELS, tasks=4, workers=5, share=0.9)
+    prior = np.array([0.2, 0.5, 0.3])
+    summary = summary_of(reports, None, prior)
+
+    np.testing.assert_array_equal(vote_shares(one_block(reports), summary, pool_reports(summary))[-1], prior)
+
+
+def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:
+    """Behind a channel with public participation, a task without reports has the crowd's base rate, or the prior."""
+    reports = random_reports(np.random.default_rng(4), LABELS, tasks=40, workers=6, share=0.7)
+    channel = CHANNELS["randomized response, public"]
+    prior = np.array([0.2, 0.5, 0.3])
+    learned, public = summary_of(reports, channel), summary_of(reports, channel, prior)
+    pool = pool_reports(learned)
+
+    np.testing.assert_allclose(vote_shares(one_block(reports), learned, pool)[-1], pool.label_shares, atol=1e-12)
+    np.testing.assert_allclose(vote_shares(one_block(reports), public, pool)[-1], prior, atol=1e-12)
+
+
+def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
+    """Behind protected participation each task's shares are drawn to the prior's labels, answered as the pool is."""
+    reports = random_reports(np.random.default_rng(4), LABELS, tasks=40, workers=6, share=0.7)
+    channel, prior = CHANNELS["randomized response, protected"], np.array([0.2, 0.5, 0.3])
+    summary = summary_of(reports, channel, prior)
+    pool = pool_reports(summary)
+    counts = np.zeros((40, 4))
+    np.add.at(counts, (reports.task, reports.value), 1)
+    counts[:, 3] = 6 - counts.sum(axis=1)
+    base = np.append(prior * pool.participation, 1 - pool.participation)
+
+    weight = deconvolution.BASE_RATE_WEIGHT * pool.noise * 6
+    expected = deconvolve(counts, channel.probabilities, base, weight=weight, steps=5000)[:, :3]
+
+    np.testing.assert_allclose(
+        vote_shares(one_block(reports), summary, pool), expected / expected.sum(axis=1, keepdims=True), atol=1e-6
+    )
+
+
+@each_channel
+def test_blocks_are_deconvolved_alike(channel: Channel) -> None:
+    """Tasks in blocks of their own have the shares that they have among all others: nothing leaks between tasks."""
+    rng = np.random.default_rng(5)
+    dense = random_reports(rng, sent_alphabet(channel), tasks=12, workers=20, share=0.95)
+    sparse = rng.random(len(dense)) < np.where(dense.task < 6, 1.0, 0.1)
+    reports = Reports(
+        dense.task[sparse],
+        dense.worker[sparse],
+        dense.value[sparse],
+        dense.tasks,
+        dense.workers,
+        dense.alphabet,
+    )
+    whole_blocks = Reports.blocks
+
+    def small_blocks(self: Reports) -> Iterator[Block]:
+        return whole_blocks(self, 8)
+
+    summary = summary_of(reports, channel)
+    pool = pool_reports(summary)
+    whole = vote_shares(one_block(reports), summary, pool)
+    with patch.object(Reports, "blocks", small_blocks):
+        blocks = list(reports.blocks())
+    parts = [
+        vote_shares(
+            GoldBlock(block, np.full(block.tasks, -1), encode(block, summary.workers, summary.symbols, compiled=False)),
+            summary,
+            pool,
+        )
+        for block in blocks
+    ]
+
+    assert len(parts) > 3
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=1e-9)
+
+
+def test_noise_is_what_answers_do_not_account_for() -> None:
+    """Noise = 1 - retention x answered share / share of label reports; for public k-RR, 1 - retention."""
+    reports = random_reports(np.random.default_rng(6), LABELS, tasks=50, workers=8, share=0.6)
+    public, protected = (CHANNELS[f"randomized response, {word}"] for word in ("public", "protected"))
+    pool = pool_reports(summary_of(reports, protected))
+
+    assert pytest.approx(1 - public.retention) == pool_reports(summary_of(reports, public)).noise
+    assert pytest.approx(1 - protected.retention * pool.participation * 400 / len(reports)) == pool.noise
+    assert 0 == pool_reports(summary_of(reports, None)).noise
+    assert 0 == pool_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
+
+
+def test_no_report_is_all_noise() -> None:
+    """Where no label was reported, whatever the model says of workers is prior: the noise is 1."""
+    silent = Reports(np.array([], int), np.array([], int), np.array([], int), np.arange(3), np.arange(4), LABELS)
+
+    assert 1 == pool_reports(summary_of(silent, CHANNELS["randomized response, public"])).noise
+
+
+def test_noise_falls_with_epsilon_to_nothing() -> None:
+    """Simulated exact counts: noise falls as epsilon grows, and vanishes."""
+    truth = np.array([0.1, 0.06, 0.04, 0.8])
+    noise = []
+    for epsilon in (0.1, 1.0, 3.0, 6.0, 12.0, 20.0):
+        channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
+        counts = np.rint(1e6 * truth @ channel.probabilities)
+        noise.append(
+            deconvolution._noise(
+                counts,
+                pooled_shares(counts, channel.probabilities, np.ones(len(channel.inputs))),
+                model_of(channel),
+            )
+        )
+
+    assert noise == sorted(noise, reverse=True)
+    assert noise[0] > 0.9
+    assert noise[-1] < 1e-4
+
+
+def test_the_vote_weighs_reports_by_what_they_say() -> None:
+    """A deconvolved vote undoes a channel that prefers a label: 60 of 100 reports may speak for another one."""
+    rows = np.array([[0.6, 0.2, 0.2], [0.5, 0.4, 0.1], [0.5, 0.1, 0.4]])
+    channel = Channel.from_probabilities(LABELS, "public", LABELS.names, rows, None, "prefers a")
+    task = np.repeat([0, 1, 2], 100)
+    value = np.concatenate([np.repeat([0, 1, 2], split) for split in ((60, 20, 20), (50, 40, 10), (50, 10, 40))])
+    reports = Reports(task, np.tile(np.arange(100), 3), value, np.arange(3), np.arange(100), LABELS)
+
+    assert ["a", "a", "a"] == list(MajorityVote().fit(reports).truth)
+    assert ["a", "b", "c"] == list(MajorityVote().fit(reports, channel=channel).truth)
+
+
+def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
+    """Through a Laplace table whose NULL row is the mean of the others, the pool's participation is not overstated."""
+    channel = Laplace(alphabet=Scale(0, 3), epsilon=3.0).channel()
+    truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
+    counts = np.rint(9e6 * truth @ channel.probabilities)
+
+    shares = pooled_shares(counts, channel.probabilities, pseudo_cells(model_of(channel), counts.sum()))
+
+    assert 1 - shares[-1] < 2 * (1 - truth[-1])
+    assert 0 == shares[:-1].argmax()

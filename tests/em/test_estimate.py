@@ -1,0 +1,159 @@
+"""What inference returns: truths, ties, confidence, tables, and the constant that must be beaten."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crowdveil import Categories, Scale
+from crowdveil.em.estimate import Estimate, WorkerTable
+
+LABELS = Categories(("low", "mid", "high"), ordered=True)
+
+
+def estimate_of(posterior: object, alphabet: Categories | Scale | None = LABELS) -> Estimate:
+    """Return an estimate with this posterior, of two workers."""
+    table = np.array(posterior, dtype=float)
+    return Estimate(
+        method="test",
+        alphabet=alphabet,
+        tasks=np.array([f"t{k}" for k in range(len(table))]),
+        posterior=table,
+        reports_per_task=np.arange(len(table)),
+        worker_names=np.array(["ann", "bob"]),
+        workers=WorkerTable(quality=np.array([0.9, np.nan]), quality_name="ability"),
+        reports_per_worker=np.array([3, 0]),
+        log_likelihoods=(-5.0, -4.0),
+        steps=3,
+        converged=True,
+        channel_used=False,
+        gold_used=0,
+        gold_unknown=0,
+    )
+
+
+LABELLED = estimate_of([[0.1, 0.2, 0.7], [0.4, 0.4, 0.2], [0.6, 0.3, 0.1]])
+NUMERIC = estimate_of([1.0, 3.0, np.nan, 2.0], None)
+
+
+def test_truth_is_the_likeliest_label() -> None:
+    """The truth has the highest posterior; of tied labels the first in the alphabet stands, and the tie is seen."""
+    assert ["high", "low", "low"] == LABELLED.truth.tolist()
+    assert [[False, False, True], [True, True, False], [True, False, False]] == LABELLED.winners.tolist()
+    assert LABELLED.categorical
+
+
+def test_rounding_does_not_break_a_tie() -> None:
+    """Posteriors closer than 1e-9 are tied."""
+    close = estimate_of([[0.4, 0.4 + 1e-12, 0.2], [0.4, 0.4 + 1e-6, 0.2]])
+
+    assert [[True, True, False], [False, True, False]] == close.winners.tolist()
+    assert ["low", "mid"] == close.truth.tolist()
+
+
+def test_confidence_is_the_posterior_of_the_truth() -> None:
+    """Confidence is the highest posterior; numbers have none."""
+    assert LABELLED.confidence is not None
+    np.testing.assert_allclose(LABELLED.confidence, [0.7, 0.4, 0.6])
+    assert NUMERIC.confidence is None
+
+
+def test_numbers_are_their_own_truths() -> None:
+    """A numeric posterior is the truth itself, nan where unknown, whether or not there is a grid."""
+    np.testing.assert_array_equal(NUMERIC.truth, [1.0, 3.0, np.nan, 2.0])
+    np.testing.assert_array_equal(estimate_of([1.5, 2.0], Scale(0, 9)).truth, [1.5, 2.0])
+    assert not NUMERIC.categorical
+
+
+def test_grid_points_are_named() -> None:
+    """A categorical posterior over a scale has grid points as truths, by their names."""
+    assert ["0.5", "0"] == estimate_of([[0.2, 0.7, 0.1], [0.8, 0.1, 0.1]], Scale(0, 1, 0.5)).truth.tolist()
+
+
+def test_the_constant_of_labels() -> None:
+    """The constant is the label of the highest mean posterior; errors are its and the truths' expected shares wrong."""
+    baseline = LABELLED.baseline
+
+    assert ("low", 1) == (baseline.constant, baseline.moved)
+    assert pytest.approx(1 - 1.1 / 3) == baseline.expected_error
+    assert pytest.approx(1 - 1.7 / 3) == baseline.estimate_error
+    assert "Constant low: expected error 0.633, the estimate 0.433; 1 truths differ from it." == str(baseline)
+
+
+def test_a_constant_in_disguise_is_named() -> None:
+    """Where every truth is the constant, ties included, the estimate says that the reports hold no information."""
+    same = estimate_of([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
+
+    assert 0 == same.baseline.moved
+    assert "No truth differs from the constant low: the reports hold no usable information." == str(same.baseline)
+
+
+def test_the_constant_of_numbers() -> None:
+    """The constant of numbers is the median of the known truths, its error their mean distance from it."""
+    baseline = NUMERIC.baseline
+
+    assert ("2", 2, None) == (baseline.constant, baseline.moved, baseline.estimate_error)
+    assert pytest.approx(2 / 3) == baseline.expected_error
+    assert "Constant 2: expected error 0.667; 2 truths differ from it." == str(baseline)
+
+
+def test_nothing_known_has_a_constant_too() -> None:
+    """Where no number is known the constant is 0, with error 0 and nothing moved."""
+    baseline = estimate_of([np.nan, np.nan], None).baseline
+
+    assert ("0", 0.0, 0) == (baseline.constant, baseline.expected_error, baseline.moved)
+
+
+def test_columns_of_tasks() -> None:
+    """Tables have one row per task; labels bring confidence, a probability each and the number of tied labels."""
+    columns = LABELLED.tasks_columns()
+
+    assert [
+        "task",
+        "truth",
+        "confidence",
+        "probability_low",
+        "probability_mid",
+        "probability_high",
+        "tied",
+        "reports",
+    ] == list(columns)
+    assert [1, 2, 1] == columns["tied"].tolist()
+    np.testing.assert_allclose(columns["probability_mid"], [0.2, 0.4, 0.3])
+    assert ["task", "truth", "reports"] == list(NUMERIC.tasks_columns())
+
+
+def test_columns_of_workers() -> None:
+    """The quality column bears its name; participation is there where it was estimated."""
+    shares = replace(LABELLED.workers, participation=np.array([0.5, 0.0]))
+
+    assert ["worker", "ability", "reports"] == list(LABELLED.workers_columns())
+    assert ["worker", "ability", "participation", "reports"] == list(
+        replace(LABELLED, workers=shares).workers_columns()
+    )
+
+
+def test_frames_hold_null_for_what_is_unknown() -> None:
+    """Arrow tables have the same columns, and null instead of nan."""
+    tasks, workers = NUMERIC.tasks_frame(), LABELLED.workers_frame()
+
+    assert [1.0, 3.0, None, 2.0] == tasks["truth"].to_pylist()
+    assert [0.9, None] == workers["ability"].to_pylist()
+    assert pa.types.is_string(workers["worker"].type)
+    assert 3 == LABELLED.tasks_frame().num_rows
+
+
+@pytest.mark.parametrize("whole", [LABELLED, NUMERIC], ids=["labels", "numbers"])
+def test_parts_make_up_the_whole(whole, monkeypatch) -> None:
+    """Parts of two tasks have the whole's columns, piece by piece; sums over parts change no number of the whole."""
+    expected, baseline, best = whole.tasks_frame(), whole.baseline, whole.truth.tolist()
+    monkeypatch.setattr("crowdveil.em.estimate.TASKS_AT_ONCE", 2)
+    monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_AT_ONCE", 2)
+    again = replace(whole)
+
+    assert pa.concat_tables([part.tasks_frame() for part in again.parts()]).equals(expected)
+    np.testing.assert_array_equal(best, again.truth.tolist())
+    assert (baseline.constant, baseline.moved) == (again.baseline.constant, again.baseline.moved)
+    assert pytest.approx(baseline.expected_error, abs=1e-15) == again.baseline.expected_error
+    assert whole.part(1, 3).tasks.tolist() == whole.tasks[1:3].tolist()

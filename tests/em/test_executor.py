@@ -1,0 +1,79 @@
+"""One process's part of a fit: steps that write over the posterior before, and steps that are broken off."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil import DawidSkene, OneCoin, WeightedMean, WeightedVote
+from crowdveil.em.executor import Bench, Step, Work
+from crowdveil.em.memory import Posteriors, Room
+from tests.engines.crowds import GOLD, REPORTS, in_blocks
+from tests.engines.test_worker import captured
+
+METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
+
+
+def steps_of(work: Work[Any, Any], number: int) -> list[Step[Any, Any]]:
+    """Return the first steps of a fit, from a bench of their own."""
+    bench, steps = Bench(work, Room(1)), [Step(work.model, 1, work.first)]
+    while len(steps) < number:
+        parts = [bench.step(index, steps[-1]) for index in range(len(work.blocks))]
+        sums = [sum(fields) for fields in zip(*(part.statistics for part in parts), strict=True)]
+        parameters = work.model.maximize(type(parts[0].statistics)(*sums), steps[-1].parameters)
+        steps.append(Step(work.model, len(steps) + 1, parameters))
+    return steps
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
+def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that failed after it wrote over a posterior, or is taken twice, gives the bits of one that did not."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
+    with in_blocks():
+        work = captured(method)
+        steps = steps_of(work, 4)
+    whole, broken = (Bench(work, Room(1, scratch=scratch)) for _ in range(2))
+    for step in steps[:2]:
+        for bench in (whole, broken):
+            bench.step(1, step)
+    put = Posteriors.put
+    monkeypatch.setattr(Posteriors, "put", failing)
+    with pytest.raises(OSError, match="full"):
+        broken.step(1, steps[2])
+    monkeypatch.setattr(Posteriors, "put", put)
+
+    expected = whole.step(1, steps[2])
+    for _ in range(2):
+        again = broken.step(1, steps[2], lambda: steps[1])
+        assert expected.moved == again.moved < np.inf
+        np.testing.assert_array_equal(again.statistics[0], expected.statistics[0])
+    last = [bench.step(1, steps[3]) for bench in (whole, broken)]
+
+    assert last[0].moved == last[1].moved
+    found = [bench.found(1, steps[3]).posterior for bench in (whole, broken)]
+    np.testing.assert_array_equal(*found)
+
+
+def failing(*_: Any) -> None:
+    """Fail as a full disk does."""
+    raise OSError("full")
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
+def test_progress_is_told_the_largest_change(method: Any, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step is said to have moved is the largest difference of the posteriors of fits one step apart."""
+    monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
+    told: list[float] = []
+    with in_blocks():
+        ends = [
+            replace(method, tolerance=0.0, max_steps=steps).fit(REPORTS, gold=GOLD).posterior for steps in (1, 2, 3)
+        ]
+        replace(method, tolerance=0.0, max_steps=3).fit(
+            REPORTS, gold=GOLD, progress=lambda _, moved: told.append(moved)
+        )
+
+    assert told == [np.inf, *(np.nanmax(np.abs(new - old)) for old, new in pairwise(ends))]

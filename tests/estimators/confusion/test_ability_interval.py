@@ -1,0 +1,232 @@
+"""Intervals of abilities: information against loops over all cells, Beta where all is known, coverage."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv, betaln
+
+from crowdveil import Categories, DawidSkene, MajorityVote, OneCoin, OrdinalDawidSkene, RandomizedResponse
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.estimators import Estimator
+from crowdveil.estimators.confusion.credible_intervals import (
+    CENTRES,
+    STRENGTHS,
+    Path,
+    averaged_answers,
+    crowd_law,
+    crowd_laws,
+    observed_information,
+)
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd, perturb
+from tests.estimators.dense import (
+    cells,
+    channels,
+    dense_posterior,
+    one_block,
+    random_reports,
+    report_probability,
+    sent_alphabet,
+    summary_of,
+)
+
+CHANNELS = channels()
+
+
+@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
+    """Minus the second derivative of a worker's log-likelihood along the path, by differences over every cell."""
+    model, rng = OneCoin(), np.random.default_rng(0)
+    reports = random_reports(rng, sent_alphabet(channel), tasks=7, workers=5, share=0.75)
+    parameters = model.start(summary_of(reports, channel))
+    ability = np.array([0.5, 0.6, 0.7, 0.8, 0.4])
+    tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
+    parameters = replace(parameters, confusion=tables, at_start=False)
+    posterior, _ = dense_posterior(reports, parameters)
+
+    path = Path(np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.transparent else tables)
+    result = observed_information(path, parameters, [one_block(reports)], posterior)
+
+    step = 1e-4
+    for worker in range(5):
+        curves = []
+        for move in (-step, 0.0, step):
+            moved = tables.copy()
+            p = ability[worker] + move
+            moved[worker] = np.where(np.eye(3, dtype=bool), p, (1 - p) / 2)
+            other = replace(parameters, confusion=moved)
+            total = 0.0
+            for task, row in enumerate(cells(reports, parameters, None)):
+                if row[worker].report is not None:
+                    ratio = [
+                        report_probability(other, worker, z, row[worker])
+                        / report_probability(parameters, worker, z, row[worker])
+                        for z in range(3)
+                    ]
+                    total += np.log(posterior[task] @ ratio)
+            curves.append(total)
+        curvature = -(curves[0] - 2 * curves[1] + curves[2]) / step**2
+        assert pytest.approx(curvature, rel=1e-3, abs=1e-5) == result[worker]
+
+
+def test_known_truths_and_answers_give_the_beta_law() -> None:
+    """Where truths are given and nothing is perturbed, intervals are those of Beta with the crowd's learned law."""
+    rng = np.random.default_rng(1)
+    ability = rng.uniform(0.5, 1.0, 40)
+    task, worker = (grid.ravel() for grid in np.indices((50, 40)))
+    truth = rng.integers(0, 2, 50)
+    right = rng.random(2000) < ability[worker]
+    reports = Reports(
+        task,
+        worker,
+        np.where(right, truth[task], 1 - truth[task]),
+        np.arange(50),
+        np.arange(40),
+        Categories(("0", "1")),
+    )
+    gold = {k: str(truth[k]) for k in range(50)}
+    hits = np.bincount(worker, right)
+    alpha, beta = crowd_law(hits, 50 - hits, 3.0)
+
+    estimate = OneCoin().fit(reports, gold=gold)
+
+    low, high = (betaincinv(hits + alpha, 50 - hits + beta, level) for level in (0.05, 0.95))
+    assert estimate.workers.ability_low is not None
+    assert estimate.workers.ability_high is not None
+    np.testing.assert_allclose(estimate.workers.ability_low, low, atol=1e-3)
+    outside = estimate.workers.quality > high
+    np.testing.assert_allclose(estimate.workers.ability_high[~outside], high[~outside], atol=1e-3)
+    assert (estimate.workers.ability_low <= estimate.workers.quality).all()
+    assert (estimate.workers.quality <= estimate.workers.ability_high).all()
+
+
+def test_the_crowds_law_is_the_likeliest_candidate() -> None:
+    """Of all centres and strengths, the pair with the largest Beta-binomial evidence, strengths near 8 expected."""
+    hits, misses = np.array([8.0, 9.0, 3.5, 7.0]), np.array([2.0, 1.0, 6.5, 3.0])
+    best, most = (0.0, 0.0), -np.inf
+    for centre in CENTRES:
+        for strength in 8.0 * STRENGTHS:
+            a, b = centre * strength, (1 - centre) * strength
+            evidence = sum(betaln(h + a, m + b) - betaln(a, b) for h, m in zip(hits, misses, strict=True))
+            evidence -= 0.5 * np.log(strength / 8.0) ** 2
+            best, most = ((a, b), evidence) if evidence > most else (best, most)
+
+    assert pytest.approx(best) == crowd_law(hits, misses, 8.0)
+    assert pytest.approx(best) == crowd_law(hits, misses, 8.0, compiled=True)
+
+
+def test_average_laws_are_those_of_a_fine_grid() -> None:
+    """Means and variances of abilities, all centres and strengths averaged by their evidence over a fine grid."""
+    rng = np.random.default_rng(3)
+    hits = rng.binomial(12, rng.beta(9, 4, 60)).astype(float)
+    misses = 12 - hits
+    centres, strengths = np.linspace(0.005, 0.995, 199), 32.0 * STRENGTHS
+    scores = np.empty((199, 9))
+    for row, centre in enumerate(centres):
+        a, b = centre * strengths, (1 - centre) * strengths
+        evidence = (betaln(hits[:, None] + a, misses[:, None] + b) - betaln(a, b)).sum(axis=0)
+        scores[row] = evidence - 0.5 * np.log(strengths / 8.0) ** 2
+    weight = np.exp(scores - scores.max())
+    weight /= weight.sum()
+    right = hits[:, None, None] + centres[:, None] * strengths
+    number = 12 + strengths
+    mean = right / number
+    first = (weight * mean).sum(axis=(1, 2))
+    second = (weight * (mean**2 + mean * (1 - mean) / (number + 1))).sum(axis=(1, 2))
+
+    a, b = averaged_answers(hits, misses, crowd_laws(hits, misses, 32.0))
+
+    np.testing.assert_allclose(a / (a + b), first, atol=0.003)
+    np.testing.assert_allclose(a * b / (a + b) ** 2 / (a + b + 1), second - first**2, rtol=0.05)
+
+
+@pytest.mark.parametrize("epsilon", [None, 3.0, 1.0])
+@pytest.mark.parametrize(
+    ("method", "labels"), [(OneCoin(tolerance=1e-4), 2), (OneCoin(tolerance=1e-4), 5), (DawidSkene(tolerance=1e-3), 5)]
+)
+def test_intervals_and_posteriors_cover(method: Estimator[Any, Any], labels: int, epsilon: float | None) -> None:
+    """Of 300 abilities of 3 crowds (100 workers, 500 tasks, a fifth answered), intervals cover 85 to 95 %.
+
+    Seeds are fixed. Were the coverage 90 %, a count of 300 would leave that range once in 250 draws.
+    """
+    alphabet = Categories(tuple(f"label {k}" for k in range(labels)))
+    covered = []
+    for seed in range(3):
+        crowd = categorical_crowd(workers=100, tasks=500, labels=alphabet, sparsity=0.8, source=seeded(10 + seed))
+        channel, reports = None, crowd.answers
+        if epsilon is not None:
+            mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public")
+            channel, reports = mechanism.channel(), perturb(reports, mechanism, seeded(seed))
+        found = method.fit(reports, channel=channel).workers
+        assert found.ability_low is not None
+        assert found.ability_high is not None
+        covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
+
+    assert 0.85 <= np.mean(covered) <= 0.95
+
+
+@pytest.mark.parametrize("method", [OneCoin(tolerance=1e-4), DawidSkene(tolerance=1e-3)])
+def test_intervals_cover_where_participation_is_protected(method: Estimator[Any, Any]) -> None:
+    """Of 800 abilities of 8 crowds (5 labels, a fifth of 500 tasks answered, epsilon 3) 83 to 95 % are covered.
+
+    Seeds are fixed. The page says 85 and 86 %: were it 85 %, a count of 800 would fall below 83 % once in 18 draws.
+    With participations drawn to the crowd's by 5 answers only, it was 77 and 81 % here.
+    """
+    alphabet, covered = Categories(tuple("abcde")), []
+    for seed in range(8):
+        crowd = categorical_crowd(workers=100, tasks=500, labels=alphabet, sparsity=0.8, source=seeded(20 + seed))
+        mechanism = RandomizedResponse(alphabet=alphabet, epsilon=3.0)
+        found = method.fit(perturb(crowd.answers, mechanism, seeded(seed)), channel=mechanism.channel()).workers
+        assert found.ability_low is not None
+        assert found.ability_high is not None
+        covered.append(np.mean((found.ability_low <= crowd.quality) & (crowd.quality <= found.ability_high)))
+
+    assert 0.83 <= np.mean(covered) <= 0.95
+
+
+def test_who_gives_intervals() -> None:
+    """Models with abilities give intervals, of three labels behind noise too; the vote does not."""
+    labels = Categories(("a", "b", "c"), ordered=True)
+    crowd = categorical_crowd(workers=20, tasks=40, labels=labels, sparsity=0.5, source=seeded(0))
+    answers = replace(crowd.answers, alphabet=labels)
+    mechanism = RandomizedResponse(alphabet=labels, epsilon=2.0)
+    sent, channel = perturb(answers, mechanism, seeded(1)), mechanism.channel()
+
+    def given(method: Estimator[Any, Any]) -> tuple[bool, bool]:
+        plain, aware = method.fit(answers), method.fit(sent, channel=channel)
+        return "ability_low" in plain.workers_columns(), "ability_high" in aware.workers_columns()
+
+    assert (True, True) == given(OneCoin()) == given(OrdinalDawidSkene()) == given(DawidSkene())
+    assert (False, False) == given(MajorityVote())
+
+
+def test_a_silent_worker_has_the_crowds_law() -> None:
+    """Of a worker without reports nothing is known but what the crowd is like: the widest interval of all."""
+    labels = Categories(("a", "b"))
+    crowd = categorical_crowd(workers=30, tasks=60, labels=labels, sparsity=0.5, source=seeded(2))
+    reports = replace(crowd.answers, workers=np.append(crowd.answers.workers, 99))
+
+    found = OneCoin().fit(reports).workers
+
+    assert found.ability_low is not None
+    assert found.ability_high is not None
+    width = found.ability_high - found.ability_low
+    assert width.argmax() == 30
+    assert (width > 0).all()
+
+
+def test_the_model_without_tables_gives_the_same_intervals() -> None:
+    """Where reports are answers, sums over workers give what tables through the identity give."""
+    labels = Categories(("a", "b", "c"))
+    crowd = categorical_crowd(workers=20, tasks=60, labels=labels, sparsity=0.6, source=seeded(5))
+
+    plain = OneCoin().fit(crowd.answers).workers
+    tables = OneCoin().fit(crowd.answers, channel=Channel.identity(labels, "protected")).workers
+
+    assert plain.ability_low is not None
+    assert plain.ability_high is not None
+    np.testing.assert_allclose(plain.ability_low, tables.ability_low, atol=1e-6)
+    np.testing.assert_allclose(plain.ability_high, tables.ability_high, atol=1e-6)

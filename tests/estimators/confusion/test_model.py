@@ -1,0 +1,255 @@
+"""Workers behind a channel: the E-step and M-step of Dawid-Skene and one-coin against loops over every cell."""
+
+from dataclasses import replace
+from math import lgamma
+
+import numpy as np
+import pytest
+
+from crowdveil import DawidSkene, OneCoin, RandomizedResponse
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, split_reports
+from crowdveil.estimators.confusion.parameters import CrowdParameters
+from tests.estimators.dense import (
+    LABELS,
+    Table,
+    channels,
+    dense_posterior,
+    expected_answers,
+    one_block,
+    random_reports,
+    sent_alphabet,
+    summary_of,
+)
+
+CHANNELS = channels()
+each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
+each_model = pytest.mark.parametrize("model", [DawidSkene(), OneCoin()], ids=lambda model: model.name)
+
+
+def random_crowd(
+    model: ConfusionEstimator, channel: Channel, seed: int = 0, prior: Table | None = None, tasks: int = 7
+) -> tuple[Reports, CrowdParameters]:
+    """Draw reports of 5 workers, the last one silent, and parameters that fit them no better than chance."""
+    rng = np.random.default_rng(seed)
+    reports = random_reports(rng, sent_alphabet(channel), tasks=tasks, workers=5, share=0.75)
+    parameters = replace(
+        model.start(summary_of(reports, channel, prior)),
+        confusion=rng.dirichlet(np.ones(3), size=(5, 3)),
+        class_prior=rng.dirichlet(np.ones(3)),
+        at_start=False,
+    )
+    if channel.participation == "protected":
+        parameters = replace(parameters, participation=rng.uniform(0.1, 0.9, 5))
+    return reports, parameters
+
+
+@each_channel
+@pytest.mark.parametrize("seed", range(3))
+def test_e_step_is_the_dense_posterior(channel: Channel, seed: int) -> None:
+    """Posterior and likelihood from sparse reports equal products over all cells, NULL cells included, to 1e-10."""
+    model = DawidSkene()
+    reports, parameters = random_crowd(model, channel, seed)
+
+    expected, likelihood = dense_posterior(reports, parameters)
+    result = model.expect(one_block(reports), parameters)
+
+    np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
+    assert pytest.approx(likelihood, rel=1e-10) == result.statistics.log_likelihood
+    np.testing.assert_allclose(result.statistics.by_truth, expected.sum(axis=0)[None], atol=1e-10)
+
+
+def test_a_lopsided_null_moves_tasks_without_a_report() -> None:
+    """Where NULL is sent more often for some answers, silence speaks: an empty task's posterior is not the prior."""
+    model = DawidSkene()
+    reports, parameters = random_crowd(model, CHANNELS["lopsided"])
+    parameters = replace(parameters, class_prior=np.full(3, 1 / 3))
+
+    silent = model.expect(one_block(reports), parameters).posterior[-1]
+
+    assert np.ptp(silent) > 0.005
+
+
+@each_channel
+def test_m_step_enumerates_hidden_answers(channel: Channel) -> None:
+    """Confusions, participation and class prior equal those from expected hidden answers, cell by cell, to 1e-10."""
+    model = DawidSkene()
+    reports, parameters = random_crowd(model, channel)
+    statistics = model.expect(one_block(reports), parameters).statistics
+    posterior, _ = dense_posterior(reports, parameters)
+
+    looped = parameters
+    for _ in range(M_STEPS if parameters.pool.noise else 1):
+        answers = expected_answers(reports, looped, posterior)
+        counts = answers[:, :, :3] + parameters.anchor
+        looped = replace(looped, confusion=counts / counts.sum(axis=2, keepdims=True))
+        if channel.participation == "protected":
+            given = answers[:, :, :3].sum(axis=(1, 2)) + parameters.pseudo_cells * parameters.pool.participation
+            cells = answers.sum(axis=(1, 2)) + parameters.pseudo_cells  # every cell that sent something
+            looped = replace(looped, participation=given / cells)
+    weight = model.damping * parameters.pool.noise * len(reports.tasks)
+    prior = posterior.sum(axis=0) + weight * parameters.pool.label_shares
+
+    result = model.maximize(statistics, parameters)
+
+    np.testing.assert_allclose(result.confusion, looped.confusion, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.participation, looped.participation, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result.class_prior, prior / prior.sum(), rtol=0, atol=1e-10)
+
+
+@each_channel
+def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
+    """One-coin's ability is the share of expected answers, pseudo-answers included, that equal the truth."""
+    model = OneCoin()
+    reports, parameters = random_crowd(model, channel)
+    statistics = model.expect(one_block(reports), parameters).statistics
+    posterior, _ = dense_posterior(reports, parameters)
+    answers = expected_answers(reports, parameters, posterior)[:, :, :3]
+
+    expected = np.zeros((5, 3, 3))
+    for worker in range(5):
+        right = sum(answers[worker, z, z] + parameters.anchor[z, z] for z in range(3))
+        ability = right / (answers[worker].sum() + parameters.anchor.sum())
+        for truth in range(3):
+            for answer in range(3):
+                expected[worker, truth, answer] = ability if truth == answer else (1 - ability) / 2
+
+    split, _ = split_reports(statistics, parameters)
+
+    np.testing.assert_allclose(model.tie(split, parameters.anchor), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("participation", ["protected", "public"])
+def test_randomized_response_has_the_closed_form(participation: str) -> None:
+    """For k-RR a report adds log(1 + kappa s C / q) to a truth's score, and NULL reports add nothing that matters."""
+    channel = CHANNELS[f"randomized response, {participation}"]
+    flip = channel.probabilities[0, 1]
+    kappa = channel.probabilities[0, 0] - flip
+    _, parameters = random_crowd(DawidSkene(), channel)
+
+    tables = parameters.score_tables()
+
+    share = parameters.participation[:, None, None]
+    ratio = np.log(1 + kappa * share * parameters.confusion / flip)
+    scores = tables.table.reshape(5, 3, 3).transpose(0, 2, 1)
+    np.testing.assert_allclose(
+        scores - scores[:, :1, :1], ratio - ratio[:, :1, :1], rtol=0, atol=1e-10
+    )  # equal up to one number per worker, the same for all truths
+    assert np.ptp(tables.first - np.log(parameters.class_prior)) < 1e-10
+
+
+def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
+    """Splitting whole reports and splitting only kept ones (theory 7.1) agree on where the M-step comes to rest.
+
+    The kept form counts w = gamma kappa s C / (q + kappa s C) per report, and kappa (1 - s) / (q + kappa (1 - s)) per
+    NULL. Both raise the same likelihood by different steps; here priors are off and steps are repeated until still.
+    """
+    model = DawidSkene(smoothing=1e-12, shrinkage=0.0)
+    channel = CHANNELS["randomized response, protected"]
+    reports, parameters = random_crowd(model, channel, tasks=400)
+    statistics = model.expect(one_block(reports), parameters).statistics
+    for _ in range(1000):
+        parameters = model.maximize(statistics, parameters)
+    flip = channel.probabilities[0, 1]
+    kappa = channel.probabilities[0, 0] - flip
+    share, confusion = parameters.participation[:4], parameters.confusion[:4]
+
+    signal = kappa * share[:, None, None] * confusion
+    kept = statistics.by_report[:4] * signal / (flip + signal)
+    nulls = len(reports.tasks) - reports.per_worker[:4]
+    kept_nulls = nulls * kappa * (1 - share) / (flip + kappa * (1 - share))
+
+    np.testing.assert_allclose(confusion, kept / kept.sum(axis=2, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(share, kept.sum(axis=(1, 2)) / (kept.sum(axis=(1, 2)) + kept_nulls), atol=1e-6)
+
+
+@each_model
+@each_channel
+def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channel: Channel) -> None:
+    """From any parameters, one step raises likelihood plus log-prior, with and without a public prior."""
+    for seed in range(5):
+        for prior in (None, np.array([0.2, 0.3, 0.5])):
+            reports, before = random_crowd(model, channel, seed, prior)
+            # One-coin's tables have one ability each, and its class prior is fixed.
+            tied = np.repeat(model.tie(before.confusion[:1], before.anchor), 5, axis=0)
+            before = replace(before, confusion=tied if isinstance(model, OneCoin) else before.confusion)
+            if prior is not None or isinstance(model, OneCoin):
+                settled = model.class_prior(np.ones(3), before) if prior is None else prior
+                before = replace(before, class_prior=settled)
+            block = one_block(reports)
+            first = model.expect(block, before)
+            after = model.maximize(first.statistics, before)
+            second = model.expect(block, after)
+
+            old = first.statistics.log_likelihood + model.log_prior(before)
+            new = second.statistics.log_likelihood + model.log_prior(after)
+
+            assert new >= old - 1e-9
+
+
+@each_model
+def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
+    """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
+    _, parameters = random_crowd(model, CHANNELS["randomized response, protected"])
+    pool, anchor = parameters.pool, parameters.anchor
+
+    tables = sum(
+        anchor[z, x] * np.log(parameters.confusion[w, z, x]) for w in range(5) for z in range(3) for x in range(3)
+    )
+    if model.name == "one-coin":
+        right = sum(anchor[z, z] for z in range(3))
+        wrong = anchor.sum() - right
+        ability = parameters.confusion[:4, 0, 0]  # the fifth worker reported nothing
+        tables = sum(right * np.log(p) + wrong * np.log(1 - p) for p in ability)
+        tables -= 4 * (lgamma(right) + lgamma(wrong) - lgamma(right + wrong))
+    rate, cells = pool.participation, parameters.pseudo_cells
+    shares = sum(cells * (rate * np.log(s) + (1 - rate) * np.log(1 - s)) for s in parameters.participation)
+    weight = model.damping * pool.noise * 7
+    learned = weight * float(pool.label_shares @ np.log(parameters.class_prior)) if model.name == "dawid-skene" else 0.0
+
+    assert pytest.approx(tables + shares + learned) == model.log_prior(parameters)
+
+
+@each_model
+def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
+    """The anchor's weight is smoothing + shrinkage x noise: it vanishes as epsilon grows, and without a channel."""
+    rng = np.random.default_rng(1)
+    reports = random_reports(rng, LABELS, tasks=30, workers=6, share=0.7)
+    weights = []
+    for epsilon in (0.5, 2.0, 6.0, 15.0):
+        channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
+        parameters = model.start(summary_of(reports, channel))
+        weights.append(float(parameters.anchor.sum(axis=1)[0]))
+        assert pytest.approx(3 * model.smoothing + model.shrinkage * parameters.pool.noise) == weights[-1]
+    plain = model.start(summary_of(reports, None))
+
+    protected = model.start(summary_of(reports, CHANNELS["randomized response, protected"]))
+
+    assert pytest.approx(model.shrinkage * protected.pool.noise) == (
+        protected.pseudo_cells * protected.pool.participation
+    )
+    assert weights == sorted(weights, reverse=True)
+    assert pytest.approx(3 * model.smoothing, abs=1e-4) == weights[-1]
+    np.testing.assert_array_equal(plain.anchor, np.full((3, 3), model.smoothing))
+    assert 0 == plain.pseudo_cells
+
+
+@pytest.mark.parametrize("model", [DawidSkene, OneCoin])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"smoothing": 0.0},
+        {"smoothing": float("nan")},
+        {"shrinkage": -1.0},
+        {"damping": -0.1},
+        {"damping": float("inf")},
+        {"anchor_ability": 1.0},
+        {"anchor_ability": -0.1},
+    ],
+)
+def test_settings_out_of_range_are_refused(model: type[DawidSkene] | type[OneCoin], settings: dict[str, float]) -> None:
+    """Pseudo-counts must be positive or zero and finite, the anchor's ability below 1: else a logarithm would break."""
+    with pytest.raises(SettingsError, match=next(iter(settings))):
+        model(**settings)

@@ -1,0 +1,51 @@
+"""Grids of numbers: how far priors are believed beforehand, and laws between the points of a coarse grid."""
+
+import numpy as np
+import pytest
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.estimators.gaussian import discretization as grid
+
+
+def test_truths_below_within_and_above_the_scale_are_equally_likely() -> None:
+    """A third of the weight goes to priors with means below the scale, within it, and above it."""
+    alphabet = Scale(0, 9)
+    points = grid.truth_points(alphabet, None)
+    family = grid.normal_family(points, alphabet)
+
+    weights = grid.place_weights(family, points, alphabet)
+
+    means = family @ points
+    for place in (means < 0, (means >= 0) & (means < 9), means >= 9):
+        assert place.sum() > 10
+        assert weights[place].sum() == pytest.approx(1 / 3)
+        assert np.ptp(weights[place]) < 1e-15
+
+
+def test_a_single_prior_is_believed() -> None:
+    """A public prior has all the weight, wherever it is."""
+    points = grid.truth_points(Scale(0, 9), None)
+
+    assert [1.0] == grid.place_weights(np.exp(grid.normal_prior(points, -2, 1))[None], points, Scale(0, 9)).tolist()
+
+
+def test_a_smooth_law_is_found_between_the_points_of_a_coarse_grid() -> None:
+    """Normal laws with deviations of a third of a cell to 1.4 cells, anywhere within: quantiles to 1 % of a cell."""
+    points = np.arange(12.0)
+    centres, widths = (axis.ravel() for axis in np.meshgrid(np.linspace(4, 7, 7), [1 / 3, 1.0, 1.4]))
+    logs = -0.5 * ((points - centres[:, None]) / widths[:, None]) ** 2
+
+    found = grid.quantiles(*grid.refined(logs, points), (0.05, 0.5, 0.95))
+
+    expected = centres[:, None] + widths[:, None] * [-1.6449, 0.0, 1.6449]
+    np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+def test_far_smaller_probabilities_do_not_ripple_through_a_law() -> None:
+    """Probabilities of e^-1000 and less, as many reports give, leave the law around the likeliest point as it is."""
+    points = np.arange(10.0)
+    logs = -0.5 * ((points - 4.3) / 0.03) ** 2
+
+    found = grid.quantiles(*grid.refined(logs[None], points), (0.05, 0.95))
+
+    assert np.abs(found - 4.3).max() < 0.2

@@ -1,0 +1,227 @@
+"""Truths from the sum of matrix-factorization reports."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.estimators.factorization_mean import ProfileSum, task_sums
+from crowdveil.mechanisms.matrix_factorization import MatrixFactorization, ProfileTotals
+from crowdveil.randomness import seeded
+
+SCALE = Scale(0, 9)
+
+
+def totals(**changes) -> ProfileTotals:
+    """Return sums of two buckets over three tasks: tasks 0 and 2 share bucket 0."""
+    plain = ProfileTotals(
+        numerators=np.array([30.0, -12.0]),
+        counts=np.array([40.0, 8.0]),
+        numerator_deviation=6.0,
+        count_deviation=2.0,
+        profiles=np.array([0, 1, 0]),
+        low=0.0,
+        high=9.0,
+        centre=4.5,
+        workers=50,
+    )
+    return replace(plain, **changes)
+
+
+def dense(profiles: np.ndarray) -> np.ndarray:
+    """Return buckets as unit profiles indexed [dimension, task]."""
+    return np.eye(profiles.max() + 1)[profiles].T
+
+
+def simulated(workers: int, share: float, mechanism: MatrixFactorization, seed: int, tasks: int = 60):
+    """Return truths and the totals of a crowd whose answers are the truth plus a unit normal, clipped to 0..9."""
+    generator = np.random.default_rng(seed)
+    truth = generator.normal(4.5, 2, tasks).clip(0, 9)
+    worker, task = np.nonzero(generator.random((workers, tasks)) < share)
+    codes = SCALE.encode(truth[task] + generator.normal(0, 1, len(worker)))
+    summed = mechanism.simulate_sum(task, codes, tasks, workers, seeded(seed))
+    return truth, mechanism.totals(summed, tasks=tasks, workers=workers)
+
+
+def test_sums_are_shared_by_the_tasks_of_a_bucket():
+    """Sums and their noise are divided by the number of tasks in the bucket."""
+    sums = task_sums(totals())
+
+    assert [15.0, -12.0, 15.0] == sums.numerators.tolist()
+    assert [20.0, 8.0, 20.0] == sums.counts.tolist()
+    assert [3.0, 6.0, 3.0] == sums.numerator_deviation.tolist()
+    assert [1.0, 2.0, 1.0] == sums.count_deviation.tolist()
+
+
+def test_buckets_are_the_pseudo_inverse_of_unit_profiles():
+    """Bucket arithmetic and the general formula agree on unit profiles."""
+    short, long = task_sums(totals()), task_sums(totals(profiles=dense(np.array([0, 1, 0]))))
+
+    for name in ("numerators", "counts", "numerator_deviation", "count_deviation"):
+        np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-12)
+
+
+def test_invertible_profiles_give_the_tasks_sums_back():
+    """With d = n profiles in general position the traced sums are the tasks' own, and the noise is propagated."""
+    profiles = np.array([[0.5, 0.2, -0.3], [0.25, -0.6, 0.3], [-0.25, 0.2, 0.4]])
+    numerators, counts = np.array([3.0, -1.0, 2.0]), np.array([5.0, 6.0, 7.0])
+
+    sums = task_sums(totals(profiles=profiles, numerators=profiles @ numerators, counts=profiles @ counts))
+
+    np.testing.assert_allclose(sums.numerators, numerators)
+    np.testing.assert_allclose(sums.counts, counts)
+    covariance = np.linalg.inv(profiles.T @ profiles) * 6.0**2
+    np.testing.assert_allclose(sums.numerator_deviation, np.sqrt(np.diag(covariance)))
+
+
+def test_truths_are_the_documented_formula():
+    """Each truth equals centre + C S / (C^2 + (s / t)^2), written as a loop."""
+    rule = ProfileSum(truth_deviation=2.0)
+    sums = task_sums(totals())
+
+    expected = []
+    for task in range(3):
+        c, s = sums.counts[task], sums.numerators[task]
+        moved = c * s / (c**2 + (sums.numerator_deviation[task] / 2.0) ** 2)
+        expected.append(4.5 + moved if c > 2.0 * sums.count_deviation[task] else 4.5)
+    np.testing.assert_allclose(rule.fit(totals()).truth, expected)
+
+
+def test_known_counts_give_the_posterior_mean_of_a_normal_truth():
+    """By quadrature: truth ~ N(c, t^2), S ~ N(C (truth - c), s^2)."""
+    grid = np.linspace(-60, 60, 200_001)
+    weight = np.exp(-(grid**2) / (2 * 1.5**2) - (-12.0 - 8.0 * grid) ** 2 / (2 * 6.0**2))
+
+    estimate = ProfileSum(truth_deviation=1.5, count_threshold=0.0).fit(totals())
+
+    assert pytest.approx(4.5 + (grid * weight).sum() / weight.sum(), abs=1e-6) == estimate.truth[1]
+
+
+def test_default_deviation_is_that_of_a_uniform_truth():
+    """Without a stated deviation the range over the square root of 12 is used."""
+    stated = ProfileSum(truth_deviation=9 / math.sqrt(12))
+
+    assert stated.fit(totals()).truth.tolist() == ProfileSum().fit(totals()).truth.tolist()
+
+
+@pytest.mark.parametrize("counts", [[4.0, 4.0], [-40.0, 0.0]])
+def test_counts_within_their_noise_leave_the_centre(counts):
+    """A count of two deviations or less teaches nothing: the truth is the public centre, and the baseline says so."""
+    estimate = ProfileSum().fit(totals(counts=np.array(counts), profiles=np.array([0, 1])))
+
+    assert [4.5, 4.5] == estimate.truth.tolist()
+    assert 0 == estimate.baseline.moved
+
+
+def test_counts_that_were_not_sent_leave_the_centre():
+    """An infinite deviation of the counts is never exceeded."""
+    assert [4.5] * 3 == ProfileSum().fit(totals(count_deviation=math.inf)).truth.tolist()
+
+
+def test_truths_stay_inside_the_domain():
+    """A noisy sum cannot push a truth out of the range of answers."""
+    estimate = ProfileSum().fit(totals(numerators=np.array([1e6, -1e6])))
+
+    assert [9.0, 0.0, 9.0] == estimate.truth.tolist()
+
+
+def test_estimate_claims_nothing_about_workers():
+    """Weights are NaN, every worker counts as one report about every task, and nothing iterates."""
+    estimate = ProfileSum().fit(totals())
+
+    assert np.isnan(estimate.workers.quality).all()
+    assert ("weight", 50) == (estimate.workers.quality_name, len(estimate.workers.quality))
+    assert [50] * 3 == estimate.reports_per_task.tolist()
+    assert {1} == set(estimate.reports_per_worker.tolist())
+    assert ("profile-sum", False, 1, True, ()) == (
+        estimate.method,
+        estimate.categorical,
+        estimate.steps,
+        estimate.converged,
+        estimate.log_likelihoods,
+    )
+
+
+def test_names_are_kept_in_order():
+    """Given names appear in the estimate; without them there are numbers."""
+    named = ProfileSum().fit(totals(workers=2), tasks=["x", "y", "z"], workers=["ann", "bo"])
+
+    assert (["x", "y", "z"], ["ann", "bo"]) == (named.tasks.tolist(), named.worker_names.tolist())
+    assert [0, 1, 2] == ProfileSum().fit(totals()).tasks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "names", "rule"),
+    [
+        ({}, {"tasks": ["x"]}, "3 tasks, 1 names"),
+        ({}, {"workers": ["ann"]}, "50 workers, 1 names"),
+        ({"profiles": np.array([0, 2, 0])}, {}, "must belong"),
+        ({"profiles": np.ones((3, 3))}, {}, "must belong"),
+        ({"counts": np.ones(3)}, {}, "must belong"),
+    ],
+)
+def test_totals_that_do_not_fit_are_refused(changes, names, rule):
+    """Names, profiles and sums must speak of the same campaign."""
+    with pytest.raises(ReportsError, match=rule):
+        ProfileSum().fit(totals(**changes), **names)
+
+
+def test_a_campaign_without_tasks_has_no_truths():
+    """No task, no truth."""
+    empty = totals(profiles=np.array([], dtype=int), numerators=np.array([]), counts=np.array([]))
+
+    assert [] == ProfileSum().fit(empty).truth.tolist()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"truth_deviation": 0.0}, {"truth_deviation": math.inf}, {"count_threshold": -1.0}, {"count_threshold": math.nan}],
+)
+def test_bad_settings_are_refused(settings):
+    """Deviations are positive, thresholds are not negative, both are finite."""
+    with pytest.raises(SettingsError):
+        ProfileSum(**settings)
+
+
+def test_more_workers_teach_more():
+    """At epsilon 3, half of the cells answered, correlation grows and the error falls far below the constant's.
+
+    Fixed seeds; 60 tasks with truths N(4.5, 2); 100, 1,000 and 10,000 workers, mean of 5 crowds each.
+    """
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=3.0)
+    correlations, errors, constants = [], [], []
+    for workers in (100, 1000, 10_000):
+        crowds = [simulated(workers, 0.5, mechanism, seed) for seed in range(5)]
+        fits = [(truth, ProfileSum().fit(sums).truth) for truth, sums in crowds]
+        correlations.append(np.mean([np.corrcoef(truth, fit)[0, 1] for truth, fit in fits]))
+        errors.append(np.mean([np.abs(truth - fit).mean() for truth, fit in fits]))
+        constants.append(np.mean([np.abs(truth - 4.5).mean() for truth, _ in fits]))
+
+    assert correlations[0] < correlations[1] < correlations[2]
+    assert errors[0] > errors[1] > errors[2]
+    assert correlations[1] > 0.98
+    assert errors[0] < 0.6 * constants[0]
+    assert errors[1] < 0.2 * constants[1]
+    assert errors[2] < 0.1 * constants[2]
+
+
+def test_two_buckets_cannot_tell_their_tasks_apart():
+    """With fewer dimensions than tasks all tasks of a bucket get one truth: little can be right, whatever the noise."""
+    truth, sums = simulated(10_000, 0.5, MatrixFactorization(alphabet=SCALE, epsilon=20.0, dimensions=6), seed=1)
+
+    fit = ProfileSum().fit(sums).truth
+
+    assert 6 == len(set(fit.tolist()))
+    assert np.corrcoef(truth, fit)[0, 1] < 0.6
+
+
+def test_without_answers_the_estimate_is_the_constant():
+    """A silent crowd of 5,000 workers: at most one task in ten leaves the centre (fixed seed; 2.3 % expected)."""
+    _, sums = simulated(5000, 0.0, MatrixFactorization(alphabet=SCALE, epsilon=1.0), seed=2, tasks=200)
+
+    estimate = ProfileSum().fit(sums)
+
+    assert np.mean(estimate.truth != 4.5) < 0.1

@@ -1,0 +1,137 @@
+"""Files of known truths that are too large to hold are scored in parts."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil import workflow
+from crowdveil.channels.alphabet import Categories
+from crowdveil.data import identifiers
+from crowdveil.data.identifiers import NumberedNames
+from crowdveil.data.reports import Reports
+from crowdveil.errors import ReportsError
+from crowdveil.evaluation import streaming_metrics
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd, numeric_crowd
+from crowdveil.workflow.inference import Inference
+
+CROWD = categorical_crowd(
+    workers=9, tasks=40, labels=Categories(("no", "maybe", "yes")), sparsity=0.5, source=seeded(3)
+)
+NUMBERS = numeric_crowd(workers=9, tasks=40, sparsity=0.5, source=seeded(3))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read and score a few rows at a time."""
+    monkeypatch.setattr(streaming_metrics, "TASKS_AT_ONCE", 7)
+    monkeypatch.setattr(identifiers, "NAMES_AT_ONCE", 5)
+
+
+def inferred(folder: Path, reports: Reports, gold: str | None = None) -> Inference:
+    """Return what the method that is usual for the reports infers from encoded blocks."""
+    reports.save(folder / "blocks")
+    return workflow.infer(workflow.read_evidence(folder / "blocks"), workflow.Method(), gold=gold)
+
+
+def write(folder: Path, rows: list[tuple[str, object]], name: str = "gold.csv") -> str:
+    """Write known truths."""
+    path = folder / name
+    path.write_text("task,truth\n" + "".join(f"{task},{truth}\n" for task, truth in rows), encoding="utf-8")
+    return str(path)
+
+
+def labelled(order: list[int]) -> list[tuple[str, object]]:
+    """Return the truths of some tasks of the crowd."""
+    return [(str(CROWD.answers.tasks[task]), str(CROWD.truth[task])) for task in order]
+
+
+def both_ways(inference: Inference, gold: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Inference, Inference]:
+    """Score a file as one, and in parts."""
+    whole = workflow.scored(inference, gold)
+    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+    return whole, workflow.scored(inference, gold)
+
+
+def assert_alike(left: Inference, right: Inference) -> None:
+    """Assert that scores are the same but for rounding, and notes the same."""
+    assert left.score is not None
+    assert right.score is not None
+    for one, other in zip(dataclasses.astuple(left.score), dataclasses.astuple(right.score), strict=True):
+        assert one == (pytest.approx(other, abs=1e-12) if isinstance(other, float) else other)
+    assert left.notes == right.notes
+
+
+@pytest.mark.parametrize("order", ["in order", "backwards", "with others", "twice"])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_scores_are_those_of_the_whole(
+    order: str, numbered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order of gold, with unknown tasks and repeated rows, and whether names follow a rule or are listed,
+    the score and what is said of guided tasks are those of a file that is read at once."""
+    answers = CROWD.answers
+    if numbered:
+        answers = Reports.of_rows(
+            answers.rows, NumberedNames.of_count("task-", len(answers.tasks)), answers.workers, answers.alphabet
+        )
+    some = [task for task in range(40) if task % 3]
+    rows = labelled(some if order != "backwards" else some[::-1])
+    rows = [(f"task-{task:02}" if numbered else name, truth) for (name, truth), task in zip(rows, some, strict=True)]
+    rows += [("nobody", "no"), ("nothing", "perhaps"), ("nobody", "no")] if order == "with others" else []
+    rows += rows[:3] if order == "twice" else []
+    guide = write(tmp_path, rows[:2], "guide.csv")
+
+    whole, parts = both_ways(inferred(tmp_path, answers, guide), write(tmp_path, rows), monkeypatch)
+
+    assert_alike(parts, whole)
+    assert any("also guided the fit" in note for note in parts.notes)
+
+
+def test_numbers_are_scored_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates of numbers on a scale have the same mean absolute error, constant and correlation."""
+    rows = [(str(name), float(truth)) for name, truth in zip(NUMBERS.answers.tasks, NUMBERS.truth, strict=True)]
+
+    whole, parts = both_ways(inferred(tmp_path, NUMBERS.answers), write(tmp_path, list(rows[:31])), monkeypatch)
+
+    assert_alike(parts, whole)
+
+
+REFUSED = {
+    "another label": ([("0", "perhaps")], "gold label 'perhaps' of task .* is not among"),
+    "a truth that contradicts": ([("1", "no"), ("1", "yes")], "a gold task has one truth"),
+    "a missing truth": ([("2", "")], "every gold task needs a truth"),
+    "no known task": ([("nobody", "no")], "none of the 1 gold tasks is among the 40 tasks"),
+}
+
+
+@pytest.mark.parametrize("defect", REFUSED)
+def test_bad_truths_are_refused(defect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Truths that are unknown, missing or contradicted, and files without a known task, are refused as ever."""
+    rows, rule = REFUSED[defect]
+    named = [(str(CROWD.answers.tasks[int(task)]) if task.isdigit() else task, truth) for task, truth in rows]
+    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+
+    with pytest.raises(ReportsError, match=rule):
+        workflow.scored(inferred(tmp_path, CROWD.answers), write(tmp_path, [*named]))
+
+
+def test_words_for_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Truths of numbers must be finite numbers; the row is named."""
+    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+    task = str(NUMBERS.answers.tasks[0])
+
+    with pytest.raises(ReportsError, match="row 2: values must be finite numbers"):
+        workflow.scored(inferred(tmp_path, NUMBERS.answers), write(tmp_path, [(task, 3), (task, "many")]))
+
+
+def test_small_files_are_read_at_once(tmp_path: Path) -> None:
+    """Only files from a size on are read in parts: memory decides nothing. Data sets are none."""
+    small = Path(write(tmp_path, labelled([0])))
+    big = tmp_path / "big.csv"
+    with big.open("wb") as stream:
+        stream.truncate(streaming_metrics.IN_PARTS_FROM)
+
+    assert [False, True, False] == [streaming_metrics.large(str(gold)) for gold in (small, big, "dataset:none")]
+    assert np.isfinite(small.stat().st_size)

@@ -1,0 +1,358 @@
+"""Metrics against definitions written as loops and worked examples."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation import metrics
+from tests.strategies import small_numeric_reports, small_reports
+
+RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
+YES_NO = Categories(("no", "yes"))
+
+
+def estimate_of(posterior, alphabet, reports_per_task=None):
+    """Build an estimate of tasks t0, t1, ... with the given posterior (or numbers)."""
+    table = np.array(posterior, dtype=float)
+    tasks = len(table)
+    return Estimate(
+        method="made-up",
+        alphabet=alphabet,
+        tasks=np.array([f"t{k}" for k in range(tasks)]),
+        posterior=table,
+        reports_per_task=np.array(reports_per_task or [1] * tasks),
+        worker_names=np.array(["w"]),
+        workers=WorkerTable(np.ones(1), "ability"),
+        reports_per_worker=np.array([tasks]),
+        log_likelihoods=(),
+        steps=1,
+        converged=True,
+        channel_used=False,
+        gold_used=0,
+        gold_unknown=0,
+    )
+
+
+ROWS = [[0.7, 0.1, 0.1, 0.1], [0.4, 0.4, 0.1, 0.1], [0.25] * 4, [0.0, 0.0, 0.2, 0.8]]
+GOLD = {"t0": "G", "t1": "P", "t2": "X", "t3": "R"}
+
+
+@st.composite
+def estimates_with_gold(draw):
+    """Draw a categorical estimate with many ties, and gold for its tasks."""
+    tasks, labels = draw(st.integers(1, 6)), draw(st.integers(2, 4))
+    weights = st.lists(st.integers(1, 3), min_size=labels, max_size=labels)
+    rows = np.array([draw(weights) for _ in range(tasks)], dtype=float)
+    alphabet = Categories(tuple("abcd"[:labels]), ordered=True)
+    truths = [draw(st.integers(0, labels - 1)) for _ in range(tasks)]
+    gold = {f"t{task}": alphabet.names[truth] for task, truth in enumerate(truths)}
+    return estimate_of(rows / rows.sum(axis=1, keepdims=True), alphabet), gold, truths
+
+
+@settings(max_examples=60)
+@given(estimates_with_gold())
+def test_label_errors_equal_their_definitions_as_loops(case):
+    """Accuracy, MAE, RMSE and log loss equal loops over tasks and tied labels."""
+    estimate, gold, truths = case
+    credit, absolute, squared, loss = [], [], [], []
+    for row, truth in zip(estimate.posterior.tolist(), truths, strict=True):
+        tied = [label for label, share in enumerate(row) if share >= max(row) - 1e-9]
+        credit.append(tied.count(truth) / len(tied))
+        absolute.append(sum(abs(label - truth) for label in tied) / len(tied))
+        squared.append(sum((label - truth) ** 2 for label in tied) / len(tied))
+        loss.append(-math.log(row[truth]))
+
+    assert pytest.approx(np.mean(credit)) == metrics.accuracy(estimate, gold)
+    assert pytest.approx(1 - np.mean(credit)) == metrics.error_rate(estimate, gold)
+    assert pytest.approx(np.mean(absolute)) == metrics.mae(estimate, gold)
+    assert pytest.approx(math.sqrt(np.mean(squared))) == metrics.rmse(estimate, gold)
+    assert pytest.approx(np.mean(loss)) == metrics.log_loss(estimate, gold)
+
+
+@settings(max_examples=60)
+@given(estimates_with_gold(), st.randoms(use_true_random=False))
+def test_the_order_of_labels_helps_nobody(case, shuffler):
+    """Permuting the alphabet changes no error rate: ties are split, not broken."""
+    estimate, gold, _ = case
+    order = list(range(estimate.alphabet.size))
+    shuffler.shuffle(order)
+    renamed = estimate_of(estimate.posterior[:, order], Categories(tuple(estimate.alphabet.names[k] for k in order)))
+
+    assert pytest.approx(metrics.error_rate(estimate, gold)) == metrics.error_rate(renamed, gold)
+
+
+def test_a_worked_example_of_ties():
+    """One right, one of two tied, one of four tied and one wrong label make an accuracy of (1 + 1/2 + 1/4 + 0) / 4."""
+    assert pytest.approx(1.75 / 4) == metrics.accuracy(estimate_of(ROWS, RATINGS), GOLD)
+
+
+def test_a_score_carries_error_constant_and_correlation():
+    """A score states the error, the constant's error, the correlation and how many tasks it rests on."""
+    gold = {**GOLD, "t1": "G", "elsewhere": "R"}
+
+    result = metrics.score(estimate_of(ROWS, RATINGS, [3, 2, 0, 1]), gold)
+
+    assert pytest.approx(1 - 1.75 / 4) == result.error
+    assert (result.error_name, result.constant, result.baseline) == ("error_rate", "G", 0.5)
+    assert (result.scored, result.missing, result.unknown) == (4, 1, 1)
+    assert pytest.approx(np.corrcoef([0, 0.5, 1.5, 3], [0, 0, 3, 2])[0, 1]) == result.correlation
+    assert pytest.approx(-np.mean(np.log([0.7, 0.4, 0.25, 0.2]))) == result.log_loss
+    assert pytest.approx(0.5 - result.error) == result.gain
+    assert "constant G: 0.5000" in str(result)
+    assert "1 unknown left out" in str(result)
+
+
+def test_a_complete_score_speaks_of_nothing_left_out():
+    """Where all gold tasks are known, the printed score does not mention unknown ones."""
+    assert "unknown" not in str(metrics.score(estimate_of(ROWS, RATINGS), GOLD))
+
+
+@pytest.mark.parametrize(("name", "constant", "baseline"), [("mae", "1", 1.0), ("rmse", "1.5", math.sqrt(1.25))])
+def test_ordered_labels_can_be_scored_by_position(name, constant, baseline):
+    """MAE and RMSE of ordered labels use positions, with the median or the mean as the best constant."""
+    result = metrics.score(estimate_of(ROWS, RATINGS), GOLD, error=name)
+
+    assert (name, constant) == (result.error_name, result.constant)
+    assert pytest.approx(baseline) == result.baseline
+    assert result.log_loss is None
+
+
+@settings(max_examples=40)
+@given(estimates_with_gold(), st.randoms(use_true_random=False))
+def test_changes_are_differences_of_errors_beside_the_constants(case, shuffler):
+    """Both changes are the error from reports minus the error from answers, and the constant's minus the latter."""
+    estimate, gold, truths = case
+    rows = estimate.posterior.tolist()
+    shuffler.shuffle(rows)
+    other = estimate_of(rows, estimate.alphabet)
+    constants = range(estimate.alphabet.size)
+    best = {
+        metrics.mae: min(np.mean([abs(c - t) for t in truths]) for c in constants),
+        metrics.error_rate: min(np.mean([c != t for t in truths]) for c in constants),
+    }
+
+    for change, error in ((metrics.mae_change, metrics.mae), (metrics.error_rate_change, metrics.error_rate)):
+        found = change(other, estimate, gold)
+
+        assert pytest.approx(error(other, gold) - error(estimate, gold)) == found.change
+        assert pytest.approx(best[error] - error(estimate, gold)) == found.constant_change
+        assert len(gold) == found.scored
+
+
+def test_a_change_prints_both_errors_and_the_constant():
+    """The text has the change with its sign, both errors and the constant's own change."""
+    answers, reports = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0], [1.0, 0.0]], YES_NO)
+
+    text = str(metrics.error_rate_change(reports, answers, {"t0": "no", "t1": "yes"}))
+
+    assert "error_rate change +0.5000 (0.0000 to 0.5000; constant no: +0.5000), 2 gold tasks" == text
+
+
+def test_changes_of_different_gold_tasks_are_refused():
+    """Two estimates that know different gold tasks are not compared."""
+    both, one = estimate_of([[1.0, 0.0], [0.0, 1.0]], YES_NO), estimate_of([[1.0, 0.0]], YES_NO)
+
+    with pytest.raises(SettingsError, match="the same gold tasks"):
+        metrics.error_rate_change(one, both, {"t0": "no", "t1": "yes"})
+    with pytest.raises(SettingsError, match="Use error_rate"):
+        metrics.mae_change(both, both, {"t0": "no"})
+
+
+def test_unordered_labels_have_no_distance():
+    """MAE of unordered labels is refused, with the way out."""
+    with pytest.raises(SettingsError, match="Use error_rate"):
+        metrics.mae(estimate_of([[0.5, 0.5]], Categories(("a", "b"))), {"t0": "a"})
+
+
+def test_numbers_are_scored_with_their_constant_standing_in_for_silence():
+    """A task without report counts with the estimate's own constant, and is counted as missing."""
+    result = metrics.score(estimate_of([1.0, np.nan, 4.0, 3.0], None), {"t0": 2.0, "t1": 1.0, "t2": "4", "t3": 7})
+
+    assert pytest.approx((1 + 2 + 0 + 4) / 4) == result.error
+    assert (result.error_name, result.constant, result.missing, result.scored) == ("mae", "2", 1, 4)
+    assert pytest.approx((0 + 1 + 2 + 5) / 4) == result.baseline
+    assert pytest.approx(np.corrcoef([1, 3, 4, 3], [2, 1, 4, 7])[0, 1]) == result.correlation
+
+
+def test_numbers_inferred_from_ordered_labels_are_compared_with_gold_positions():
+    """A numeric estimate of ordered labels takes gold labels as their positions."""
+    assert pytest.approx(0.25) == metrics.mae(estimate_of([0.5, 3.0], RATINGS), {"t0": "G", "t1": "X"})
+
+
+@pytest.mark.parametrize("metric", [metrics.accuracy, metrics.log_loss])
+def test_numbers_have_no_error_rate(metric):
+    """Accuracy and log loss of a numeric estimate are refused, with the way out."""
+    with pytest.raises(SettingsError, match="Use mae or rmse"):
+        metric(estimate_of([0.5], None), {"t0": 1.0})
+
+
+def test_a_scale_is_scored_in_its_numbers_by_default():
+    """An estimate over a scale takes gold between grid points and answers in the scale's units."""
+    estimate = estimate_of([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5]], Scale(10, 20, 5))
+
+    result = metrics.score(estimate, {"t0": 11.5, "t1": 20})
+
+    assert ("mae", pytest.approx((1.5 + 2.5) / 2)) == (result.error_name, result.error)
+    assert pytest.approx(0.75) == metrics.accuracy(estimate, {"t0": 10.0, "t1": 15})
+
+
+def test_gold_between_grid_points_has_no_label():
+    """The error rate over a scale refuses gold that is not on the grid and names the task."""
+    with pytest.raises(ReportsError, match=r"11\.5 of task"):
+        metrics.error_rate(estimate_of([[0.9, 0.1, 0.0]], Scale(10, 20, 5)), {"t0": 11.5})
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "posterior", "gold", "message"),
+    [
+        (RATINGS, ROWS, {"t0": "Q"}, "gold label 'Q'"),
+        (RATINGS, ROWS, {"elsewhere": "G"}, "none of the 1 gold tasks"),
+        (RATINGS, ROWS, {}, "none of the 0 gold tasks"),
+        (None, [1.0], {"t0": "high"}, "must be numbers"),
+        (None, [1.0], {"t0": math.nan}, "finite"),
+        (None, [1.0], {"t0": 1e308}, "between 1e-100 and 1e.100 in size.*1e.308"),
+        (Scale(10, 20, 5), [[0.9, 0.1, 0.0]], {"t0": -1e101}, "between 1e-100 and 1e.100 in size"),
+    ],
+)
+def test_gold_that_cannot_be_compared_is_refused(alphabet, posterior, gold, message):
+    """Unknown labels, no common task and truths that are no numbers are refused by name."""
+    with pytest.raises(ReportsError, match=message):
+        metrics.score(estimate_of(posterior, alphabet), gold)
+
+
+@pytest.mark.parametrize(
+    ("posterior", "gold"),
+    [([1.0, 1.0 + 1e-15, 1.0], {"t0": 1, "t1": 2, "t2": 3}), ([1.0, 2.0, 5.0], {"t0": 3, "t1": 3, "t2": 3})],
+)
+def test_a_constant_correlates_with_nothing(posterior, gold):
+    """The correlation is 0 where either side is constant up to rounding."""
+    assert metrics.correlation(estimate_of(posterior, None), gold) == 0.0
+
+
+def test_a_certain_mistake_costs_a_finite_loss():
+    """Gold with posterior 0 counts with the stated smallest probability."""
+    estimate = estimate_of([[1.0, 0.0]], Categories(("a", "b")))
+
+    assert pytest.approx(12 * math.log(10)) == metrics.log_loss(estimate, {"t0": "b"})
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
+def test_no_constant_beats_the_best_constant(truths):
+    """No value among many candidates has a smaller error than the best constant, which reaches its own."""
+    candidates = [*np.linspace(-6, 6, 121), np.mean(truths)]
+    errors = {
+        "error_rate": lambda c: np.mean([c != truth for truth in truths]),
+        "mae": lambda c: np.mean([abs(c - truth) for truth in truths]),
+        "rmse": lambda c: math.sqrt(np.mean([(c - truth) ** 2 for truth in truths])),
+    }
+    for name, error in errors.items():
+        gold = {f"t{k}": truth for k, truth in enumerate(truths)}
+        lowest = min(error(c) for c in ([*candidates, *truths] if name != "error_rate" else truths))
+
+        assert pytest.approx(lowest, abs=1e-9) == metrics.best_constant_error(gold, name)
+
+
+def test_the_best_constant_is_named():
+    """Majority label, lower median and mean are what stands beside their errors."""
+    assert ("b", pytest.approx(1 / 3)) == metrics.best_constant(["b", "a", "b"], "error_rate")
+    assert metrics.best_constant([1, 2, 3, 5], "mae") == ("2", 1.25)
+    assert ("2.75", pytest.approx(np.std([1, 2, 3, 5]))) == metrics.best_constant([1, 2, 3, 5], "rmse")
+
+
+def test_the_best_constant_needs_truths_of_the_right_kind():
+    """No truth at all, or labels where numbers are needed, are refused."""
+    with pytest.raises(SettingsError, match="at least one truth"):
+        metrics.best_constant([], "mae")
+    with pytest.raises(SettingsError, match="Use error_rate"):
+        metrics.best_constant(["a"], "rmse")
+
+
+def slow_alpha(reports, distance):
+    """Krippendorff's alpha over all ordered pairs of reports."""
+    units = [
+        [value for task, value in zip(reports.task, reports.numbers, strict=True) if task == unit]
+        for unit in range(len(reports.tasks))
+    ]
+    units = [unit for unit in units if len(unit) >= 2]
+    values = [value for unit in units for value in unit]
+    n = len(values)
+    if n == 0 or len(set(values)) == 1:
+        return math.nan
+    observed = sum(sum(distance(a, b) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units) / n
+    return 1 - observed / (sum(distance(a, b) for a, b in permutations(values, 2)) / (n * (n - 1)))
+
+
+@settings(max_examples=60)
+@given(small_reports())
+def test_nominal_agreement_equals_its_definition_over_pairs(reports):
+    """Nominal alpha from counts equals the sum over all pairs of reports."""
+    expected = slow_alpha(reports, lambda a, b: float(a != b))
+
+    assert pytest.approx(expected, nan_ok=True) == metrics.alpha(reports)
+
+
+@settings(max_examples=60)
+@given(small_numeric_reports(low=-20, high=20))
+def test_interval_agreement_equals_its_definition_over_pairs(reports):
+    """Interval alpha from squares about means equals the sum over all pairs of reports."""
+    rounded = Reports(reports.task, reports.worker, np.rint(reports.value), reports.tasks, reports.workers)
+    expected = slow_alpha(rounded, lambda a, b: (a - b) ** 2)
+
+    assert pytest.approx(expected, nan_ok=True, abs=1e-9) == metrics.alpha(rounded, "interval")
+
+
+def test_krippendorffs_own_example():
+    """Krippendorff's four observers of twelve units have nominal alpha 0.743 and interval alpha 0.849."""
+    rows = ["123321412***", "1233224125*3", "*3332342251*", "12332441251*"]
+    cells = [(u, w, v) for w, row in enumerate(rows) for u, v in enumerate(row) if v != "*"]
+    task, worker, value = zip(*cells, strict=True)
+    reports = Reports.from_arrays(task, worker, [int(v) for v in value], alphabet=Scale(1, 5))
+
+    assert (round(metrics.alpha(reports), 3), round(metrics.alpha(reports, "interval"), 3)) == (0.743, 0.849)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=10))
+def test_quality_auc_equals_its_definition_over_pairs(workers):
+    """The AUC from sorted qualities equals the share of pairs in the right order, ties counted half."""
+    quality, good = zip(*workers, strict=True)
+    ups = [q for q, g in workers if g]
+    downs = [q for q, g in workers if not g]
+    if not ups or not downs:
+        with pytest.raises(SettingsError, match="both good and other"):
+            metrics.quality_auc(quality, good)
+        return
+    expected = np.mean([(a > b) + 0.5 * (a == b) for a in ups for b in downs])
+
+    assert pytest.approx(expected) == metrics.quality_auc(quality, good)
+
+
+def test_quality_auc_needs_one_verdict_per_worker():
+    """Arrays of different shapes are refused."""
+    with pytest.raises(SettingsError, match="per worker"):
+        metrics.quality_auc([0.5, 0.6], [True])
+
+
+def test_truths_outside_the_scale_are_counted():
+    """A score says how many truths no estimate on the scale reaches; the ends are inside, and labels have no ends."""
+    estimate = estimate_of([[0.9, 0.1, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], Scale(10, 20, 5))
+
+    assert 2 == metrics.score(estimate, {"t0": 9.5, "t1": 20, "t2": 50}).outside
+    assert 0 == metrics.score(estimate_of(ROWS, RATINGS), {"t0": "G"}).outside
+
+
+def test_large_errors_are_written_with_six_digits():
+    """Errors of a million and more are written in a form that can be read."""
+    text = str(metrics.score(estimate_of([0.0, 1.0], None), {"t0": 1e99, "t1": -1e99}))
+
+    assert "mae 1e+99 (constant -1e+99: 1e+99)" in text
+    assert "expected error 2e+06, the estimate 0.500;" in str(Baseline("1", 2e6, 0.5, 3))

@@ -1,0 +1,224 @@
+"""Output files: what may be replaced, in what order, and what an interruption leaves."""
+
+import errno
+import os
+import signal
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.files import atomic_write
+from crowdveil.files.atomic_write import Outputs, remove_outputs, write_atomically, write_outputs, write_together
+from crowdveil.files.output_record import RECORD_FILE, Entry, read_record
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Contents of the files in a folder by name, without the record."""
+    files = (path for path in folder.iterdir() if path.is_file())
+    return {path.name: path.read_text() for path in files if path.name != RECORD_FILE}
+
+
+def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path) -> None:
+    """The record names the kind of each file, and outputs of another kind are refused with both."""
+    write_atomically(tmp_path / "x", "first", kind="plan")
+
+    with pytest.raises(SettingsError, match="of the kind demo is replaced, not plan"):
+        write_atomically(tmp_path / "x", "second", kind="demo")
+    write_atomically(tmp_path / "x", "third", kind="plan")
+    assert {"x": "third"} == texts(tmp_path)
+
+
+def test_files_of_other_kinds_stay_in_the_record(tmp_path: Path) -> None:
+    """Writing one kind keeps the entries of the others, except of files that are gone."""
+    for name, kind in (("a", "plan"), ("b", "demo"), ("c", "plan")):
+        write_atomically(tmp_path / name, name, kind=kind)
+    (tmp_path / "c").unlink()
+    write_atomically(tmp_path / "b", "new", kind="demo")
+
+    assert (Entry.of(tmp_path / "a", "plan"), Entry.of(tmp_path / "b", "demo")) == read_record(tmp_path)
+
+
+def test_a_link_is_not_replaced(tmp_path: Path) -> None:
+    """A symbolic link is no file that was written here, wherever it leads, even to nothing."""
+    write_atomically(tmp_path / "x", "mine", kind="demo")
+    (tmp_path / "x").rename(tmp_path / "y")
+    for target in ("y", "nothing"):
+        (tmp_path / "x").symlink_to(target)
+
+        with pytest.raises(SettingsError, match="records as an earlier output"):
+            write_atomically(tmp_path / "x", "new", kind="demo")
+        assert target == os.readlink(tmp_path / "x")
+        (tmp_path / "x").unlink()
+
+
+def test_a_file_that_came_during_the_work_stays(tmp_path: Path) -> None:
+    """The places are checked again at the end: what was put there in the meantime is not replaced."""
+
+    def late(stream: BinaryIO) -> None:
+        stream.write(b"new")
+        (tmp_path / "x").write_text("theirs")
+
+    with pytest.raises(SettingsError, match="records as an earlier output"):
+        write_atomically(tmp_path / "x", late, kind="demo")
+
+    assert ["x"] == os.listdir(tmp_path)
+    assert {"x": "theirs"} == texts(tmp_path)
+
+
+def test_a_folder_that_cannot_hold_files_is_refused_before_the_work(tmp_path: Path) -> None:
+    """A file in place of a folder on the way to the outputs is found by the check already."""
+    (tmp_path / "file").write_text("")
+
+    for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        with pytest.raises(SettingsError, match=r"output folder must be writable.*Not a directory"):
+            Outputs(folder=folder, names=("x",), kind="demo").check()
+
+
+def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old and new files never lie together with the last one, and after a crash the next run replaces either."""
+    write_together(tmp_path, {"a": "old", "b": "old", "last": "old"}, kind="demo")
+    moved = os.replace
+    seen = []
+
+    def crash(source: Path, target: Path) -> None:
+        if target.parent == tmp_path:
+            seen.append(set(texts(tmp_path)))
+        if target.name == "b":
+            raise KeyboardInterrupt
+        moved(source, target)
+
+    monkeypatch.setattr(atomic_write.os, "replace", crash)
+    with pytest.raises(KeyboardInterrupt):
+        write_together(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
+    monkeypatch.undo()
+
+    assert [{"a", "b", "last"}, {"a", "b"}, {"a", "b"}] == seen
+    assert {"a": "new", "b": "old"} == texts(tmp_path)
+    write_together(tmp_path, {"a": "next", "b": "next", "last": "next"}, kind="demo")
+    assert {"a": "next", "b": "next", "last": "next"} == texts(tmp_path)
+    assert 3 == len(read_record(tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_all_files_are_in_place(
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal between two renames takes effect after the last one, and the usual handlers are back."""
+    moved = os.replace
+
+    def interrupt(source: Path, target: Path) -> None:
+        moved(source, target)
+        if target.name == "a":
+            signal.raise_signal(number)
+
+    def handler(found: int, _: object) -> None:
+        raise KeyboardInterrupt(found)
+
+    usual = signal.signal(number, handler)
+    try:
+        monkeypatch.setattr(atomic_write.os, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt, match=str(int(number))):
+            write_together(tmp_path, {"a": "new", "b": "new"}, kind="demo")
+        assert handler == signal.getsignal(number)
+    finally:
+        signal.signal(number, usual)
+
+    assert {"a": "new", "b": "new"} == texts(tmp_path)
+    assert 2 == len(read_record(tmp_path))
+
+
+def test_private_outputs_are_read_by_their_owner_only(tmp_path: Path) -> None:
+    """Private files have mode 0600, the record too, and a folder that is made for them has 0700."""
+    outputs = Outputs(folder=tmp_path / "own", names=("x",), kind="demo", private=True)
+    write_outputs(outputs, {"x": "mine"})
+
+    assert 0o700 == stat.S_IMODE((tmp_path / "own").stat().st_mode)
+    assert [0o600, 0o600] == [stat.S_IMODE((tmp_path / "own" / name).stat().st_mode) for name in ("x", RECORD_FILE)]
+
+
+def test_outputs_that_belong_together_leave_no_earlier_one(tmp_path: Path) -> None:
+    """Earlier files of the kind that are not written again are removed, and those of other kinds are not."""
+    write_together(tmp_path, {"a": "old", "b": "old"}, kind="demo")
+    write_atomically(tmp_path / "c", "other", kind="plan")
+    outputs = Outputs(folder=tmp_path, names=("b", "d"), kind="demo", whole=True)
+
+    assert [tmp_path / "b", tmp_path / "a"] == outputs.check()
+    write_outputs(outputs, {"b": "new", "d": "new"})
+    assert {"b": "new", "c": "other", "d": "new"} == texts(tmp_path)
+
+
+def test_outputs_of_one_kind_can_be_removed(tmp_path: Path) -> None:
+    """Removing a kind takes its recorded files only, refuses changed ones, and takes a folder that is empty then."""
+    folder = tmp_path / "own"
+    assert [] == remove_outputs(folder, "demo")
+    write_together(folder, {"a": "1", "b": "2"}, kind="demo")
+    write_atomically(folder / "c", "3", kind="plan")
+
+    assert [] == remove_outputs(folder, "bench")
+    assert [folder / "a", folder / "b"] == remove_outputs(folder, "demo")
+    assert {"c": "3"} == texts(folder)
+    (folder / "c").write_text("changed")
+    with pytest.raises(SettingsError, match="changed after it was written"):
+        remove_outputs(folder, "plan")
+    (folder / "c").write_text("3")
+    assert [folder / "c"] == remove_outputs(folder, "plan")
+    assert [] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("last_fails", [False, True])
+def test_what_is_written_needs_no_room_once_the_first_file_is_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_fails: bool
+) -> None:
+    """Nothing is written between the first rename and the last; a record that cannot be put last fails nothing."""
+    write_together(tmp_path, {"a": "old", "b": "old"}, kind="demo")
+    moved, renamed = os.replace, 0
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def move(source: Path, target: Path) -> None:
+        nonlocal renamed
+        if Path(target).parent == tmp_path:
+            monkeypatch.setattr(Path, "write_text", full)
+            monkeypatch.setattr(Path, "write_bytes", full)
+            renamed += target.name == RECORD_FILE
+            if last_fails and target.name == RECORD_FILE and renamed == 2:
+                full()
+        moved(source, target)
+
+    monkeypatch.setattr(atomic_write.os, "replace", move)
+    write_together(tmp_path, {"a": "new", "b": "new"}, kind="demo")
+    monkeypatch.undo()
+
+    assert 2 == renamed
+    assert {"a": "new", "b": "new"} == texts(tmp_path)
+    write_together(tmp_path, {"a": "next", "b": "next"}, kind="demo")
+    assert {"a": "next", "b": "next"} == texts(tmp_path)
+    assert 2 == len(read_record(tmp_path))
+
+
+def test_a_failure_removes_the_folders_that_it_made(tmp_path: Path) -> None:
+    """A folder that was made for outputs that failed goes again, with those it lies in; older ones stay."""
+    (tmp_path / "old").mkdir()
+
+    def full(_: BinaryIO) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for folder in (tmp_path / "old", tmp_path / "old" / "new" / "newer"):
+        with pytest.raises(SettingsError, match="No space left on device"):
+            write_atomically(folder / "x", full, kind="demo")
+        assert [tmp_path / "old"] == list(tmp_path.rglob("*"))
+
+
+def test_an_unreadable_input_is_not_called_an_unwritable_folder(tmp_path: Path) -> None:
+    """What the system says of another file while outputs are written is not said of the output folder."""
+
+    def reading(_: BinaryIO) -> None:
+        (tmp_path / "input").read_bytes()
+
+    with pytest.raises(FileNotFoundError, match="input"):
+        write_atomically(tmp_path / "out" / "x", reading, kind="demo")
+    assert [] == Outputs(folder=tmp_path, names=("x",), kind="demo").check(inputs=["dataset:" + "n" * 5000])

@@ -1,0 +1,104 @@
+"""Records of output folders: what they may name, and which files are read as records."""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs, write_atomically, write_outputs
+from crowdveil.files.output_record import RECORD_FILE, Entry, read_record
+
+
+def write_record(folder: Path, *entries: dict[str, Any]) -> None:
+    """Write a record by hand."""
+    folder.mkdir(exist_ok=True)
+    (folder / RECORD_FILE).write_text(json.dumps({"format": "crowdveil-record/1", "files": entries}))
+
+
+def named(name: str, like: Path) -> dict[str, Any]:
+    """Return an entry of the kind demo under a name, with size and digest of a file."""
+    return Entry.of(like, "demo")._asdict() | {"name": name}
+
+
+@pytest.mark.parametrize("name", ["../victim", "{}/victim", "deeper/../../victim", "own/../../victim"])
+def test_a_record_reaches_no_file_outside_its_folder(tmp_path: Path, name: str) -> None:
+    """A record that names a file of another folder is refused, even beside a true entry of that name."""
+    folder, victim = tmp_path / "folder", tmp_path / "victim"
+    victim.write_text("mine")
+    folder.mkdir()
+    write_record(folder, named(name.format(tmp_path), victim), named("victim", victim))
+    outputs = Outputs(folder=folder, names=("x",), kind="demo", whole=True)
+
+    with pytest.raises(SettingsError, match="the record of a folder must be readable"):
+        write_outputs(outputs, {"x": "new"})
+    assert "mine" == victim.read_text()
+    assert [RECORD_FILE] == os.listdir(folder)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"name": name} for name in ("", ".", "..", "a/", "/", "a/b", "a\0b", "\ud800", RECORD_FILE, ".crowdveil-x")),
+        {"kind": "\ud800"},
+        {"size": -1},
+        {"size": True},
+        {"sha256": "0" * 63},
+        {"sha256": "\udcff" * 64},
+        {"more": 1},
+    ],
+    ids=repr,
+)
+def test_an_entry_that_no_command_writes_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """Each part of an entry is checked: a name of this folder, a kind that prints, a size, a digest."""
+    write_atomically(tmp_path / "x", "first", kind="demo")
+    write_record(tmp_path, named("x", tmp_path / "x") | changed)
+
+    with pytest.raises(SettingsError, match="the record of a folder must be readable"):
+        read_record(tmp_path)
+
+
+@pytest.mark.parametrize("name", [RECORD_FILE, ".crowdveil-temporary", "", "..", "a/b", "bad\udcff.csv"])
+def test_a_name_that_no_output_can_have_is_refused_by_the_check(tmp_path: Path, name: str) -> None:
+    """The record, temporary folders and what is not UTF-8 are refused before any work, with the name."""
+    with pytest.raises(SettingsError, match="an output must have the name of a file") as refused:
+        Outputs(folder=tmp_path, names=(name,), kind="demo").check()
+
+    assert name == refused.value.value
+    assert [] == os.listdir(tmp_path)
+
+
+def test_a_pipe_in_place_of_a_record_is_refused(tmp_path: Path) -> None:
+    """A named pipe is never waited for: neither as the record, nor where an output was recorded."""
+    os.mkfifo(tmp_path / RECORD_FILE)
+    with pytest.raises(SettingsError, match="the record of a folder must be readable"):
+        read_record(tmp_path)
+    (tmp_path / RECORD_FILE).unlink()
+
+    write_atomically(tmp_path / "x", "", kind="demo")
+    (tmp_path / "x").unlink()
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(SettingsError, match="no plain file"):
+        write_atomically(tmp_path / "x", "new", kind="demo")
+
+
+def test_a_record_takes_memory_of_its_own_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more bytes are asked for than the record has, and one beyond the limit is not read."""
+    write_atomically(tmp_path / "x", "first", kind="demo")
+    size = (tmp_path / RECORD_FILE).stat().st_size
+    asked = []
+
+    class Counting(io.FileIO):
+        def read(self, count: int | None = -1) -> bytes | Any:
+            asked.append(count)
+            return super().read(count)
+
+    monkeypatch.setattr("crowdveil.files.output_record.open_regular", Counting)
+    assert 1 == len(read_record(tmp_path))
+    monkeypatch.setattr("crowdveil.files.output_record.LARGEST", size - 1)
+    with pytest.raises(SettingsError, match="the record of a folder must be readable"):
+        read_record(tmp_path)
+    assert [size] == asked

@@ -1,0 +1,307 @@
+"""Global, local and combined weights: against the paper's equations as loops, and what the paper's formula would do."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import minimize
+
+from crowdveil.errors import SettingsError
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.huai2019 import kernel_mean_distance
+from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Kernel
+from crowdveil.synthesis.huai2019.kernel_mean_distance import stacks
+from crowdveil.synthesis.huai2019.weights import (
+    GlobalRule,
+    LocalRule,
+    Weighting,
+    hampel_loss,
+    hampel_weight,
+    worker_losses,
+)
+from tests.synthesis.small import one_task, small_claims
+
+GIVEN = Bandwidth(rule="given", width=1.3)
+CLUSTER = [1.0, 1.2, 0.8, 1.1, 0.9, 1.3, 1.05, 30.0]
+BOTH = pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+
+
+def slow_distance(kernel: Kernel, values: np.ndarray, weights: np.ndarray, width: float, claim: int) -> float:
+    """Squared distance of one bump from the weighted density: three sums over the claims, as the norm expands."""
+
+    def k(a: float, b: float) -> float:
+        return float(kernel.similarity((a - b) / width))
+
+    n = range(len(values))
+    cross = sum(weights[t] * k(values[claim], values[t]) for t in n)
+    norm = sum(weights[t] * weights[u] * k(values[t], values[u]) for t in n for u in n)
+    squared = k(0, 0) - 2 * cross + norm
+    return squared if squared > 1e-12 else 0.0
+
+
+def slow_losses(claims: Claims, weight: np.ndarray, kernel: Kernel, width: float) -> np.ndarray:
+    """The numerator of equation 2 for every worker, tasks with one claim left out."""
+    loss = np.zeros(len(claims.workers))
+    for task in range(len(claims.tasks)):
+        workers = claims.worker[claims.pointers[task] : claims.pointers[task + 1]]
+        if len(workers) < 2:
+            continue
+        share = np.array([weight[worker] for worker in workers])
+        share = share / share.sum() if share.sum() > 0 else np.full(len(workers), 1 / len(workers))
+        for place, worker in enumerate(workers):
+            loss[worker] += slow_distance(kernel, claims.of(task), share, width, place)
+    return loss
+
+
+@BOTH
+@given(claims=small_claims())
+@settings(max_examples=25)
+def test_losses_equal_the_equations(kernel: Kernel, claims: Claims) -> None:
+    """Stacked distances equal the norm written as sums, for every degree at once."""
+    weight = np.linspace(0, 2, len(claims.workers))
+
+    loss, _ = worker_losses(claims, GIVEN.of(claims), kernel, weight)
+
+    np.testing.assert_allclose(loss, slow_losses(claims, weight, kernel, 1.3), atol=1e-12)
+
+
+@given(claims=small_claims())
+@settings(max_examples=25)
+def test_one_global_step_equals_equation_2(claims: Claims) -> None:
+    """The first step is -log of the worker's share in all distances; a worker without any is neutral."""
+    kernel = KERNELS["gaussian"]
+    loss = slow_losses(claims, np.ones(len(claims.workers)), kernel, 1.3)
+    in_company = {
+        int(w) for t in range(len(claims.tasks)) for w in claims.worker[claims.task == t] if claims.per_task[t] > 1
+    }
+    known = [worker in in_company for worker in range(len(loss))]
+    if loss.sum() > 0:
+        loss = np.where(known, loss, loss[known].mean())
+        expected = [-math.log(max(one / loss.sum(), 1e-12)) for one in loss]
+    else:
+        expected = [1.0] * len(loss)
+
+    found = GlobalRule(max_steps=1).fit(claims, GIVEN.of(claims), kernel)
+
+    np.testing.assert_allclose(found.weight, expected, rtol=1e-8)
+
+
+def crowd(seed: int = 3) -> Claims:
+    """30 tasks, 10 workers of growing spread, each answering about two thirds."""
+    random = np.random.default_rng(seed)
+    task, worker = np.nonzero(random.random((30, 10)) < 0.7)
+    return Claims.from_arrays(task, worker, 5 * task + random.normal(size=len(task)) * (0.3 + 0.4 * worker))
+
+
+def test_every_global_step_lowers_equation_1() -> None:
+    """Both halves of a step minimise the objective, so it never rises, and the constraint holds."""
+    claims, kernel = crowd(), KERNELS["gaussian"]
+    h = Bandwidth().of(claims)
+    seen = []
+    for steps in range(1, 8):
+        weight = GlobalRule(max_steps=steps).fit(claims, h, kernel).weight
+        loss, _ = worker_losses(claims, h, kernel, weight)
+        seen.append(float(weight @ loss))
+        assert math.isclose(float(np.exp(-weight).sum()), 1.0)
+
+    assert all(later <= earlier + 1e-12 for earlier, later in pairwise(seen))
+    assert GlobalRule().fit(claims, h, kernel).converged
+
+
+def test_global_weights_follow_the_spread_of_workers() -> None:
+    """A worker who strays more weighs less, and dividing by the number of claims changes the weights."""
+    claims, kernel = crowd(), KERNELS["gaussian"]
+    weight = GlobalRule(per_claim=True).fit(claims, Bandwidth().of(claims), kernel).weight
+    total = GlobalRule().fit(claims, Bandwidth().of(claims), kernel).weight
+
+    assert np.corrcoef(weight, np.arange(10))[0, 1] < -0.8
+    assert not np.allclose(weight, total)
+
+
+def test_hampel_loss_and_weight_are_the_paper_s_pieces() -> None:
+    """The loss equals the four printed pieces, and the weight is its derivative over y, at points of each piece."""
+    q1, q2, q3 = 1.0, 2.0, 4.0
+    y = np.array([0.0, 0.5, 1.5, 3.0, 5.0])
+    printed = [
+        0,
+        0.5**2 / 2,
+        1.5 * q1 - q1**2 / 2,
+        q1 * (3 - q3) ** 2 / (2 * (q2 - q3)) + q1 * (q2 + q3 - q1) / 2,
+        q1 * (q2 + q3 - q1) / 2,
+    ]
+    slope = (hampel_loss(y + 1e-6, (q1, q2, q3)) - hampel_loss(y - 1e-6, (q1, q2, q3))) / 2e-6
+
+    np.testing.assert_allclose(hampel_loss(y, (q1, q2, q3)), printed)
+    np.testing.assert_allclose(hampel_weight(y[1:], (q1, q2, q3)), slope[1:] / y[1:], atol=1e-8)
+    assert hampel_weight(0.0, (q1, q2, q3)) == 1
+
+
+def slow_irwls(values: np.ndarray, kernel: Kernel, width: float, rule: LocalRule) -> np.ndarray:
+    """The local weights of one task as loops: psi(y) / y, normalised, until nothing moves."""
+    n = len(values)
+    weight = np.full(n, 1 / n)
+    start = [math.sqrt(slow_distance(kernel, values, weight, width, s)) for s in range(n)]
+    q = [threshold * (float(np.median(start)) or 1.0) for threshold in rule.thresholds]
+    for _ in range(rule.max_steps):
+        y = [math.sqrt(slow_distance(kernel, values, weight, width, s)) for s in range(n)]
+        score = np.array([float(hampel_weight(one, (q[0], q[1], q[2]))) for one in y])
+        weight = score / score.sum() if score.sum() > 0 else weight
+    return weight
+
+
+@BOTH
+@given(claims=small_claims(max_tasks=3))
+@settings(max_examples=20)
+def test_local_weights_equal_the_loops(kernel: Kernel, claims: Claims) -> None:
+    """Stacked IRWLS equals IRWLS task by task, tasks of one and two claims included."""
+    rule = LocalRule(max_steps=5, tolerance=1e-300)
+
+    found = rule.fit(claims, GIVEN.of(claims), kernel)
+
+    for task in range(len(claims.tasks)):
+        if claims.per_task[task]:
+            mine = found[claims.pointers[task] : claims.pointers[task + 1]]
+            np.testing.assert_allclose(mine, slow_irwls(claims.of(task), kernel, 1.3, rule), atol=1e-7)
+
+
+def test_irwls_lowers_equation_3() -> None:
+    """The sum of Hampel losses does not rise from step to step."""
+    claims, kernel = one_task(CLUSTER), KERNELS["gaussian"]
+    stack = next(stacks(claims, Bandwidth().of(claims), kernel))
+    start = np.median(np.sqrt(stack.squared_distances(np.full((1, 8), 1 / 8))))
+    thresholds = tuple(float(q * start) for q in LocalRule().thresholds)
+    seen = []
+    for steps in range(1, 10):
+        weight = LocalRule(max_steps=steps).irwls(stack)
+        seen.append(float(hampel_loss(np.sqrt(stack.squared_distances(weight)), thresholds).sum()))
+
+    assert all(later <= earlier + 1e-12 for earlier, later in pairwise(seen))
+
+
+def test_the_loss_as_weight_rewards_outliers_and_the_score_does_not() -> None:
+    """Correlation of weight and deviation over 200 tasks with outliers: positive with the loss, negative with psi(y)/y.
+
+    Seed 5, 30 claims a task, one in ten an outlier.
+    """
+    random = np.random.default_rng(5)
+    task, worker = np.divmod(np.arange(200 * 30), 30)
+    deviation = random.normal(size=6000) + (random.random(6000) < 0.1) * random.normal(0, 8, 6000)
+    claims = Claims.from_arrays(task, worker, deviation)
+    h, kernel = Bandwidth().of(claims), KERNELS["gaussian"]
+    size = np.minimum(np.abs(claims.value), 4)  # beyond the cluster all outliers are equally far
+
+    def correlation(rule: LocalRule) -> float:
+        return float(np.corrcoef(rule.fit(claims, h, kernel), size)[0, 1])
+
+    assert correlation(LocalRule(loss_as_weight=True)) > 0.7
+    assert correlation(LocalRule()) < -0.7
+
+
+def test_the_printed_product_does_not_minimise_equation_4() -> None:
+    """The square root of local times global does; the product of equation 5 gives a larger relative entropy."""
+    local, shared = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.1, 0.2, 0.3, 0.4])
+
+    def objective(c: np.ndarray) -> float:
+        return float((c * np.log(c / local) + c * np.log(c / shared)).sum())
+
+    product, root = local * shared, np.sqrt(local * shared)
+    best = minimize(
+        lambda logits: objective(np.exp(logits) / np.exp(logits).sum()), np.zeros(4), method="BFGS", tol=1e-12
+    ).fun
+
+    assert math.isclose(objective(root / root.sum()), best, abs_tol=1e-9)
+    assert objective(product / product.sum()) > best + 0.01
+
+
+@pytest.mark.parametrize("minimiser", [False, True])
+def test_combined_weights_equal_the_equation(minimiser: bool) -> None:
+    """Each claim's weight is local times global over the task's sum (equation 5), or the square roots."""
+    claims, kernel = crowd(), KERNELS["gaussian"]
+    h = Bandwidth().of(claims)
+    rule = Weighting(minimiser=minimiser)
+    shared = rule.global_rule.fit(claims, h, kernel).weight
+    local = rule.local_rule.fit(claims, h, kernel)
+
+    found = rule.of(claims, h, kernel)
+
+    for task in range(30):
+        rows = range(claims.pointers[task], claims.pointers[task + 1])
+        product = [(local[r] * shared[claims.worker[r]]) ** (0.5 if minimiser else 1) for r in rows]
+        np.testing.assert_allclose(found[list(rows)], np.array(product) / sum(product), rtol=1e-12)
+
+
+@given(claims=small_claims())
+@settings(max_examples=25)
+def test_weights_of_every_kind_sum_to_1_over_each_task(claims: Claims) -> None:
+    """Whatever is claimed, weights are shares; a floor keeps them from 0; a single claim has weight 1."""
+    public = tuple(range(1, len(claims.workers) + 1))
+    for rule in (
+        Weighting(),
+        Weighting(kind="global"),
+        Weighting(kind="local", floor=0.5),
+        Weighting(kind="uniform"),
+        Weighting(kind="public", workers=public),
+    ):
+        weight = rule.of(claims, Bandwidth().of(claims), KERNELS["epanechnikov"])
+        sums = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))
+        np.testing.assert_allclose(sums, claims.per_task > 0, atol=1e-9)
+        assert np.all(weight >= rule.floor / np.maximum(claims.per_task[claims.task], 1) - 1e-12)
+
+
+def test_equal_and_single_claims_weigh_equally() -> None:
+    """Constant tasks and tasks of one or two claims give no reason to prefer a claim."""
+    claims = Claims.from_arrays([0, 0, 0, 1, 2, 2], [0, 1, 2, 3, 4, 5], [7, 7, 7, 5, 1, 9])
+    h = Bandwidth().of(claims)
+
+    np.testing.assert_allclose(LocalRule().fit(claims, h, KERNELS["gaussian"]), [1 / 3] * 3 + [1, 0.5, 0.5])
+    assert np.isfinite(GlobalRule().fit(claims, h, KERNELS["gaussian"]).weight).all()
+
+
+def test_an_absurd_claim_leaves_the_others_their_digits() -> None:
+    """With one claim of 6.6e18 the others' local weights are what they are with one of 1e6."""
+    absurd = LocalRule().fit(one_task([6.6e18, *CLUSTER[:7]]), np.array([0.2]), KERNELS["gaussian"])
+    far = LocalRule().fit(one_task([1e6, *CLUSTER[:7]]), np.array([0.2]), KERNELS["gaussian"])
+
+    np.testing.assert_allclose(absurd, far, rtol=1e-12)
+
+
+def test_a_large_task_is_worked_on_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounded memory changes no weight."""
+    claims, kernel = crowd(), KERNELS["gaussian"]
+    whole = Weighting().of(claims, Bandwidth().of(claims), kernel)
+    monkeypatch.setattr(kernel_mean_distance, "ENTRIES", 20)
+
+    np.testing.assert_allclose(Weighting().of(claims, Bandwidth().of(claims), kernel), whole, rtol=1e-12)
+
+
+def test_progress_is_called_every_step() -> None:
+    """Long work says how far it is."""
+    seen: list[tuple[int, float]] = []
+    claims = crowd()
+    Weighting().of(claims, Bandwidth().of(claims), KERNELS["gaussian"], progress=lambda *told: seen.append(told))
+
+    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][1] <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Weighting(kind="best"),  # type: ignore[arg-type]
+        lambda: Weighting(floor=1.1),
+        lambda: Weighting(kind="public"),
+        lambda: Weighting(workers=(1.0,)),
+        lambda: Weighting(kind="public", workers=(1.0, 0.0)),
+        lambda: LocalRule(thresholds=(1, 1, 2)),
+        lambda: LocalRule(max_steps=0),
+        lambda: GlobalRule(tolerance=0),
+        lambda: Weighting(kind="public", workers=(1.0,)).of(one_task([1, 2]), np.ones(1), KERNELS["gaussian"]),
+    ],
+)
+def test_bad_settings_are_refused(make) -> None:
+    """Settings that mean nothing are refused at birth, or where they do not fit the crowd."""
+    with pytest.raises(SettingsError):
+        make()

@@ -1,0 +1,128 @@
+"""The part of the sound release that sees claims: exact sensitivity, and an attack that finds wrong noise."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from crowdveil.randomness import seeded
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.discrete_noise import budget
+from crowdveil.synthesis.private.noisy_counts import Histogrammer, Noisy, Positions, positions, steps, tally
+from crowdveil.synthesis.private.range_selection import Windows
+
+PLACES = (0.0, 0.2, 0.3, 0.5, 0.8, 1.0)
+WEIGHTS = (1, 3, 2)
+
+
+def crowd(places: tuple[float, ...], weights: tuple[int, ...] = WEIGHTS, tasks: int = 1) -> Positions:
+    """The same few claims on every one of some tasks."""
+    task = np.repeat(np.arange(tasks), len(places))
+    return Positions(tasks, task, np.tile(places, tasks), np.tile(weights[: len(places)], tasks))
+
+
+@pytest.mark.parametrize("window", range(7))
+def test_counts_change_by_no_more_than_the_sensitivity(window: int) -> None:
+    """Over all crowds of three claims, replacing one changes a tally by at most 2 weights, removing one by 1 weight."""
+    windows, chosen = Windows(levels=1), np.array([min(window, 3)])
+    largest = max(WEIGHTS)
+    replaced = removed = 0
+    for places in itertools.product(PLACES, repeat=3):
+        before = tally(crowd(places), chosen, 4, windows)
+        for claim, other in itertools.product(range(3), PLACES):
+            after = tally(crowd((*places[:claim], other, *places[claim + 1 :])), chosen, 4, windows)
+            replaced = max(replaced, int(np.abs(after - before).sum()))
+        for claim in range(3):
+            left = tuple(w * (k != claim) for k, w in enumerate(WEIGHTS))
+            removed = max(removed, int(np.abs(tally(crowd(places, left), chosen, 4, windows) - before).sum()))
+
+    assert (replaced, removed) == (2 * largest, largest)
+
+
+def test_a_tally_equals_a_loop() -> None:
+    """Every claim is counted once: in the bin of its place, or outside the window."""
+    windows = Windows(levels=2)
+    generator = np.random.default_rng(2)
+    claims = Positions(2, generator.integers(0, 2, 60), generator.random(60), generator.integers(1, 4, 60))
+    chosen = np.array([2, 8])
+    expected = np.zeros((2, 5), dtype=int)
+    for c in range(60):
+        t = claims.task[c]
+        low, high = windows.first[chosen[t]] / windows.steps, windows.last[chosen[t]] / windows.steps
+        share = (claims.place[c] - low) / (high - low)
+        expected[t, int(share * 4) if 0 <= share < 1 else 4] += claims.weight[c]
+
+    np.testing.assert_array_equal(expected, tally(claims, chosen, 4, windows))
+    assert steps(claims, windows).max() < windows.steps
+
+
+def test_noise_scale_is_sensitivity_over_budget() -> None:
+    """The scale is sensitivity times weight over what counts may spend; with a window, both parts make the whole."""
+    plain = Histogrammer(epsilon=Fraction(1, 2), bins=8, largest=3, zoom=False)
+    zoomed = Histogrammer(epsilon=budget(0.7), bins=8, largest=1, zoom=True)
+
+    assert plain.scale == 12
+    assert zoomed.scale == 2 / zoomed.for_counts
+    assert 0 < zoomed.for_counts < zoomed.epsilon
+
+
+def noisy_loss(noisy: tuple[Noisy, Noisy]) -> float:
+    """Lower bound on epsilon at 99.9 % confidence from two crowds' runs, for the best of 30 preset events.
+
+    Half of the runs choose the event, the other half test it. An event: the first bin holds at least so much, and the
+    last at most one less that.
+    """
+    statistic = [np.minimum(runs.counts[:, 0], 1 - runs.counts[:, -1]) for runs in noisy]
+    half = len(statistic[0]) // 2
+    gains = {}
+    for level in range(-10, 20):
+        share = [float((column[:half] >= level).mean()) for column in statistic]
+        if min(share) * half > 50:
+            gains[level] = math.log(share[0] / share[1])
+    level = max(gains, key=lambda level: gains[level])
+    hits = [int((column[half:] >= level).sum()) for column in statistic]
+    least = beta.ppf(5e-4, hits[0], half - hits[0] + 1)
+    most = beta.ppf(1 - 5e-4, hits[1] + 1, half - hits[1])
+    return float(math.log(least / most))
+
+
+def noisy_pair(epsilon: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
+    """Noisy counts of two neighbours, whose one claim lies at either end."""
+    counter = Histogrammer(epsilon=Fraction(epsilon), bins=8, largest=1, zoom=zoom)
+    first, second = (
+        counter.count(crowd((0.3, 0.6, end), (1, 1, 1), runs), np.full(runs, 3.0), seeded(seed))
+        for seed, end in ((1, 0.01), (2, 0.99))
+    )
+    return first, second
+
+
+@pytest.mark.parametrize(("zoom", "runs"), [(False, 40_000), (True, 2_000)])
+def test_an_attacker_does_not_exceed_epsilon(zoom: bool, runs: int) -> None:
+    """40,000 runs (2,000 with windows) at epsilon 1: the attack's bound stays below 1; false-alarm rate 1e-3."""
+    assert noisy_loss(noisy_pair(1, zoom, runs)) <= 1.0
+
+
+def test_the_attack_finds_noise_that_is_too_small() -> None:
+    """With half the noise the same attack proves a loss above 1.5, where epsilon 1 would have been claimed."""
+    assert noisy_loss(noisy_pair(2, False, 40_000)) > 1.5
+
+
+def test_the_attack_is_not_far_from_epsilon() -> None:
+    """With the right noise the attack proves a loss above 0.8: the claim of 1 is not loose."""
+    assert noisy_loss(noisy_pair(1, False, 40_000)) > 0.8
+
+
+def test_claims_are_gathered_by_task() -> None:
+    """Positions of some tasks are those of their claims, in the units of their own bounds."""
+    claims = Claims.from_arrays(
+        ["a", "b", "b", "c"], [1, 1, 2, 1], [5.0, 2.0, 4.0, 30.0], bounds=(np.array([0, 0, 20]), np.array([10, 4, 40]))
+    )
+    found = positions(claims, np.array([1, 2]), np.array([1, 2, 3, 4]))
+
+    assert found.tasks == 2
+    assert found.task.tolist() == [0, 0, 1]
+    assert found.place.tolist() == [0.5, 1.0, 0.5]
+    assert found.weight.tolist() == [2, 3, 4]

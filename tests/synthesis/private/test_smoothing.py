@@ -1,0 +1,92 @@
+"""Smoothing: the vectorised series equals its equations written as loops, projections are nearest, risks unbiased."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from crowdveil.synthesis.private.smoothing import BIN_CHOICES, CELLS, nearest_masses, smooth
+
+
+def slow_smooth(counts: list[float], variance: float, total: float, sample: float) -> list[float]:
+    """docs/synthesis/sound.md, post-processing, for one task and one number at a time."""
+    bins = len(counts)
+    root = math.sqrt(2)
+    theta = [
+        sum(c / total * root * math.cos(math.pi * j * (b + 0.5) / bins) for b, c in enumerate(counts))
+        for j in range(1, bins)
+    ]
+    v = bins * variance / total**2 + 1 / sample
+    cutoffs = [1 + k / 2 for k in range(22)] + [12 + 4 * k for k in range(1000) if 12 + 4 * k < 2 * (bins - 1) + 2]
+    families = [[max(0.0, 1 - (j / cutoff) ** 2) for j in range(1, bins)] for cutoff in cutoffs]
+    risks = [
+        sum((1 - w) ** 2 * t**2 + (2 * w - 1) * v for w, t in zip(family, theta, strict=True)) for family in families
+    ]
+    weights = [math.exp(-(risk - min(risks)) / (2 * v)) for risk in risks]
+    factor = [
+        sum(weight * family[j] for weight, family in zip(weights, families, strict=True)) / sum(weights) * min(1, 2 / v)
+        for j in range(bins - 1)
+    ]
+    series = []
+    for cell in range(CELLS):
+        height = 1.0
+        for j in range(1, bins):
+            blur = math.sin(math.pi * j / (2 * CELLS)) / (math.pi * j / (2 * CELLS))
+            blur /= math.sin(math.pi * j / (2 * bins)) / (math.pi * j / (2 * bins))
+            wave = root * math.cos(math.pi * j * (cell + 0.5) / CELLS)
+            height += factor[j - 1] * theta[j - 1] * blur * wave
+        series.append(height / CELLS)
+    return slow_nearest(series)
+
+
+def slow_nearest(row: list[float]) -> list[float]:
+    """The nearest masses by bisection on what is taken off every cell."""
+    low, high = min(row) - 1.0, max(row)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(max(0.0, x - middle) for x in row) > 1 else (low, middle)
+    return [max(0.0, x - low) for x in row]
+
+
+@pytest.mark.parametrize("bins", [8, 12, 32])
+def test_smoothing_equals_the_equations(bins: int) -> None:
+    """The vectorised smoother equals the equations written as loops, for several tasks at once."""
+    generator = np.random.default_rng(bins)
+    counts = generator.integers(-5, 30, size=(3, bins)).astype(float)
+    variance, total, sample = np.array([8.0, 0.5, 200.0]), np.array([90.0, 200.0, 20.0]), np.array([80.0, 200.0, 15.0])
+
+    expected = [slow_smooth(list(counts[k]), variance[k], total[k], sample[k]) for k in range(3)]
+
+    np.testing.assert_allclose(smooth(counts, variance, total, sample), expected, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(arrays(float, (2, 9), elements=st.floats(-3, 3)))
+def test_nearest_masses_are_nearest(rows: np.ndarray) -> None:
+    """The sorted solution equals bisection: non-negative, sum one."""
+    found = nearest_masses(rows)
+
+    np.testing.assert_allclose(found, [slow_nearest(list(row)) for row in rows], atol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("bins", BIN_CHOICES)
+def test_every_number_of_bins_divides_the_cells(bins: int) -> None:
+    """Cells refine bins, and a flat histogram stays flat."""
+    flat = smooth(np.full((1, bins), 100.0 / bins), np.array([1.0]), np.array([100.0]), np.array([100.0]))
+
+    assert CELLS % bins == 0
+    np.testing.assert_allclose(flat, 1 / CELLS)
+
+
+def test_pure_noise_is_smoothed_away_and_clear_signal_is_not() -> None:
+    """With noise far above the counts no cell holds twice its share; with little noise a peak stays a peak."""
+    peak = np.array([[0.0, 0, 5, 90, 5, 0, 0, 0]])
+    hopeless = smooth(peak, np.array([1e6]), np.array([100.0]), np.array([100.0]))
+    clear = smooth(peak, np.array([0.1]), np.array([100.0]), np.array([100.0]))
+
+    assert hopeless.max() < 2 / CELLS
+    assert clear[0, 36:48].sum() > 0.6
