@@ -22,7 +22,7 @@ from crowdveil.channel_design import (
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.mechanisms import Question, RandomizedResponse
+from crowdveil.mechanisms import DesignObjective, RandomizedResponse
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 YES_NO = Categories(("no", "yes"))
@@ -39,7 +39,7 @@ def letters(size, *, ordered=False):
 def random_question(seed, alphabet, *, rate=0.3, spread=0.5, **given):
     """Prior and answers drawn at random (the more uneven, the smaller `spread`), two kinds of workers."""
     generator, size = np.random.default_rng(seed), alphabet.size
-    return Question(
+    return DesignObjective(
         alphabet=alphabet,
         prior=generator.dirichlet(np.full(size, spread)),
         answers=generator.dirichlet(np.full(size, spread), size=(2, size)),
@@ -54,14 +54,14 @@ def normal_question(rate, **given):
     density = np.exp(-(truths**2) / 2)
     answers = normal_answers(Scale(0, 9), (1.0, 5.0), truths)
     prior = density / density.sum()
-    return Question(alphabet=Scale(0, 9), prior=prior, answers=answers, participation_rate=rate, **given)
+    return DesignObjective(alphabet=Scale(0, 9), prior=prior, answers=answers, participation_rate=rate, **given)
 
 
 def skewed_question(rate):
     """A rating like AdultContent's: five levels, 72 % of truths the first, ability 0.75."""
     prior = np.array([0.72, 0.08, 0.08, 0.07, 0.05])
     alphabet = letters(5, ordered=True)
-    return Question(alphabet=alphabet, prior=prior, answers=one_coin_answers(5, 0.75), participation_rate=rate)
+    return DesignObjective(alphabet=alphabet, prior=prior, answers=one_coin_answers(5, 0.75), participation_rate=rate)
 
 
 def brute_force(question, epsilon):
@@ -233,7 +233,9 @@ def test_null_may_be_kept_apart():
 
 def test_binary_labels_need_no_design():
     """Two even labels: NULL as a coin is best at epsilon 0.1 but for a hair, randomized response itself at 1."""
-    question = Question(alphabet=YES_NO, prior=[0.5, 0.5], answers=one_coin_answers(2, 0.75), participation_rate=0.1)
+    question = DesignObjective(
+        alphabet=YES_NO, prior=[0.5, 0.5], answers=one_coin_answers(2, 0.75), participation_rate=0.1
+    )
     coin = comparators(question, 0.1)["null-as-coin"]
 
     assert 0.998 == pytest.approx(question.score(coin) / question.score(design(question, 0.1).probabilities), abs=5e-4)
@@ -243,8 +245,8 @@ def test_binary_labels_need_no_design():
 
 def test_a_question_that_cannot_be_asked_has_a_channel_too():
     """A known truth, or answers that do not depend on it: randomized response, under the name of a design."""
-    known = Question(alphabet=letters(3), prior=[1.0, 0.0, 0.0], answers=np.eye(3), participation_rate=0.5)
-    blind = Question(alphabet=letters(3), prior=[0.2, 0.3, 0.5], answers=np.full((3, 3), 1 / 3))
+    known = DesignObjective(alphabet=letters(3), prior=[1.0, 0.0, 0.0], answers=np.eye(3), participation_rate=0.5)
+    blind = DesignObjective(alphabet=letters(3), prior=[0.2, 0.3, 0.5], answers=np.full((3, 3), 1 / 3))
 
     assert ("0", "1", "2", NULL) == design(known, 1.0).outputs
     assert design(blind, 1.0).report_alphabet.size >= 2
@@ -263,7 +265,7 @@ def test_comparators_are_channels_within_the_epsilon():
 
 def test_unary_encodings_are_products_of_bits():
     """P(bits | input): the input's bit is 1 with p, each other with q; p, q as Wang et al. give them."""
-    tables = comparators(Question(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2)), 2.0)
+    tables = comparators(DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2)), 2.0)
     half = math.exp(1.0) / (1 + math.exp(1.0))
     for name, keep, flip in (
         ("symmetric-unary-encoding", half, 1 - half),

@@ -20,10 +20,10 @@ from crowdveil.errors import (
 
 def test_settings_error_names_rule_value_and_way_out():
     """The message holds all three, the object carries them."""
-    error = SettingsError("epsilon must be positive", value=-1, way_out="Use 1.")
+    error = SettingsError("epsilon must be positive", value=-1, hint="Use 1.")
 
     assert "epsilon must be positive, got -1. Use 1." == str(error)
-    assert ("epsilon must be positive", -1, "Use 1.") == (error.rule, error.value, error.way_out)
+    assert ("epsilon must be positive", -1, "Use 1.") == (error.rule, error.value, error.hint)
 
 
 def test_settings_error_without_way_out_ends_after_the_value():
@@ -41,7 +41,7 @@ def test_certificate_error_names_its_defect():
 
 def test_reports_error_names_source_rows_examples_and_way_out():
     """The message leads from the file to the way out."""
-    error = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", way_out="Fill them.")
+    error = ReportsError("ids are needed", source="a.csv", rows=(2, 5), examples="'', ''", hint="Fill them.")
 
     assert "a.csv, row 2, 5: ids are needed. Found: '', ''. Fill them." == str(error)
     assert ("a.csv", (2, 5)) == (error.source, error.rows)
@@ -69,11 +69,11 @@ def test_every_refusal_is_a_crowdveil_error(kind):
 @pytest.mark.parametrize(
     "error",
     [
-        SettingsError("epsilon must be positive", value=-1, way_out="Use 1."),
+        SettingsError("epsilon must be positive", value=-1, hint="Use 1."),
         CertificateError("row sum", "row 2 sums to 5."),
         ReportsError("ids are needed", source="a.csv", rows=(2, 5)),
         NoMinimiserError(answers=3, dimensions=5),
-        EngineError("Workers died", attempts=3, way_out="Use fewer."),
+        EngineError("Workers died", attempts=3, hint="Use fewer."),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -88,8 +88,8 @@ def test_refusals_travel_between_processes(error):
 
 def test_engine_error_says_how_often_it_was_tried():
     """Attempts are told where there was more than one."""
-    assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, way_out="Use fewer."))
-    assert "No answer. Start it." == str(EngineError("No answer", way_out="Start it."))
+    assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, hint="Use fewer."))
+    assert "No answer. Start it." == str(EngineError("No answer", hint="Start it."))
 
 
 @pytest.mark.parametrize(

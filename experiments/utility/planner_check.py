@@ -17,10 +17,10 @@ from crowdveil import (
     Categories,
     DawidSkene,
     Designed,
+    DesignObjective,
     Gaussian,
     OrdinalDawidSkene,
     QuantizedResponse,
-    Question,
     RandomizedResponse,
     Reports,
     Scale,
@@ -178,7 +178,7 @@ def campaign_of(setting: Setting) -> Campaign:
         prior /= prior.sum()
         answers = normal_answers(scale, setting.sigmas)
         crowd = NumberCrowd(alphabet=scale, prior=prior, sigmas=setting.sigmas)
-    question = Question(
+    question = DesignObjective(
         alphabet=crowd.alphabet,
         prior=prior,
         answers=answers,
@@ -340,7 +340,7 @@ def real(quick: bool) -> None:
 def as_planned(answers: Reports, labels: Categories, method: str) -> Campaign:
     """Return a real set as the planner is told of it: sizes, labels all alike, the share of answers, usual workers."""
     prior = np.full(labels.size, 1 / labels.size)
-    question = Question(
+    question = DesignObjective(
         alphabet=labels,
         prior=prior,
         answers=one_coin_answers(labels.size, 0.75),

@@ -21,7 +21,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import Categories, DawidSkene, Gaussian, Question, RandomizedResponse, Reports, Scale
+from crowdveil import Categories, DawidSkene, DesignObjective, Gaussian, RandomizedResponse, Reports, Scale
 from crowdveil.channel_design import normal_answers, one_coin_answers
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, available, load
@@ -135,7 +135,7 @@ def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | N
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ability))
         table = one_coin_answers(alphabet.size, ability)
     tasks, workers = len(answers.tasks), len(answers.workers)
-    question = Question(
+    question = DesignObjective(
         alphabet=alphabet,
         prior=prior,
         answers=table,

@@ -41,7 +41,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.gaussian.discretization import normal_prior
 from crowdveil.evaluation.metrics import score
-from crowdveil.mechanisms import Question
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
 from crowdveil.simulate import assigned_around, perturb_cells
 
@@ -77,7 +77,7 @@ class Case:
     name: str
     answers: Reports
     gold: Mapping[str, Any]
-    question: Question
+    question: DesignObjective
 
     @property
     def numeric(self) -> bool:
@@ -141,14 +141,14 @@ def case(name: str) -> Case:
     )
 
 
-def question(alphabet: Alphabet, participation_rate: float) -> Question:
+def question(alphabet: Alphabet, participation_rate: float) -> DesignObjective:
     """Return what is publicly expected; nothing of it comes from answers."""
     if isinstance(alphabet, Scale):
         prior = np.exp(normal_prior(alphabet.values, *expected_normal(alphabet)))
         workers = normal_answers(alphabet, (alphabet.step, 5 * alphabet.step))
     else:
         prior, workers = np.full(alphabet.size, 1 / alphabet.size), one_coin_answers(alphabet.size, ABILITY)
-    return Question(alphabet=alphabet, prior=prior, answers=workers, participation_rate=participation_rate)
+    return DesignObjective(alphabet=alphabet, prior=prior, answers=workers, participation_rate=participation_rate)
 
 
 def expected_normal(scale: Scale) -> tuple[float, float]:
@@ -181,7 +181,7 @@ def settings(this: Case, epsilon: float) -> Iterator[Setting]:
     yield Setting(mechanism="k-RR, participation public", promise=PUBLIC, channel=public)
 
 
-def dealt(asked: Question, epsilon: float, answers: Reports) -> ChannelTable:
+def dealt(asked: DesignObjective, epsilon: float, answers: Reports) -> ChannelTable:
     """Deal single cuts to the workers in turn: every cut of a few labels; on a scale those at thirds of the prior."""
     size = asked.alphabet.size
     thirds = np.searchsorted(np.cumsum(asked.prior), (1 / 3, 2 / 3)) + 1
@@ -247,7 +247,7 @@ def measure(this: Case, setting: Setting, epsilon: float, seed: int, done: set[t
     for estimator, prior, naive in wanted:
         name = "naive" if naive else setting.mechanism
         made = key(this.name, epsilon, name, estimator.name, prior, seed)
-        if made not in done and (estimator.reads_tables or not table):
+        if made not in done and (estimator.reads_channel_tables or not table):
             todo.append((estimator, prior, naive))
     if not todo:
         return

@@ -19,7 +19,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import bound_text
 from crowdveil.estimators.gaussian.discretization import answer_table
-from crowdveil.mechanisms import Question
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_rounds
 
@@ -77,12 +77,14 @@ def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelT
     return cut(epsilon, *((1,) if name == "blocks{1}" else (1, 2)))
 
 
-def question(participation_rate: float) -> Question:
+def question(participation_rate: float) -> DesignObjective:
     """Return what is publicly known: truths N(0, 1), two kinds of workers, and how often they answer."""
     truths = np.arange(-4.0, 4.01, 0.25)
     prior = np.exp(-0.5 * truths**2)
     answers = answer_table(truths, np.array(SIGMAS), SCALE.values, 1.0)
-    return Question(alphabet=SCALE, prior=prior / prior.sum(), answers=answers, participation_rate=participation_rate)
+    return DesignObjective(
+        alphabet=SCALE, prior=prior / prior.sum(), answers=answers, participation_rate=participation_rate
+    )
 
 
 def sent(crowd: Crowd, name: str, sparsity: float, epsilon: float, seed: int, estimator: Gaussian) -> Round:

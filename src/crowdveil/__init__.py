@@ -26,18 +26,18 @@ if TYPE_CHECKING:
         WeightedMean,
         WeightedVote,
     )
-    from crowdveil.estimators.factorization_mean import ProfileSum
+    from crowdveil.estimators.factorization_mean import FactorizationMean
     from crowdveil.incremental.saved_fit import SavedFit
     from crowdveil.incremental.stream import Stream
     from crowdveil.incremental.warm_start import fit_on
     from crowdveil.mechanisms import (
         Designed,
+        DesignObjective,
         Laplace,
         MatrixFactorization,
         MatrixFactorizationPublished,
         OneLayer,
         QuantizedResponse,
-        Question,
         RandomizedResponse,
         SunTwoLayer,
         TwoLayer,
@@ -52,8 +52,10 @@ __all__ = [
     "ChannelTable",
     "CrowdveilError",
     "DawidSkene",
+    "DesignObjective",
     "Designed",
     "Estimate",
+    "FactorizationMean",
     "Gaussian",
     "Guarantee",
     "Laplace",
@@ -64,9 +66,7 @@ __all__ = [
     "OneLayer",
     "OrdinalDawidSkene",
     "PrivateDawidSkene",
-    "ProfileSum",
     "QuantizedResponse",
-    "Question",
     "RandomizedResponse",
     "Reports",
     "SavedFit",
@@ -99,9 +99,9 @@ _HOMES = {
     "OrdinalDawidSkene": "estimators",
     "OneLayer": "mechanisms",
     "PrivateDawidSkene": "estimators",
-    "ProfileSum": "estimators.factorization_mean",
+    "FactorizationMean": "estimators.factorization_mean",
     "QuantizedResponse": "mechanisms",
-    "Question": "mechanisms",
+    "DesignObjective": "mechanisms",
     "RandomizedResponse": "mechanisms",
     "Reports": "data.reports",
     "SavedFit": "incremental.saved_fit",

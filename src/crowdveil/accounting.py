@@ -68,7 +68,7 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
     """
     for name, count in (("tasks", tasks), ("rounds", rounds)):
         if not 1 <= count <= MOST:
-            raise SettingsError(f"{name} must be from 1 to {MOST:,}", value=count, way_out="Give another number.")
+            raise SettingsError(f"{name} must be from 1 to {MOST:,}", value=count, hint="Give another number.")
     guarantees = mechanism.guarantees(tasks)
     return tuple(
         _row(mechanism, guarantee, tasks, count)

@@ -99,7 +99,7 @@ def join_rounds(rounds: Sequence[Round]) -> Round:
         CertificateError: different alphabets of answers, or more channels than a table holds.
     """
     if not rounds:
-        raise SettingsError("there is nothing to join", value=0, way_out="Give one round or more.")
+        raise SettingsError("there is nothing to join", value=0, hint="Give one round or more.")
     tables = [_table(one.channel) for one in rounds]
     tasks, workers = _shared_tasks(rounds), _all_workers(rounds)
     table = _joined_table(tables, tasks, rounds)
@@ -137,7 +137,7 @@ def _shared_tasks(rounds: Sequence[Round]) -> NDArray[Any]:
             raise ReportsError(
                 f"all rounds are on the same tasks, round {number} is not",
                 examples=", ".join(different[:3]),
-                way_out="List all tasks of the campaign in every round.",
+                hint="List all tasks of the campaign in every round.",
             )
     return np.asarray(tasks)
 
@@ -149,14 +149,14 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
         raise ReportsError(
             "a worker reports in one round only",
             examples=", ".join(names[counts > 1][:3].tolist()),
-            way_out="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
+            hint="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
         )
     alike = first_alike(names.tolist())
     if alike is not None:
         raise ReportsError(
             "two workers must differ by more than white space, normal form and what does not print",
             examples=f"{alike[0]!r} and {alike[1]!r}",
-            way_out="If they are one worker, leave the worker out of the later round; if not, rename one.",
+            hint="If they are one worker, leave the worker out of the later round; if not, rename one.",
         )
     return workers
 

@@ -17,7 +17,7 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel, ratio_at_most
 from crowdveil.channels.guarantee import require_epsilon
 from crowdveil.errors import CrowdveilError, SettingsError
-from crowdveil.mechanisms import Designed, QuantizedResponse, Question, RandomizedResponse
+from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.mechanisms.quantized_response import Blocks, block_names
 
 MOST_COLUMNS = 4096
@@ -48,7 +48,7 @@ Sets = NDArray[np.bool_]
 """Sets of inputs, shape (inputs, sets): where a staircase column is high."""
 
 
-def design(question: Question, epsilon: float, *, null_apart: bool = False) -> Channel:
+def design(question: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
     """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
 
     Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
@@ -99,7 +99,7 @@ def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, partici
     return 1 - question.score(channel.probabilities)
 
 
-def comparators(question: Question, epsilon: float) -> dict[str, NDArray[np.float64]]:
+def comparators(question: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
     """Return what a designed channel is compared with, by name: real tables P(report | input), shape (inputs, reports).
 
     Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
@@ -133,7 +133,7 @@ def normal_answers(scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | 
 
     Args:
         scale: the grid of answers.
-        sigmas: standard deviation of each kind of worker; a `Question` gives them equal shares unless told otherwise.
+        sigmas: standard deviation of each kind of worker; a `DesignObjective` gives them equal shares by default.
         truths: numbers, shape (truths,), also off the grid; the grid itself by default.
 
     Returns:
@@ -150,8 +150,8 @@ def normal_answers(scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | 
     return np.diff(below, axis=2, prepend=0.0, append=1.0)
 
 
-def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> Question:
-    return Question(
+def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> DesignObjective:
+    return DesignObjective(
         alphabet=channel.alphabet,
         prior=np.asarray(prior, dtype=float),
         answers=np.asarray(model, dtype=float),
@@ -160,7 +160,7 @@ def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participatio
     )
 
 
-def _optimum(question: Question, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
+def _optimum(question: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
     """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
 
     None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
@@ -204,7 +204,7 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
     return np.where(sets, 1.0, math.exp(-epsilon))
 
 
-def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
+def _solve(question: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
     """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
     # A second of loading that fits, which also import this file, need not wait for.
     from scipy.optimize import linprog
@@ -221,7 +221,7 @@ def _solve(question: Question, epsilon: float, sets: Sets) -> _Solved | None:
     return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
 
 
-def _better_sets(question: Question, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+def _better_sets(question: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
     """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
 
     def worth(sets: Sets) -> NDArray[np.float64]:
@@ -244,7 +244,7 @@ def _better_sets(question: Question, epsilon: float, program: _Solved, *, null_a
         current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
 
-def _simple_channels(question: Question, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
+def _simple_channels(question: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
     """Return the channels that need no program: randomized response, the best quantized one, NULL as a coin."""
     alphabet, participation = question.alphabet, question.participation
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
@@ -259,7 +259,7 @@ def _simple_channels(question: Question, epsilon: float, quantized: QuantizedRes
     return channels
 
 
-def _family(question: Question, blocks: Blocks) -> Sets:
+def _family(question: DesignObjective, blocks: Blocks) -> Sets:
     """Return the sets to try: all of them where no size has too many, else all of few sizes and a family of others."""
     inputs = question.size
     sizes = _sizes(inputs)
@@ -276,7 +276,7 @@ def _family(question: Question, blocks: Blocks) -> Sets:
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
-def _along_axes(question: Question) -> Sets:
+def _along_axes(question: DesignObjective) -> Sets:
     """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
 
     For small epsilon information is a quadratic form of the column, and its main axes are these directions.
@@ -292,7 +292,7 @@ def _along_axes(question: Question) -> Sets:
     return np.hstack((lower, ~lower))
 
 
-def _intervals(question: Question) -> Sets:
+def _intervals(question: DesignObjective) -> Sets:
     """Return intervals of ordered labels, with and without NULL."""
     labels, inputs = question.alphabet.size, question.size
     reached = np.cumsum(question.expected_answers)

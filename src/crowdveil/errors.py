@@ -9,12 +9,12 @@ class CrowdveilError(Exception):
     Attributes:
         rule: what must hold, or what happened; empty where the message alone says it.
         value: what was found; None where there is no single value.
-        way_out: what to do instead; may be empty.
+        hint: what to do instead; may be empty.
     """
 
     rule: str = ""
     value: object = None
-    way_out: str = ""
+    hint: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be the same error, message and numbers, in the process that it is sent to."""
@@ -40,12 +40,12 @@ class SettingsError(CrowdveilError, ValueError):
     Args:
         rule: what must hold, as a clause ("epsilon must be in (0, 20]").
         value: what was given.
-        way_out: what to do instead.
+        hint: what to do instead.
     """
 
-    def __init__(self, rule: str, *, value: object, way_out: str = "") -> None:
-        self.rule, self.value, self.way_out = rule, plain(value), way_out
-        super().__init__(f"{rule}, got {self.value!r}." + (f" {way_out}" if way_out else ""))
+    def __init__(self, rule: str, *, value: object, hint: str = "") -> None:
+        self.rule, self.value, self.hint = rule, plain(value), hint
+        super().__init__(f"{rule}, got {self.value!r}." + (f" {hint}" if hint else ""))
 
 
 class CertificateError(CrowdveilError, ValueError):
@@ -65,17 +65,17 @@ class ReportsError(CrowdveilError, ValueError):
         source: file name, or "data" for arrays and frames.
         rows: the first offending data rows, counted from 1 without the header.
         examples: what stood there.
-        way_out: what to do.
+        hint: what to do.
     """
 
     def __init__(
-        self, rule: str, *, source: str = "data", rows: tuple[int, ...] = (), examples: str = "", way_out: str = ""
+        self, rule: str, *, source: str = "data", rows: tuple[int, ...] = (), examples: str = "", hint: str = ""
     ) -> None:
-        self.rule, self.value, self.way_out = rule, examples or None, way_out
+        self.rule, self.value, self.hint = rule, examples or None, hint
         self.source, self.rows = source, rows
         where = source + (f", row {', '.join(map(str, rows))}" if rows else "")
         found = f" Found: {examples}." if examples else ""
-        super().__init__(f"{where}: {rule}.{found}" + (f" {way_out}" if way_out else ""))
+        super().__init__(f"{where}: {rule}.{found}" + (f" {hint}" if hint else ""))
 
 
 class NoMinimiserError(CrowdveilError):
@@ -86,11 +86,11 @@ class NoMinimiserError(CrowdveilError):
 
     def __init__(self, *, answers: int, dimensions: int) -> None:
         self.rule, self.value = "the loss of a worker with fewer answers than dimensions has no minimiser", answers
-        self.way_out = "Use mechanism matrix-factorization (corrected), or a smaller d."
+        self.hint = "Use mechanism matrix-factorization (corrected), or a smaller d."
         self.answers, self.dimensions = answers, dimensions
         super().__init__(
             f"The perturbed loss of a worker with rank {answers} < d={dimensions} is unbounded below: no minimiser "
-            f"exists and gradient descent never ends. {self.way_out}"
+            f"exists and gradient descent never ends. {self.hint}"
         )
 
 
@@ -103,11 +103,11 @@ class MemoryShortageError(CrowdveilError, MemoryError):
 
     def __init__(self, found: str) -> None:
         self.rule, self.value = "the work must fit into memory", found
-        self.way_out = (
+        self.hint = (
             "Raise the limit (ulimit -v, or that of the container), close other programs, or give large reports as "
             "encoded blocks (crowdveil encode) and infer with --memory."
         )
-        super().__init__(f"{self.rule}, but the system said: {found}. {self.way_out}")
+        super().__init__(f"{self.rule}, but the system said: {found}. {self.hint}")
 
 
 SAID_WITHOUT_MEMORY = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
@@ -127,11 +127,11 @@ class EngineError(CrowdveilError):
     Args:
         what: what happened.
         attempts: how often it was tried.
-        way_out: what to do.
+        hint: what to do.
     """
 
-    def __init__(self, what: str, *, attempts: int = 1, way_out: str) -> None:
-        self.rule, self.way_out = what, way_out
+    def __init__(self, what: str, *, attempts: int = 1, hint: str) -> None:
+        self.rule, self.hint = what, hint
         self.what, self.attempts = what, attempts
         often = "" if attempts == 1 else f" ({attempts} attempts)"
-        super().__init__(f"{what}{often}. {way_out}")
+        super().__init__(f"{what}{often}. {hint}")

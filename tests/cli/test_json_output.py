@@ -237,12 +237,12 @@ def test_the_flag_after_two_dashes_is_a_name() -> None:
 @pytest.mark.parametrize(
     ("error", "rule", "value", "hint", "details"),
     [
-        (SettingsError("a rule", value=3, way_out="Do."), "a rule", 3, "Do.", {}),
+        (SettingsError("a rule", value=3, hint="Do."), "a rule", 3, "Do.", {}),
         (ReportsError("a rule", source="a.csv", rows=(1, 2), examples="x"), "a rule", "x", None,
          {"source": "a.csv", "rows": [1, 2]}),
-        (ReportsError("a rule", way_out="Do."), "a rule", None, "Do.", {"source": "data", "rows": []}),
+        (ReportsError("a rule", hint="Do."), "a rule", None, "Do.", {"source": "data", "rows": []}),
         (CertificateError("shape", "no rows."), "no rows.", None, None, {"defect": "shape", "detail": "no rows."}),
-        (EngineError("It died", attempts=2, way_out="Do."), "It died", None, "Do.", {"what": "It died", "attempts": 2}),
+        (EngineError("It died", attempts=2, hint="Do."), "It died", None, "Do.", {"what": "It died", "attempts": 2}),
         (NoMinimiserError(answers=2, dimensions=3),
          "the loss of a worker with fewer answers than dimensions has no minimiser", 2,
          "Use mechanism matrix-factorization (corrected), or a smaller d.", {"answers": 2, "dimensions": 3}),

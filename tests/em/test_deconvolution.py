@@ -13,7 +13,13 @@ from crowdveil import Laplace, MajorityVote, RandomizedResponse, Reports, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Block
 from crowdveil.em import deconvolution
-from crowdveil.em.deconvolution import deconvolve, pool_reports, pooled_shares, pseudo_cells, vote_shares
+from crowdveil.em.deconvolution import (
+    deconvolve,
+    estimate_frequencies,
+    frequencies_of_reports,
+    pseudo_cells,
+    vote_shares,
+)
 from crowdveil.em.estimator import GoldBlock
 from crowdveil.em.kernels import encode
 from tests.estimators.dense import (
@@ -53,7 +59,7 @@ def test_pooled_shares_are_the_direct_maximum(channel: Channel) -> None:
     weight = 1.0 + np.arange(len(table))
     expected = direct_shares(counts, table, weight)
 
-    np.testing.assert_allclose(pooled_shares(counts, channel.probabilities, weight), expected, atol=1e-5)
+    np.testing.assert_allclose(estimate_frequencies(counts, channel.probabilities, weight), expected, atol=1e-5)
 
 
 @example(epsilon=0.001, counts=[10**7, 10**7, 10**7, 3 * 10**7])  # information per cell 1e-7: EM would need 1e7 steps
@@ -67,7 +73,7 @@ def test_pooled_shares_have_no_slope_left(epsilon: float, counts: list[int]) -> 
     sums = np.array(counts, dtype=float)
 
     weight = np.array([1.0, 1.0, 1.0, 50.0])
-    shares = pooled_shares(sums, table, weight)
+    shares = estimate_frequencies(sums, table, weight)
     slope = table @ (sums / (shares @ table)) + weight / shares
 
     assert (shares > 0).all()
@@ -80,7 +86,7 @@ def test_pooled_shares_find_the_truth() -> None:
     table = RandomizedResponse(alphabet=LABELS, epsilon=0.1).channel().probabilities
     truth = np.array([0.1, 0.2, 0.05, 0.65])
 
-    shares = pooled_shares(np.rint(1e8 * truth @ table), table, np.ones(4))
+    shares = estimate_frequencies(np.rint(1e8 * truth @ table), table, np.ones(4))
 
     np.testing.assert_allclose(shares, truth, atol=1e-4)
 
@@ -121,7 +127,7 @@ def test_nothing_perturbed_gives_the_shares_of_votes(name: str) -> None:
     reports = random_reports(np.random.default_rng(2), LABELS, tasks=8, workers=6, share=0.5)
     summary = summary_of(reports, CHANNELS[name])
 
-    shares = vote_shares(one_block(reports), summary, pool_reports(summary))
+    shares = vote_shares(one_block(reports), summary, frequencies_of_reports(summary))
 
     for task in range(8):
         mine = reports.value[reports.task == task]
@@ -135,7 +141,7 @@ def test_an_empty_task_has_the_prior() -> None:
     prior = np.array([0.2, 0.5, 0.3])
     summary = summary_of(reports, None, prior)
 
-    np.testing.assert_array_equal(vote_shares(one_block(reports), summary, pool_reports(summary))[-1], prior)
+    np.testing.assert_array_equal(vote_shares(one_block(reports), summary, frequencies_of_reports(summary))[-1], prior)
 
 
 def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:
@@ -144,7 +150,7 @@ def test_an_empty_task_has_the_base_rate_behind_a_channel() -> None:
     channel = CHANNELS["randomized response, public"]
     prior = np.array([0.2, 0.5, 0.3])
     learned, public = summary_of(reports, channel), summary_of(reports, channel, prior)
-    pool = pool_reports(learned)
+    pool = frequencies_of_reports(learned)
 
     np.testing.assert_allclose(vote_shares(one_block(reports), learned, pool)[-1], pool.label_shares, atol=1e-12)
     np.testing.assert_allclose(vote_shares(one_block(reports), public, pool)[-1], prior, atol=1e-12)
@@ -155,7 +161,7 @@ def test_a_public_prior_replaces_the_base_rate_among_answers() -> None:
     reports = random_reports(np.random.default_rng(4), LABELS, tasks=40, workers=6, share=0.7)
     channel, prior = CHANNELS["randomized response, protected"], np.array([0.2, 0.5, 0.3])
     summary = summary_of(reports, channel, prior)
-    pool = pool_reports(summary)
+    pool = frequencies_of_reports(summary)
     counts = np.zeros((40, 4))
     np.add.at(counts, (reports.task, reports.value), 1)
     counts[:, 3] = 6 - counts.sum(axis=1)
@@ -189,7 +195,7 @@ def test_blocks_are_deconvolved_alike(channel: Channel) -> None:
         return whole_blocks(self, 8)
 
     summary = summary_of(reports, channel)
-    pool = pool_reports(summary)
+    pool = frequencies_of_reports(summary)
     whole = vote_shares(one_block(reports), summary, pool)
     with patch.object(Reports, "blocks", small_blocks):
         blocks = list(reports.blocks())
@@ -210,19 +216,19 @@ def test_noise_is_what_answers_do_not_account_for() -> None:
     """Noise = 1 - retention x answered share / share of label reports; for public k-RR, 1 - retention."""
     reports = random_reports(np.random.default_rng(6), LABELS, tasks=50, workers=8, share=0.6)
     public, protected = (CHANNELS[f"randomized response, {word}"] for word in ("public", "protected"))
-    pool = pool_reports(summary_of(reports, protected))
+    pool = frequencies_of_reports(summary_of(reports, protected))
 
-    assert pytest.approx(1 - public.retention) == pool_reports(summary_of(reports, public)).noise
+    assert pytest.approx(1 - public.retention) == frequencies_of_reports(summary_of(reports, public)).noise
     assert pytest.approx(1 - protected.retention * pool.participation * 400 / len(reports)) == pool.noise
-    assert 0 == pool_reports(summary_of(reports, None)).noise
-    assert 0 == pool_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
+    assert 0 == frequencies_of_reports(summary_of(reports, None)).noise
+    assert 0 == frequencies_of_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
 
 
 def test_no_report_is_all_noise() -> None:
     """Where no label was reported, whatever the model says of workers is prior: the noise is 1."""
     silent = Reports(np.array([], int), np.array([], int), np.array([], int), np.arange(3), np.arange(4), LABELS)
 
-    assert 1 == pool_reports(summary_of(silent, CHANNELS["randomized response, public"])).noise
+    assert 1 == frequencies_of_reports(summary_of(silent, CHANNELS["randomized response, public"])).noise
 
 
 def test_noise_falls_with_epsilon_to_nothing() -> None:
@@ -235,7 +241,7 @@ def test_noise_falls_with_epsilon_to_nothing() -> None:
         noise.append(
             deconvolution._noise(
                 counts,
-                pooled_shares(counts, channel.probabilities, np.ones(len(channel.inputs))),
+                estimate_frequencies(counts, channel.probabilities, np.ones(len(channel.inputs))),
                 model_of(channel),
             )
         )
@@ -263,7 +269,7 @@ def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
     counts = np.rint(9e6 * truth @ channel.probabilities)
 
-    shares = pooled_shares(counts, channel.probabilities, pseudo_cells(model_of(channel), counts.sum()))
+    shares = estimate_frequencies(counts, channel.probabilities, pseudo_cells(model_of(channel), counts.sum()))
 
     assert 1 - shares[-1] < 2 * (1 - truth[-1])
     assert 0 == shares[:-1].argmax()

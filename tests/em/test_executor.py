@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, WeightedMean, WeightedVote
-from crowdveil.em.executor import Bench, Step, Work
-from crowdveil.em.memory import Posteriors, Room
+from crowdveil.em.executor import Bench, FitTask, Step
+from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from tests.engines.crowds import GOLD, REPORTS, in_blocks
 from tests.engines.test_worker import captured
 
 METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
 
 
-def steps_of(work: Work[Any, Any], number: int) -> list[Step[Any, Any]]:
+def steps_of(work: FitTask[Any, Any], number: int) -> list[Step[Any, Any]]:
     """Return the first steps of a fit, from a bench of their own."""
-    bench, steps = Bench(work, Room(1)), [Step(work.model, 1, work.first)]
+    bench, steps = Bench(work, MemoryPlan(1)), [Step(work.model, 1, work.first)]
     while len(steps) < number:
         parts = [bench.step(index, steps[-1]) for index in range(len(work.blocks))]
         sums = [sum(fields) for fields in zip(*(part.statistics for part in parts), strict=True)]
-        parameters = work.model.maximize(type(parts[0].statistics)(*sums), steps[-1].parameters)
+        parameters = work.model.m_step(type(parts[0].statistics)(*sums), steps[-1].parameters)
         steps.append(Step(work.model, len(steps) + 1, parameters))
     return steps
 
@@ -35,15 +35,15 @@ def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, mo
     with in_blocks():
         work = captured(method)
         steps = steps_of(work, 4)
-    whole, broken = (Bench(work, Room(1, scratch=scratch)) for _ in range(2))
+    whole, broken = (Bench(work, MemoryPlan(1, scratch=scratch)) for _ in range(2))
     for step in steps[:2]:
         for bench in (whole, broken):
             bench.step(1, step)
-    put = Posteriors.put
-    monkeypatch.setattr(Posteriors, "put", failing)
+    put = PosteriorStore.put
+    monkeypatch.setattr(PosteriorStore, "put", failing)
     with pytest.raises(OSError, match="full"):
         broken.step(1, steps[2])
-    monkeypatch.setattr(Posteriors, "put", put)
+    monkeypatch.setattr(PosteriorStore, "put", put)
 
     expected = whole.step(1, steps[2])
     for _ in range(2):

@@ -19,17 +19,17 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.em.estimator import summarize
-from crowdveil.em.observation_model import report_model
+from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.model import split_reports
+from crowdveil.estimators.confusion.model import expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
     LABELS,
     blocks_channel,
     channel_at,
     dense_posterior,
-    expected_answers,
     lopsided_channel,
+    naive_expected_answers,
     one_block,
 )
 
@@ -98,7 +98,7 @@ def crowd(
     reports, cells = sent(table, seed, assigned=assigned)
     coded, summary = summarize(DawidSkene(), reports, table, assignment_of(cells), None)
     parameters = replace(
-        DawidSkene().start(summary),
+        DawidSkene().initialize(summary),
         confusion=rng.dirichlet(np.ones(3), size=(WORKERS, 3)),
         class_prior=rng.dirichlet(np.ones(3)),
         at_start=False,
@@ -116,7 +116,7 @@ def test_posteriors_are_the_dense_ones(table: ChannelTable, assigned: bool, seed
     reports, coded, parameters, cells = crowd(table, seed, assigned=assigned)
 
     expected, likelihood = dense_posterior(reports, parameters, cells)
-    found = DawidSkene().expect(one_block(coded), parameters)
+    found = DawidSkene().e_step(one_block(coded), parameters)
 
     np.testing.assert_allclose(found.posterior, expected, rtol=0, atol=1e-10)
     if all_alike(table):
@@ -129,9 +129,9 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
     """Expected answers and participation equal the sums over all cells and what each may hide, to 1e-10."""
     reports, coded, parameters, cells = crowd(table, 3, assigned=assigned)
     posterior, _ = dense_posterior(reports, parameters, cells)
-    hidden = expected_answers(reports, parameters, posterior, cells)
+    hidden = naive_expected_answers(reports, parameters, posterior, cells)
 
-    answers, participation = split_reports(DawidSkene().expect(one_block(coded), parameters).statistics, parameters)
+    answers, participation = expected_answers(DawidSkene().e_step(one_block(coded), parameters).statistics, parameters)
 
     np.testing.assert_allclose(answers, hidden[:, :, :3], rtol=0, atol=1e-10)
     if table.protects_participation and all_alike(table):
@@ -189,7 +189,7 @@ def test_a_report_that_its_channel_never_sends_is_refused() -> None:
     reports = Reports([0, 0], [0, 1], [blocks, blocks], np.arange(1), np.arange(2), table.report_alphabet)
 
     with pytest.raises(ReportsError, match=r"1 cells hold what .* never sends.*'a or b' of task 0, worker 0"):
-        report_model(table, reports, None)
+        observation_model(table, reports, None)
 
 
 def test_estimators_of_one_channel_refuse_tables_and_assignments() -> None:

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, Reports
-from crowdveil.em.executor import Work
+from crowdveil.em.executor import FitTask
 from crowdveil.engines import ENGINES, Processes, process_main, processes
 from crowdveil.engines import processes as lanes
 from crowdveil.engines.driver import Dispatch
-from crowdveil.engines.processes import Lane
+from crowdveil.engines.processes import ProcessHandle
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.estimators import ESTIMATORS
 from tests.engines.crowds import GOLD, REPORTS, assert_damage_is_refused, assert_same, in_blocks
@@ -30,8 +30,8 @@ from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 
 DRIVER = """
 import time
-from crowdveil.engines.processes import Lane
-lane = Lane()
+from crowdveil.engines.processes import ProcessHandle
+lane = ProcessHandle()
 print(lane.ask(abs, -1, "a short call").result(), flush=True)
 lane.ask(time.sleep, 600, "a long call").result()
 """
@@ -41,19 +41,19 @@ lane.ask(time.sleep, 600, "a long call").result()
 class Kept:
     """An engine whose processes stay for the next fit, for they take a second to start."""
 
-    lanes: list[Lane]
+    lanes: list[ProcessHandle]
     folder: Path
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator[processes.ProcessCrew]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[processes.ProcessCrew]:
         """Give the same processes again."""
-        yield processes.ProcessCrew(Dispatch(work, processes.Files(self.folder), work.memory), self.lanes)
+        yield processes.ProcessCrew(Dispatch(work, processes.FileTransport(self.folder), work.memory), self.lanes)
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     """Two processes for all tests of this file."""
-    both = [Lane() for _ in range(2)]
+    both = [ProcessHandle() for _ in range(2)]
     yield Kept(both, tmp_path_factory.mktemp("letters"))
     for lane in both:
         lane.close()

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
-from crowdveil.em.executor import Part, Step, Work
-from crowdveil.em.memory import Found
+from crowdveil.em.executor import FitTask, Part, Step
+from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
 from crowdveil.engines import worker
 from crowdveil.engines.dask import Opened
-from crowdveil.engines.dependencies import same_versions, wanted
+from crowdveil.engines.dependencies import check_versions, wanted
 from crowdveil.engines.driver import Dispatch
-from crowdveil.engines.serialization import Folder, Letter, pack_parameters, unpack_parameters
-from crowdveil.engines.worker import Order, forget, report, work_on
+from crowdveil.engines.serialization import Folder, Payload, pack_parameters, unpack_parameters
+from crowdveil.engines.worker import BlockTask, forget, report, work_on
 from crowdveil.errors import EngineError, ReportsError
 from tests.engines.crowds import GOLD, REPORTS, assert_same, in_blocks
 
@@ -30,12 +30,12 @@ class Hands:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
 
-    def send(self, data: bytes, *, to_all: bool) -> Letter:
+    def send(self, data: bytes, *, to_all: bool) -> Payload:
         """Take note of a letter."""
         self.sent.append(data)
         return Opened(data)
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: Payload) -> None:
         """Let it be."""
 
 
@@ -51,7 +51,7 @@ class Alone:
     post: Hands = field(default_factory=Hands)
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator["AloneCrew"]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator["AloneCrew"]:
         """Give a crew of one."""
         yield AloneCrew(Dispatch(work, self.post, work.memory), self.clear)
 
@@ -71,7 +71,7 @@ class AloneCrew:
         for index in self.dispatch.indices:
             yield work_on(self._order(index, index))
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         """Return all posteriors."""
         return self.dispatch.together(report(self._order(index, -1)) for index in self.dispatch.indices)
 
@@ -79,7 +79,7 @@ class AloneCrew:
         """Yield all blocks."""
         return self.dispatch.blocks()
 
-    def _order(self, index: int, moment: int) -> Order:
+    def _order(self, index: int, moment: int) -> BlockTask:
         if (self.number, moment) in self.clear:
             forget(self.dispatch.fit)
         return self.dispatch.order(index)
@@ -112,19 +112,19 @@ def test_a_block_that_comes_back_has_an_old_posterior() -> None:
             if number != 3:
                 away = work_on(second.order(0))
             sums = [sum(parts) for parts in zip(*(part.statistics for part in whole), strict=True)]
-            parameters = work.model.maximize(type(whole[0].statistics)(*sums), step.parameters)
+            parameters = work.model.m_step(type(whole[0].statistics)(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)
 
     assert whole[0].moved == away.moved < np.inf
 
 
-def captured(estimator: Any) -> Work[Any, Any]:
+def captured(estimator: Any) -> FitTask[Any, Any]:
     """Return the work of a fit of the reports."""
-    kept: list[Work[Any, Any]] = []
+    kept: list[FitTask[Any, Any]] = []
 
     class Keeping(Alone):
         @contextmanager
-        def open(self, work: Work[Any, Any]) -> Iterator[AloneCrew]:
+        def open(self, work: FitTask[Any, Any]) -> Iterator[AloneCrew]:
             kept.append(work)
             with Alone.open(self, work) as crew:
                 yield crew
@@ -209,8 +209,8 @@ def test_other_versions_are_refused() -> None:
     """A worker with another version, or with none, is named."""
     from importlib.metadata import version
 
-    same_versions({"tcp://a": version("crowdveil")})
+    check_versions({"tcp://a": version("crowdveil")})
     with pytest.raises(EngineError, match=r"1 of 2 have not: tcp://b has 0\.0\.7\. Install"):
-        same_versions({"tcp://a": version("crowdveil"), "tcp://b": "0.0.7"})
+        check_versions({"tcp://a": version("crowdveil"), "tcp://b": "0.0.7"})
     with pytest.raises(EngineError, match="tcp://b has none"):
-        same_versions({"tcp://b": ModuleNotFoundError("crowdveil")})
+        check_versions({"tcp://b": ModuleNotFoundError("crowdveil")})

@@ -13,7 +13,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import GoldBlock, Summary, summarize
 from crowdveil.em.kernels import encode
-from crowdveil.em.observation_model import ReportModel, report_model
+from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.mechanisms import Laplace, RandomizedResponse
@@ -143,7 +143,7 @@ def dense_posterior(
     return posterior, likelihood
 
 
-def expected_answers(
+def naive_expected_answers(
     reports: Reports, parameters: CrowdParameters, posterior: Table, assigned: set[tuple[int, int]] | None = None
 ) -> Table:
     """Return how often each worker is expected to have given each answer on each truth, [worker, truth, input]."""
@@ -174,8 +174,8 @@ def summary_of(
     return summarize(DawidSkene(), reports, channel, assignment, public)[1]
 
 
-def model_of(channel: Channel) -> ReportModel:
+def model_of(channel: Channel) -> ObservationModel:
     """Return the model of a channel's reports, for one task and one worker."""
     nothing = np.zeros(0, dtype=int)
     reports = Reports(nothing, nothing, nothing, np.arange(1), np.arange(1), sent_alphabet(channel))
-    return report_model(channel, reports, None)[1]
+    return observation_model(channel, reports, None)[1]

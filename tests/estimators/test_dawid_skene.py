@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil import Categories, DawidSkene, Reports
 from crowdveil.data import datasets
-from crowdveil.em.deconvolution import pool_reports
+from crowdveil.em.deconvolution import frequencies_of_reports
 from tests.estimators.dense import LABELS, Table, channels, random_reports, summary_of
 from tests.real_data import load_or_skip
 
@@ -134,13 +134,13 @@ def test_the_class_prior_is_damped_by_the_noise() -> None:
     reports = random_reports(np.random.default_rng(6), LABELS, tasks=20, workers=5, share=0.7)
     model = DawidSkene(damping=0.4)
     totals = np.array([9.0, 4.0, 7.0])
-    noisy = model.start(summary_of(reports, channels()["randomized response, protected"]))
-    pool = pool_reports(noisy.summary)
+    noisy = model.initialize(summary_of(reports, channels()["randomized response, protected"]))
+    pool = frequencies_of_reports(noisy.summary)
 
     expected = [(totals[z] + 0.4 * pool.noise * 20 * pool.label_shares[z]) for z in range(3)]
 
     np.testing.assert_allclose(model.class_prior(totals, noisy), np.array(expected) / sum(expected), rtol=1e-12)
-    np.testing.assert_allclose(model.class_prior(totals, model.start(summary_of(reports, None))), totals / 20)
+    np.testing.assert_allclose(model.class_prior(totals, model.initialize(summary_of(reports, None))), totals / 20)
 
 
 def test_a_worker_who_swaps_labels_is_understood() -> None:

@@ -14,7 +14,7 @@ from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.model import Expected, merge
+from crowdveil.em.model import EStep, merge
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator, OneCoin
 from crowdveil.estimators.one_coin import CoinModel
@@ -180,18 +180,18 @@ def test_blocks_do_not_change_the_numbers(cls: AnyClass, size: int) -> None:
     assert_same(actual, expected, 1e-7)
 
 
-def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[Expected[Any]]:
-    """Return what `expect` yields for each block of about `size` reports in the second step of a fit, its last one."""
-    seen: list[tuple[Any, Expected[Any]]] = []
+def first_pass(cls: AnyClass, reports: Reports, size: int) -> list[EStep[Any]]:
+    """Return what `e_step` yields for each block of about `size` reports in the second step of a fit, its last one."""
+    seen: list[tuple[Any, EStep[Any]]] = []
     leanest = CoinModel if cls is OneCoin else cls
-    whole, expect = Reports.blocks, leanest.expect
+    whole, e_step = Reports.blocks, leanest.e_step
 
-    def spy(self: AnyEstimator, block: Any, parameters: Any) -> Expected[Any]:
-        seen.append((parameters, expect(self, block, parameters)))
+    def spy(self: AnyEstimator, block: Any, parameters: Any) -> EStep[Any]:
+        seen.append((parameters, e_step(self, block, parameters)))
         return seen[-1][1]
 
     steps = min(2, cls().max_steps)
-    with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)), patch.object(leanest, "expect", spy):
+    with patch.object(Reports, "blocks", lambda self, n=0: whole(self, size)), patch.object(leanest, "e_step", spy):
         dataclasses.replace(cls(), max_steps=steps).fit(reports)
     return [expected for parameters, expected in seen if parameters is seen[-1][0]]
 

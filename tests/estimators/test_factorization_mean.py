@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.factorization_mean import ProfileSum, task_sums
+from crowdveil.estimators.factorization_mean import FactorizationMean, task_sums
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization, ProfileTotals
 from crowdveil.randomness import seeded
 
@@ -79,7 +79,7 @@ def test_invertible_profiles_give_the_tasks_sums_back():
 
 def test_truths_are_the_documented_formula():
     """Each truth equals centre + C S / (C^2 + (s / t)^2), written as a loop."""
-    rule = ProfileSum(truth_deviation=2.0)
+    rule = FactorizationMean(truth_deviation=2.0)
     sums = task_sums(totals())
 
     expected = []
@@ -95,22 +95,22 @@ def test_known_counts_give_the_posterior_mean_of_a_normal_truth():
     grid = np.linspace(-60, 60, 200_001)
     weight = np.exp(-(grid**2) / (2 * 1.5**2) - (-12.0 - 8.0 * grid) ** 2 / (2 * 6.0**2))
 
-    estimate = ProfileSum(truth_deviation=1.5, count_threshold=0.0).fit(totals())
+    estimate = FactorizationMean(truth_deviation=1.5, count_threshold=0.0).fit(totals())
 
     assert pytest.approx(4.5 + (grid * weight).sum() / weight.sum(), abs=1e-6) == estimate.truth[1]
 
 
 def test_default_deviation_is_that_of_a_uniform_truth():
     """Without a stated deviation the range over the square root of 12 is used."""
-    stated = ProfileSum(truth_deviation=9 / math.sqrt(12))
+    stated = FactorizationMean(truth_deviation=9 / math.sqrt(12))
 
-    assert stated.fit(totals()).truth.tolist() == ProfileSum().fit(totals()).truth.tolist()
+    assert stated.fit(totals()).truth.tolist() == FactorizationMean().fit(totals()).truth.tolist()
 
 
 @pytest.mark.parametrize("counts", [[4.0, 4.0], [-40.0, 0.0]])
 def test_counts_within_their_noise_leave_the_centre(counts):
     """A count of two deviations or less teaches nothing: the truth is the public centre, and the baseline says so."""
-    estimate = ProfileSum().fit(totals(counts=np.array(counts), profiles=np.array([0, 1])))
+    estimate = FactorizationMean().fit(totals(counts=np.array(counts), profiles=np.array([0, 1])))
 
     assert [4.5, 4.5] == estimate.truth.tolist()
     assert 0 == estimate.baseline.moved
@@ -118,19 +118,19 @@ def test_counts_within_their_noise_leave_the_centre(counts):
 
 def test_counts_that_were_not_sent_leave_the_centre():
     """An infinite deviation of the counts is never exceeded."""
-    assert [4.5] * 3 == ProfileSum().fit(totals(count_deviation=math.inf)).truth.tolist()
+    assert [4.5] * 3 == FactorizationMean().fit(totals(count_deviation=math.inf)).truth.tolist()
 
 
 def test_truths_stay_inside_the_domain():
     """A noisy sum cannot push a truth out of the range of answers."""
-    estimate = ProfileSum().fit(totals(numerators=np.array([1e6, -1e6])))
+    estimate = FactorizationMean().fit(totals(numerators=np.array([1e6, -1e6])))
 
     assert [9.0, 0.0, 9.0] == estimate.truth.tolist()
 
 
 def test_estimate_claims_nothing_about_workers():
     """Weights are NaN, every worker counts as one report about every task, and nothing iterates."""
-    estimate = ProfileSum().fit(totals())
+    estimate = FactorizationMean().fit(totals())
 
     assert np.isnan(estimate.workers.quality).all()
     assert ("weight", 50) == (estimate.workers.quality_name, len(estimate.workers.quality))
@@ -147,10 +147,10 @@ def test_estimate_claims_nothing_about_workers():
 
 def test_names_are_kept_in_order():
     """Given names appear in the estimate; without them there are numbers."""
-    named = ProfileSum().fit(totals(workers=2), tasks=["x", "y", "z"], workers=["ann", "bo"])
+    named = FactorizationMean().fit(totals(workers=2), tasks=["x", "y", "z"], workers=["ann", "bo"])
 
     assert (["x", "y", "z"], ["ann", "bo"]) == (named.tasks.tolist(), named.worker_names.tolist())
-    assert [0, 1, 2] == ProfileSum().fit(totals()).tasks.tolist()
+    assert [0, 1, 2] == FactorizationMean().fit(totals()).tasks.tolist()
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,14 @@ def test_names_are_kept_in_order():
 def test_totals_that_do_not_fit_are_refused(changes, names, rule):
     """Names, profiles and sums must speak of the same campaign."""
     with pytest.raises(ReportsError, match=rule):
-        ProfileSum().fit(totals(**changes), **names)
+        FactorizationMean().fit(totals(**changes), **names)
 
 
 def test_a_campaign_without_tasks_has_no_truths():
     """No task, no truth."""
     empty = totals(profiles=np.array([], dtype=int), numerators=np.array([]), counts=np.array([]))
 
-    assert [] == ProfileSum().fit(empty).truth.tolist()
+    assert [] == FactorizationMean().fit(empty).truth.tolist()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_campaign_without_tasks_has_no_truths():
 def test_bad_settings_are_refused(settings):
     """Deviations are positive, thresholds are not negative, both are finite."""
     with pytest.raises(SettingsError):
-        ProfileSum(**settings)
+        FactorizationMean(**settings)
 
 
 def test_more_workers_teach_more():
@@ -195,7 +195,7 @@ def test_more_workers_teach_more():
     correlations, errors, constants = [], [], []
     for workers in (100, 1000, 10_000):
         crowds = [simulated(workers, 0.5, mechanism, seed) for seed in range(5)]
-        fits = [(truth, ProfileSum().fit(sums).truth) for truth, sums in crowds]
+        fits = [(truth, FactorizationMean().fit(sums).truth) for truth, sums in crowds]
         correlations.append(np.mean([np.corrcoef(truth, fit)[0, 1] for truth, fit in fits]))
         errors.append(np.mean([np.abs(truth - fit).mean() for truth, fit in fits]))
         constants.append(np.mean([np.abs(truth - 4.5).mean() for truth, _ in fits]))
@@ -212,7 +212,7 @@ def test_two_buckets_cannot_tell_their_tasks_apart():
     """With fewer dimensions than tasks all tasks of a bucket get one truth: little can be right, whatever the noise."""
     truth, sums = simulated(10_000, 0.5, MatrixFactorization(alphabet=SCALE, epsilon=20.0, dimensions=6), seed=1)
 
-    fit = ProfileSum().fit(sums).truth
+    fit = FactorizationMean().fit(sums).truth
 
     assert 6 == len(set(fit.tolist()))
     assert np.corrcoef(truth, fit)[0, 1] < 0.6
@@ -222,6 +222,6 @@ def test_without_answers_the_estimate_is_the_constant():
     """A silent crowd of 5,000 workers: at most one task in ten leaves the centre (fixed seed; 2.3 % expected)."""
     _, sums = simulated(5000, 0.0, MatrixFactorization(alphabet=SCALE, epsilon=1.0), seed=2, tasks=200)
 
-    estimate = ProfileSum().fit(sums)
+    estimate = FactorizationMean().fit(sums)
 
     assert np.mean(estimate.truth != 4.5) < 0.1

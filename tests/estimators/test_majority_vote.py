@@ -48,7 +48,7 @@ def test_maximize_learns_nothing() -> None:
     """The M-step of a vote gives its parameters back."""
     parameters = object()
 
-    assert MajorityVote().maximize(None, parameters) is parameters  # type: ignore[arg-type]
+    assert MajorityVote().m_step(None, parameters) is parameters  # type: ignore[arg-type]
 
 
 def test_gold_shows_in_abilities() -> None:

@@ -21,7 +21,7 @@ from crowdveil import (
 )
 from crowdveil.em import loop, memory
 from crowdveil.em.executor import Blocks
-from crowdveil.em.memory import Found, Load, Posteriors, Room
+from crowdveil.em.memory import MemoryNeeds, MemoryPlan, Posterior, PosteriorStore
 from crowdveil.em.model import GoldBlock
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator
@@ -30,7 +30,7 @@ from crowdveil.simulate import categorical_crowd_folder
 from tests.engines.crowds import REPORTS, assert_same, in_blocks
 
 ENOUGH = 1 << 40
-LOAD = Load(
+LOAD = MemoryNeeds(
     reports=1000,
     tasks=100,
     counted=2000,
@@ -102,12 +102,12 @@ def test_room_is_shared_out() -> None:
     """Threads come first, then posteriors, then coded blocks; without a limit there is room for all."""
     one, two, posteriors = LOAD.taken(1), LOAD.taken(2), LOAD.posteriors
 
-    assert Room(4) == Room.under(None, 4, LOAD)
-    assert Room(1, 0, scratch=True) == Room.under(one, 4, LOAD)
-    assert Room(1, two - 1 - one, scratch=two - 1 - one < posteriors) == Room.under(two - 1, 2, LOAD)
-    assert Room(2, 7, scratch=True) == Room.under(two + 7, 2, LOAD)
-    assert Room(2, posteriors - 1, scratch=True) == Room.under(two + posteriors - 1, 2, LOAD)
-    assert Room(2, 5, scratch=False) == Room.under(two + posteriors + 5, 2, LOAD)
+    assert MemoryPlan(4) == MemoryPlan.under(None, 4, LOAD)
+    assert MemoryPlan(1, 0, scratch=True) == MemoryPlan.under(one, 4, LOAD)
+    assert MemoryPlan(1, two - 1 - one, scratch=two - 1 - one < posteriors) == MemoryPlan.under(two - 1, 2, LOAD)
+    assert MemoryPlan(2, 7, scratch=True) == MemoryPlan.under(two + 7, 2, LOAD)
+    assert MemoryPlan(2, posteriors - 1, scratch=True) == MemoryPlan.under(two + posteriors - 1, 2, LOAD)
+    assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.under(two + posteriors + 5, 2, LOAD)
 
 
 def test_what_is_taken_is_the_largest_phase() -> None:
@@ -188,11 +188,11 @@ def assert_within_limits(
 @pytest.mark.parametrize("scratch", [False, True])
 def test_posteriors_are_put_together(scratch: bool) -> None:
     """Posteriors and intervals come back in the order of tasks, whatever the order of putting; the last one counts."""
-    held = Posteriors(5, scratch=scratch)
+    held = PosteriorStore(5, scratch=scratch)
     assert held.get(0, 1) is None
-    held.put(2, 1, Found(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
-    held.put(0, 1, Found(np.array([9.0, 9.0]), np.zeros((2, 2))))
-    held.put(0, 2, Found(np.array([1.0, 2.0]), np.ones((2, 2))))
+    held.put(2, 1, Posterior(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
+    held.put(0, 1, Posterior(np.array([9.0, 9.0]), np.zeros((2, 2))))
+    held.put(0, 2, Posterior(np.array([1.0, 2.0]), np.ones((2, 2))))
 
     posterior, interval = held.whole()
 
@@ -208,10 +208,10 @@ def test_posteriors_of_some_blocks_take_no_room_for_others(monkeypatch: pytest.M
     made: list[tuple[int, ...]] = []
     scratch = memory.scratch_array
     monkeypatch.setattr(memory, "scratch_array", lambda shape: (made.append(shape), scratch(shape))[1])
-    held = Posteriors(None, scratch=True)
+    held = PosteriorStore(None, scratch=True)
     for step in (1, 2):
-        held.put(40, step, Found(np.full((3, 2), float(step)), None))
-        held.put(0, step, Found(np.zeros((5, 2)), None))
+        held.put(40, step, Posterior(np.full((3, 2), float(step)), None))
+        held.put(0, step, Posterior(np.zeros((5, 2)), None))
 
     assert [(3, 2), (5, 2)] == made
     assert 2.0 == getattr(held.get(40, 2), "posterior", np.zeros(1)).max()

@@ -50,8 +50,8 @@ def test_steps_are_the_equations(steps: int) -> None:
 def test_the_class_prior_is_fixed() -> None:
     """Without a channel it is uniform; through one it is mixed with the base rate as far as reports are noise."""
     reports = random_reports(np.random.default_rng(1), LABELS, tasks=30, workers=6, share=0.7)
-    plain = OneCoin().start(summary_of(reports, None))
-    noisy = OneCoin(damping=0.5).start(summary_of(reports, channels()["randomized response, protected"]))
+    plain = OneCoin().initialize(summary_of(reports, None))
+    noisy = OneCoin(damping=0.5).initialize(summary_of(reports, channels()["randomized response, protected"]))
     weight = 0.5 * noisy.pool.noise
 
     np.testing.assert_allclose(OneCoin().class_prior(np.array([28.0, 1.0, 1.0]), plain), np.full(3, 1 / 3))
@@ -65,7 +65,7 @@ def test_the_class_prior_is_fixed() -> None:
 def test_no_damping_can_take_more_than_everything() -> None:
     """However large the damping, the class prior is at most the base rate."""
     reports = random_reports(np.random.default_rng(2), LABELS, tasks=30, workers=6, share=0.7)
-    noisy = OneCoin(damping=50.0).start(summary_of(reports, channels()["randomized response, protected"]))
+    noisy = OneCoin(damping=50.0).initialize(summary_of(reports, channels()["randomized response, protected"]))
 
     np.testing.assert_allclose(OneCoin(damping=50.0).class_prior(np.ones(3), noisy), noisy.pool.label_shares)
 
@@ -88,7 +88,7 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     without noise."""
     model = OneCoin()
     reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=6, share=0.7)
-    noisy = model.start(summary_of(reports, channels()["randomized response, protected"]))
+    noisy = model.initialize(summary_of(reports, channels()["randomized response, protected"]))
     ability = np.array([0.5, 0.4, 0.45, 0.55, 0.5, 0.9])  # the last worker reported nothing
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     noisy = replace(noisy, confusion=tables)
@@ -102,14 +102,14 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
             density += right * log(p) + wrong * log(1 - p) - lgamma(right) - lgamma(wrong) + lgamma(right + wrong)
         best, most = (anchor, density) if density > most else (best, most)
 
-    learned = model.learn_anchor(noisy)
+    learned = model.update_prior(noisy)
 
     np.testing.assert_allclose(learned, best, rtol=1e-12)
     assert np.trace(learned) < np.trace(noisy.anchor)
     assert pytest.approx(most) == model.log_tables(replace(noisy, anchor=learned))
-    plain = model.start(summary_of(reports, None))
-    statistics = model.expect(one_block(reports), plain).statistics
-    np.testing.assert_array_equal(model.maximize(statistics, plain).anchor, plain.anchor)
+    plain = model.initialize(summary_of(reports, None))
+    statistics = model.e_step(one_block(reports), plain).statistics
+    np.testing.assert_array_equal(model.m_step(statistics, plain).anchor, plain.anchor)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
@@ -117,11 +117,11 @@ def test_the_model_without_tables_is_the_same(steps: int) -> None:
     """Without a channel one number per worker gives what tables give: posteriors, tables, abilities and trace."""
     reports = random_reports(np.random.default_rng(steps), LABELS, tasks=30, workers=6, share=0.7)
     method, gold, prior = OneCoin(max_steps=steps, tolerance=0.0), {3: "b", 4: "a"}, {"a": 0.5, "b": 0.3, "c": 0.2}
-    lean = method.fit(reports, gold=gold, prior=prior)
-    with patch.object(OneCoin, "lean", lambda self, summary: self):
+    simplify = method.fit(reports, gold=gold, prior=prior)
+    with patch.object(OneCoin, "simplify", lambda self, summary: self):
         full = method.fit(reports, gold=gold, prior=prior)
 
-    np.testing.assert_allclose(lean.posterior, full.posterior, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(lean.workers.quality, full.workers.quality, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(lean.workers.confusion, full.workers.confusion, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(lean.log_likelihoods, full.log_likelihoods, rtol=1e-12)
+    np.testing.assert_allclose(simplify.posterior, full.posterior, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(simplify.workers.quality, full.workers.quality, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(simplify.workers.confusion, full.workers.confusion, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(simplify.log_likelihoods, full.log_likelihoods, rtol=1e-12)

@@ -29,7 +29,7 @@ def random_crowd(channel: Channel, seed: int = 0) -> tuple[Reports, CrowdParamet
     """Draw reports of 5 workers, the last one silent, and parameters with six kinds of workers."""
     rng = np.random.default_rng(seed)
     reports = random_reports(rng, sent_alphabet(channel), tasks=7, workers=5, share=0.75)
-    parameters = MODEL.start(summary_of(reports, channel))
+    parameters = MODEL.initialize(summary_of(reports, channel))
     assert parameters.mixture is not None
     mixture = replace(
         parameters.mixture,
@@ -87,7 +87,7 @@ def test_e_step_is_the_dense_mean_field(channel: Channel, seed: int) -> None:
     reports, parameters = random_crowd(channel, seed)
 
     expected, bound = slow_posterior(reports, parameters)
-    result = MODEL.expect(one_block(reports), parameters)
+    result = MODEL.e_step(one_block(reports), parameters)
 
     np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
     assert pytest.approx(bound, rel=1e-10) == result.statistics.log_likelihood
@@ -118,8 +118,8 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
     share = ((own * answers).sum(axis=1) + extra * rate) / np.maximum(sent + extra, 1e-300)
     prior = posterior.sum(axis=0) + MODEL.damping * parameters.pool.noise * 7 * parameters.pool.label_shares
 
-    statistics = MODEL.expect(one_block(reports), parameters).statistics
-    result = MODEL.maximize(statistics, parameters)
+    statistics = MODEL.e_step(one_block(reports), parameters).statistics
+    result = MODEL.m_step(statistics, parameters)
 
     assert result.mixture is not None
     np.testing.assert_allclose(result.mixture.responsibility, own, rtol=0, atol=1e-10)
@@ -138,9 +138,9 @@ def test_every_step_raises_the_bound(channel: Channel) -> None:
             reports, before = random_crowd(channel, seed)
             if prior is not None:
                 before = replace(before, summary=replace(before.summary, prior=prior), class_prior=prior)
-            first = MODEL.expect(one_block(reports), before)
-            after = MODEL.maximize(first.statistics, before)
-            second = MODEL.expect(one_block(reports), after)
+            first = MODEL.e_step(one_block(reports), before)
+            after = MODEL.m_step(first.statistics, before)
+            second = MODEL.e_step(one_block(reports), after)
 
             old = first.statistics.log_likelihood + MODEL.log_prior(before)
             new = second.statistics.log_likelihood + MODEL.log_prior(after)
@@ -216,7 +216,7 @@ def test_the_likelier_of_two_starts_is_the_result() -> None:
         summary = summary_of(reports, None)
         known = align_gold(reports, None, summary.alphabet, numeric=False)
         model = OrdinalDawidSkene(tolerance=1e-4)
-        ends = [run(model, reports, summary, known, first=first) for first in model.starts(summary)]
+        ends = [run(model, reports, summary, known, first=first) for first in model.initializations(summary)]
         bounds = [end.log_likelihoods[-1] for end in ends]
 
         result = model.fit(reports)
@@ -245,8 +245,8 @@ def test_a_public_prior_needs_one_start() -> None:
     """Where the class prior is public there is nothing to learn too early."""
     summary = summary_of(ordered_crowd(0)[0], None)
 
-    assert OrdinalDawidSkene().starts(replace(summary, prior=np.full(5, 0.2))) == (None,)
-    assert len(OrdinalDawidSkene().starts(summary)) == 2
+    assert OrdinalDawidSkene().initializations(replace(summary, prior=np.full(5, 0.2))) == (None,)
+    assert len(OrdinalDawidSkene().initializations(summary)) == 2
 
 
 def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:

@@ -203,7 +203,7 @@ def test_unbiasing_undoes_the_channel(epsilon: float) -> None:
     ability = np.linspace(0, 1, 9)
     right = (odds - 1) / (odds + 1) * ability + 1 / (odds + 1)
     reports = table_of(np.zeros((9, 1), dtype=int))
-    start = PrivateDawidSkene().start(_summary(reports, response(2, epsilon)))
+    start = PrivateDawidSkene().initialize(_summary(reports, response(2, epsilon)))
 
     np.testing.assert_allclose(start.reading.abilities(right), ability, atol=1e-9)
     np.testing.assert_allclose(start.reading.base + start.reading.gain, odds / (1 + odds), atol=1e-12)
@@ -221,7 +221,7 @@ def test_protected_participation_by_enumeration(labels: int) -> None:
     table = np.full((3, tasks), labels)
     for worker, reports in enumerate((30, 40, 50)):
         table[worker, :reports] = 0
-    reading = PrivateDawidSkene().start(_summary(table_of(table, labels), channel)).reading
+    reading = PrivateDawidSkene().initialize(_summary(table_of(table, labels), channel)).reading
 
     for worker, sent in enumerate((0.6, 0.8, 1.0)):
         share = reading.participation[worker]

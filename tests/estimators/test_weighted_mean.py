@@ -142,10 +142,10 @@ def test_rounding_is_perfect_agreement() -> None:
 def test_the_floor_never_grows() -> None:
     """The floor is a share of the smallest median of sigmas so far: the objective that falls needs that."""
     estimator, reports = WeightedMean(floor=0.1), random_reports(0)
-    parameters = estimator.start(summarize(estimator, reports, None, None, None)[1])
+    parameters = estimator.initialize(summarize(estimator, reports, None, None, None)[1])
     floors = []
     for sigma in (3.0, 1.0, 2.0):
-        parameters = estimator.maximize(MeanStatistics(reports.per_worker * sigma**2), parameters)
+        parameters = estimator.m_step(MeanStatistics(reports.per_worker * sigma**2), parameters)
         floors.append(parameters.floor)
 
     assert floors == pytest.approx([0.3, 0.1, 0.1])

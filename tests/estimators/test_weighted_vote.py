@@ -127,10 +127,10 @@ def test_the_vote_settles(reports: Reports) -> None:
 def test_only_rounding_is_a_tie(second: float, expected: list[float]) -> None:
     """Votes that differ by rounding share the task; the smallest real difference decides it."""
     reports, estimator = Reports.from_arrays([1, 1], ["u", "v"], ["a", "b"]), WeightedVote()
-    start = estimator.start(summarize(estimator, reports, None, None, None)[1])
+    start = estimator.initialize(summarize(estimator, reports, None, None, None)[1])
     (block,) = reports.blocks()
 
-    found = estimator.expect(
+    found = estimator.e_step(
         GoldBlock(block, np.array([NO_GOLD]), encode(block, 2, 2, compiled=False)),
         VoteParameters(start.summary, np.array([1.0, second])),
     )

@@ -18,7 +18,7 @@ from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, Priv
 from crowdveil.estimators.one_coin import CoinModel
 from crowdveil.incremental import warm_start
 from crowdveil.incremental.fit_state import NEW, learned_from, resume
-from crowdveil.incremental.warm_start import Fit, fit_on, grown
+from crowdveil.incremental.warm_start import Fit, align_to_saved, fit_on
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from tests.crowds_that_grow import LABELS, crowd, part, through
@@ -147,7 +147,7 @@ def test_gaussian_goes_on() -> None:
 def test_first_steps_look_at_changed_blocks_only() -> None:
     """The passes that a fit states are the reports that expectations were taken of, counted one by one."""
     reports, rows, wide = crowd(), 0, 0
-    true_expect = CoinModel.expect
+    true_expect = CoinModel.e_step
 
     def counted(self: Any, block: Any, parameters: Any) -> Any:
         nonlocal rows, wide
@@ -156,7 +156,7 @@ def test_first_steps_look_at_changed_blocks_only() -> None:
 
     early = np.arange(len(reports.tasks)) < 380
     old = fit_on(OneCoin(), part(reports, early[reports.task]))
-    with patch.object(CoinModel, "expect", counted):
+    with patch.object(CoinModel, "e_step", counted):
         fit = fit_on(OneCoin(), reports, start_from=old.saved, keep=False)
 
     assert fit.reused == fit.blocks
@@ -174,7 +174,7 @@ def test_saved_sums_are_those_of_the_whole() -> None:
     whole = warm_start._Task(DawidSkene(), *summarize(DawidSkene(), reports, None, None, None), nobody)
     first, _ = warm_start._first(whole, saved)
     ready = DawidSkene().prepare(first)
-    together = reduce(merge, (DawidSkene().expect(one, ready).statistics for one in whole.blocks([(0, 7), (7, 400)])))
+    together = reduce(merge, (DawidSkene().e_step(one, ready).statistics for one in whole.blocks([(0, 7), (7, 400)])))
 
     for name, sums in saved.sums.items():
         np.testing.assert_allclose(sums.sum(axis=0), getattr(together, name), rtol=1e-9, atol=1e-9)
@@ -190,18 +190,18 @@ def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monke
     reports = part(everything, ~late_worker | (everything.task >= 285))
     saved = fit_on(kind(), part(everything, ~late_worker & (everything.task < 285))).saved
     assert saved is not None
-    ordered = grown(reports, saved).reports
+    ordered = align_to_saved(reports, saved).reports
     coded, summary = summarize(kind(), ordered, None, None, None)
     nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.kind == "numeric")
-    task = warm_start._Task(kind().lean(summary), coded, summary, nobody)
+    task = warm_start._Task(kind().simplify(summary), coded, summary, nobody)
 
     first, partial = warm_start._first(task, saved)
 
     position = np.append(np.arange(29), NEW)
-    resumed = resume(task.model, task.model.start(summary), saved.learned, position)
+    resumed = resume(task.model, task.model.initialize(summary), saved.learned, position)
     ready = task.model.prepare(resumed)
     (whole,) = task.blocks([(0, 300)])
-    full = task.model.maximize(task.model.expect(whole, ready).statistics, resumed)
+    full = task.model.m_step(task.model.e_step(whole, ready).statistics, resumed)
     assert 0 < partial.passes < 1
     for mine, theirs in zip(learned_from(first), learned_from(full), strict=True):
         assert sorted(mine) == sorted(theirs)

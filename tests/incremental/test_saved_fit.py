@@ -147,9 +147,9 @@ def test_learned_arrays_of_another_method_are_refused() -> None:
     everyone = np.zeros(30, dtype=np.int64)
     for mine, other in (("one-coin", "dawid-skene"), ("dawid-skene", "one-coin"), ("dawid-skene", "weighted-vote")):
         _, summary = summarize(ESTIMATORS[mine](), crowd(tasks=10), None, None, None)
-        estimator = ESTIMATORS[mine]().lean(summary)
+        estimator = ESTIMATORS[mine]().simplify(summary)
         with pytest.raises(SettingsError, match=f"learned must be that of {mine}"):
-            resume(estimator, estimator.start(summary), some_fit(other).learned, everyone)
+            resume(estimator, estimator.initialize(summary), some_fit(other).learned, everyone)
 
 
 def fields_of(saved: SavedFit) -> list[tuple[str, str]]:

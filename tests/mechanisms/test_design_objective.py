@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import Question, RandomizedResponse
+from crowdveil.mechanisms import DesignObjective, RandomizedResponse
 from crowdveil.mechanisms.design_objective import COLUMNS_AT_ONCE
 
 YES_NO = Categories(("no", "yes"))
@@ -20,7 +20,7 @@ YES_NO = Categories(("no", "yes"))
 def random_question(seed, **settings):
     """Three truths, two labels, two kinds of workers in shares 1/4 and 3/4; 30 % of cells are answered."""
     generator = np.random.default_rng(seed)
-    return Question(
+    return DesignObjective(
         alphabet=YES_NO,
         prior=generator.dirichlet(np.ones(3)),
         answers=generator.dirichlet(np.ones(2), size=(2, 3)),
@@ -78,7 +78,7 @@ def test_correct_is_the_probability_of_the_best_guess(seed, participation):
 def test_tiny_information_does_not_drown_in_rounding():
     """At epsilon = 1e-5 two even labels through randomized response: equal to 40 digits to one part in 10^6."""
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1e-5, participation="public").channel()
-    question = Question(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2), participation="public")
+    question = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2), participation="public")
     with localcontext(prec=40):
         keep, flip = (Decimal(entry) / response.denominator for entry in response.rows[0])
         exact = keep * (2 * keep).ln() + flip * (2 * flip).ln()
@@ -89,7 +89,7 @@ def test_tiny_information_does_not_drown_in_rounding():
 def test_a_channel_without_noise_gives_all_there_is():
     """Zeros in table, prior and model: the identity tells two even truths apart, ln 2 nats; an unused label is fine."""
     labels = Categories(("a", "b", "c"))
-    question = Question(
+    question = DesignObjective(
         alphabet=labels, prior=[0.5, 0.5, 0.0], answers=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
     )
 
@@ -106,8 +106,8 @@ def test_many_columns_are_measured_like_few():
 
 def test_one_table_stands_for_one_kind():
     """A model of two axes is one kind of worker; equal shares are the default; expected answers sum to 1."""
-    one = Question(alphabet=YES_NO, prior=[0.2, 0.8], answers=[[0.9, 0.1], [0.3, 0.7]])
-    twice = Question(alphabet=YES_NO, prior=[0.2, 0.8], answers=np.stack([one.answers[0]] * 2))
+    one = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], answers=[[0.9, 0.1], [0.3, 0.7]])
+    twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], answers=np.stack([one.answers[0]] * 2))
     table = np.eye(3)
 
     assert ((1.0,), (0.5, 0.5)) == (one.shares, twice.shares)
@@ -133,7 +133,7 @@ def test_one_table_stands_for_one_kind():
 )
 def test_what_is_no_question_is_refused(wrong, message):
     """A distribution that is none, a wrong shape, rate or objective."""
-    question = Question(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2))
+    question = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2))
 
     with pytest.raises(SettingsError, match=message):
         replace(question, **wrong)
@@ -142,7 +142,7 @@ def test_what_is_no_question_is_refused(wrong, message):
 def test_what_was_given_is_kept_from_later_changes():
     """The arrays are copies that cannot be written to."""
     prior = np.array([0.5, 0.5])
-    question = Question(alphabet=YES_NO, prior=prior, answers=np.eye(2))
+    question = DesignObjective(alphabet=YES_NO, prior=prior, answers=np.eye(2))
     prior[0] = 7.0
 
     assert [0.5, 0.5] == question.prior.tolist()

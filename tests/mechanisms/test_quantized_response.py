@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import QuantizedResponse, Question, RandomizedResponse
+from crowdveil.mechanisms import DesignObjective, QuantizedResponse, RandomizedResponse
 from tests.mechanisms.test_mechanism_contract import below_exp
 
 DIGITS = Scale(0, 9)
@@ -95,7 +95,7 @@ def test_labels_without_order_have_no_cuts():
 def random_question(seed, alphabet, **given):
     """Prior and answers of labels drawn at random, two kinds of workers; 40 % of cells are answered."""
     generator, size = np.random.default_rng(seed), alphabet.size
-    return Question(
+    return DesignObjective(
         alphabet=alphabet,
         prior=generator.dirichlet(np.ones(size)),
         answers=generator.dirichlet(np.full(size, 0.5), size=(2, size)),
@@ -139,13 +139,13 @@ def test_labels_without_order_are_cut_from_frequent_to_rare():
 def test_a_truth_at_the_foot_of_the_scale_is_cut_off_there():
     """Most truths are 0: one bit, "0 or more", says more at epsilon 1 than ten digits do."""
     prior = np.array([0.7] + [0.3 / 9] * 9)
-    question = Question(alphabet=DIGITS, prior=prior, answers=np.eye(10) * 0.8 + 0.02, participation_rate=0.1)
+    question = DesignObjective(alphabet=DIGITS, prior=prior, answers=np.eye(10) * 0.8 + 0.02, participation_rate=0.1)
 
     assert (1,) == QuantizedResponse.for_question(question, 1.0).cuts
 
 
 def test_a_question_without_an_answer_still_has_blocks():
     """Where no report can say anything, every cut is as good and the fewest blocks are chosen."""
-    question = Question(alphabet=DIGITS, prior=np.eye(10)[0], answers=np.eye(10), participation_rate=0.1)
+    question = DesignObjective(alphabet=DIGITS, prior=np.eye(10)[0], answers=np.eye(10), participation_rate=0.1)
 
     assert 2 == len(QuantizedResponse.for_question(question, 1.0).partition)

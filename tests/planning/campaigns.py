@@ -7,7 +7,7 @@ import numpy as np
 from crowdveil.channel_design import normal_answers, one_coin_answers
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
-from crowdveil.mechanisms import Question
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd
 
 SCALE = Scale(0, 4)
@@ -28,7 +28,7 @@ def of_labels(
     """Return a campaign of labels a, b, ...; every label alike unless told otherwise."""
     alphabet = Categories(tuple("abcdefghij"[:labels]), ordered)
     shares = np.array(prior) if prior else np.full(labels, 1 / labels)
-    question = Question(
+    question = DesignObjective(
         alphabet=alphabet,
         prior=shares,
         answers=one_coin_answers(labels, float(np.mean(abilities))),
@@ -50,7 +50,7 @@ def of_numbers(
 ) -> Campaign:
     """Return a campaign on the scale 0..4 whose truths lie low; the prior is known to inference."""
     prior = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
-    question = Question(
+    question = DesignObjective(
         alphabet=SCALE,
         prior=prior,
         answers=normal_answers(SCALE, sigmas),

@@ -167,7 +167,7 @@ def _said(python: str, program: str, *words: str) -> dict[str, float]:
     done = subprocess.run(start, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise SettingsError("every fit must end", value=(program, *words[:1]), way_out=f"It said: {last}")
+        raise SettingsError("every fit must end", value=(program, *words[:1]), hint=f"It said: {last}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -33,7 +33,7 @@ def find_peer(python: Path) -> Peer:
         raise SettingsError(
             f"the peer must be a Python that has {PACKAGE}",
             value=str(python),
-            way_out=f"Install it there (pip install {PACKAGE}=={VERSION}), or let --install-peer make an environment.",
+            hint=f"Install it there (pip install {PACKAGE}=={VERSION}), or let --install-peer make an environment.",
         ) from error
     return Peer(python, json.loads(done.stdout))
 
@@ -64,6 +64,6 @@ def install_peer(home: Path) -> Peer:
         raise SettingsError(
             f"pip must be able to install {PACKAGE}=={VERSION}",
             value=str(home),
-            way_out=f"{said.strip()[-300:]} Or give --peer-python.",
+            hint=f"{said.strip()[-300:]} Or give --peer-python.",
         ) from error
     return find_peer(python)

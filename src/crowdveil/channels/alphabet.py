@@ -37,7 +37,7 @@ class Categories:
             raise SettingsError("labels must be distinct", value=self.names)
         if NULL in self.names or "" in self.names:
             raise SettingsError(
-                f"{NULL!r} and the empty string cannot be labels", value=self.names, way_out="Rename the label."
+                f"{NULL!r} and the empty string cannot be labels", value=self.names, hint="Rename the label."
             )
         if not all(map(encodable, self.names)):
             raise SettingsError("labels must be text that can be written in UTF-8", value=self.names)
@@ -71,7 +71,7 @@ class Scale:
             raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
         if points > MAX_LABELS:
             raise SettingsError(
-                f"a scale has at most {MAX_LABELS} points", value=int(points), way_out="Use a coarser step."
+                f"a scale has at most {MAX_LABELS} points", value=int(points), hint="Use a coarser step."
             )
 
     @property
@@ -107,7 +107,7 @@ class Scale:
         """
         numbers = np.asarray(answers, dtype=float)
         if np.isnan(numbers).any():
-            raise SettingsError("answers must be numbers", value=math.nan, way_out="Leave absent answers out.")
+            raise SettingsError("answers must be numbers", value=math.nan, hint="Leave absent answers out.")
         return np.rint((np.clip(numbers, self.low, self.high) - self.low) / self.step).astype(np.int64)
 
 

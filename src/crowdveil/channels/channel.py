@@ -161,7 +161,7 @@ class Channel:
             raise SettingsError(
                 f"a channel is sampled with denominator 2**{WORD_BITS}",
                 value=self.denominator,
-                way_out="Use rounded().",
+                hint="Use rounded().",
             )
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self.inputs)):
             raise SettingsError(f"answer codes must be in 0..{len(self.inputs) - 1}", value=(codes.min(), codes.max()))

@@ -208,7 +208,7 @@ def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDAr
         raise SettingsError(
             f"every {what} needs a channel in the table",
             value=unknown[0],
-            way_out=f"{len(unknown)} have none: name them in it.",
+            hint=f"{len(unknown)} have none: name them in it.",
         )
     return np.array([groups[str(name)] for name in names], dtype=np.int64)
 

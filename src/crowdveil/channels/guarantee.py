@@ -99,6 +99,6 @@ def require_epsilon(epsilon: float) -> float:
         raise SettingsError(
             f"epsilon must be in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]",
             value=epsilon,
-            way_out="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
+            hint="Useful values lie between 0.1 and 8; there is no unprotected mode on a device.",
         )
     return float(epsilon)

@@ -44,8 +44,8 @@ def printing() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        way_out = f"{error.strerror or error}. Files that the command was to write are in place; print elsewhere."
-        raise SettingsError("the result must be printed", value="stdout", way_out=way_out) from error
+        hint = f"{error.strerror or error}. Files that the command was to write are in place; print elsewhere."
+        raise SettingsError("the result must be printed", value="stdout", hint=hint) from error
 
 
 def _stacked(rows: Sequence[tuple[str, str]]) -> str:

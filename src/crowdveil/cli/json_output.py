@@ -16,7 +16,7 @@ from crowdveil.errors import CrowdveilError
 
 FORMAT = "crowdveil-json/1"
 FLAG = "--json"
-APART = ("rule", "value", "way_out")
+APART = ("rule", "value", "hint")
 """Attributes of an error that have members of their own; all others are its `details`."""
 
 
@@ -86,7 +86,7 @@ def _described(error: Exception) -> dict[str, Any]:
     """Return the members of an error: its type, the rule, the value found, what to do, and the whole message."""
     if isinstance(error, CrowdveilError):
         details = {name: value for name, value in vars(error).items() if name not in APART}
-        return _error(type(error).__name__, error.rule, error.value, error.way_out, str(error), details)
+        return _error(type(error).__name__, error.rule, error.value, error.hint, str(error), details)
     if isinstance(error, OSError):
         return _error("OSError", error.strerror, error.filename, None, str(error), {"errno": error.errno})
     if isinstance(error, click.UsageError):

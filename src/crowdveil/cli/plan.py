@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet, Scale
     from crowdveil.channels.guarantee import Participation
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.mechanisms import Question
+    from crowdveil.mechanisms import DesignObjective
     from crowdveil.planning import Campaign, NumberCrowd, Plan, Row, Way
     from crowdveil.planning.simulation import Prediction
     from crowdveil.workflow import Expectation
@@ -206,7 +206,9 @@ def _assumption(name: str, value: object, given: bool) -> dict[str, Any]:
     return {"name": name, "value": value, "source": "given" if given else "default"}
 
 
-def _on_a_scale(scale: Scale, expected: Expectation, participation: Participation) -> tuple[Question, NumberCrowd]:
+def _on_a_scale(
+    scale: Scale, expected: Expectation, participation: Participation
+) -> tuple[DesignObjective, NumberCrowd]:
     """Return question and crowd, both on the coarser scale where the one given is long."""
     from dataclasses import replace
 

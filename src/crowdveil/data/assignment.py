@@ -47,7 +47,7 @@ class Assignment:
         if len(ordered) < len(cells):
             raise ReportsError(
                 f"a worker is assigned a task once, {len(cells) - len(ordered)} cells repeat",
-                way_out="Keep one row for each cell.",
+                hint="Keep one row for each cell.",
             )
         task, worker = np.divmod(ordered, max(len(self.workers), 1))
         for name, column in (("task", task), ("worker", worker), ("tasks", self.tasks), ("workers", self.workers)):

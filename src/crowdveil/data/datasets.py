@@ -138,10 +138,10 @@ def load(
 def _folder(name: str, directory: Path) -> Path:
     names = available(directory)
     if not directory.is_dir():
-        raise SettingsError("the data directory must exist", value=str(directory), way_out=WAY_OUT)
+        raise SettingsError("the data directory must exist", value=str(directory), hint=WAY_OUT)
     if name not in names:
         there = f"In {directory} there are: {', '.join(names)}." if names else f"{directory} holds none. {WAY_OUT}"
-        raise SettingsError("a data set must be one that is there", value=name, way_out=there)
+        raise SettingsError("a data set must be one that is there", value=name, hint=there)
     return directory / name
 
 

@@ -75,7 +75,7 @@ def read_names(path: Path, *, verify: bool = False) -> LazyNames:
             "a file of names must hold distinct names, or one rule for them",
             source=str(path),
             examples=str(error)[:200],
-            way_out=WAY_OUT,
+            hint=WAY_OUT,
         ) from error
 
 

@@ -211,7 +211,7 @@ def none_shared(gold: Iterable[Any], tasks: NameList, source: str) -> ReportsErr
         f"none of the {len(known):,} gold tasks is among the {len(tasks):,} tasks",
         source=source,
         examples="gold tasks {}; tasks {}".format(*listed),
-        way_out="Use the same task names in both.",
+        hint="Use the same task names in both.",
     )
 
 

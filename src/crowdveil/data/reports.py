@@ -344,7 +344,7 @@ class Reports:
         if not len(task) == len(worker) == len(columns.value):
             raise ReportsError("task, worker and value must have equal lengths", source=source)
         if not len(task) and (tasks is None or workers is None):
-            raise ReportsError("there is no answer in it", source=source, way_out="Check the file and its header.")
+            raise ReportsError("there is no answer in it", source=source, hint="Check the file and its header.")
         task_names, task_codes = code_ids(task, tasks, "task", source)
         worker_names, worker_codes = code_ids(worker, workers, "worker", source)
         known, values = _code_values(columns, alphabet, kind, grid, merge_labels)
@@ -379,10 +379,10 @@ def _code_values(
         raise SettingsError(
             "numeric answers go with a Scale, categorical ones with Categories",
             value=(kind, alphabet),
-            way_out="Leave kind out: it follows from the alphabet.",
+            hint="Leave kind out: it follows from the alphabet.",
         )
     if merge_labels and kind == "numeric":
-        raise SettingsError("merge_labels goes with labels", value="numbers", way_out="Leave it out.")
+        raise SettingsError("merge_labels goes with labels", value="numbers", hint="Leave it out.")
     if kind == "categorical":
         known = alphabet if isinstance(alphabet, Categories) else None
         merged = merge_spellings(columns.value, () if known is None else known.names) if merge_labels else columns.value

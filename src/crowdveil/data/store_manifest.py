@@ -151,7 +151,7 @@ def read_manifest(path: Path) -> Manifest:
             f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
             source=str(path),
             examples=repr(data.get("format") if isinstance(data, dict) else data)[:200],
-            way_out=f"{WAY_OUT[:-1]}, with this version.",
+            hint=f"{WAY_OUT[:-1]}, with this version.",
         )
     if set(data) != FIELDS or data["sha256"] != digest(data):
         raise damaged(path, "the seal does not match: it was changed or cut")
@@ -163,7 +163,7 @@ def read_manifest(path: Path) -> Manifest:
 
 def damaged(path: Path, found: str) -> ReportsError:
     """Return the error that names a damaged file, and what was found in it."""
-    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, way_out=WAY_OUT)
+    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, hint=WAY_OUT)
 
 
 def _parsed(path: Path) -> Any:
@@ -178,7 +178,7 @@ def _parsed(path: Path) -> Any:
             f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
             source=str(path.parent),
             examples=str(error)[:200],
-            way_out=WAY_OUT,
+            hint=WAY_OUT,
         ) from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
 from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
-from crowdveil.engines.processes import Lane
+from crowdveil.engines.processes import ProcessHandle
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
@@ -91,9 +91,9 @@ def _run_all(trials: list[Trial]) -> Generator[tuple[int, Result]]:
     """Yield places and results as trials end; worker processes end with the generator, whatever they are about."""
     with ExitStack() as stack:
         waiting = iter(enumerate(trials))
-        running: dict[Future[Result], tuple[int, Lane]] = {}
+        running: dict[Future[Result], tuple[int, ProcessHandle]] = {}
         for place, trial in islice(waiting, min(os.cpu_count() or 1, MOST_CORES)):
-            lane = stack.enter_context(closing(Lane()))
+            lane = stack.enter_context(closing(ProcessHandle()))
             running[lane.ask(run, trial, trial.title)] = place, lane
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:

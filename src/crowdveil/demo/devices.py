@@ -10,13 +10,13 @@ from crowdveil.demo.scenes import CROWD_SEED, Scene
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import (
     Designed,
+    DesignObjective,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
     OneLayer,
     QuantizedResponse,
-    Question,
     RandomizedResponse,
     SunTwoLayer,
     TwoLayer,
@@ -67,7 +67,7 @@ def _numeric_mechanisms(scale: Scale, epsilon: float, scene: Scene) -> list[Mech
     ]
 
 
-def expected(scale: Scale, scene: Scene) -> Question:
+def expected(scale: Scale, scene: Scene) -> DesignObjective:
     """Return what is publicly known of numbers: a normal prior, and how many answers a task gets.
 
     Half the workers have a standard deviation of one step, half of five. Nothing is taken from the answers.
@@ -76,7 +76,7 @@ def expected(scale: Scale, scene: Scene) -> Question:
     edges = scale.values[:-1] + scale.step / 2
     prior = np.diff(ndtr((edges - mean) / deviation), prepend=0.0, append=1.0)
     answers = normal_answers(scale, (scale.step, 5 * scale.step))
-    return Question(alphabet=scale, prior=prior, answers=answers, participation_rate=scene.participation_rate)
+    return DesignObjective(alphabet=scale, prior=prior, answers=answers, participation_rate=scene.participation_rate)
 
 
 def assignment_for(scene: Scene) -> Assignment | None:

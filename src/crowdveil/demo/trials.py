@@ -24,7 +24,7 @@ from crowdveil.estimators import (
     WeightedMean,
     WeightedVote,
 )
-from crowdveil.estimators.factorization_mean import ProfileSum
+from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import (
     Laplace,
@@ -199,7 +199,7 @@ def _profile_sum(answers: Reports, mechanism: MatrixFactorization, seed: int) ->
     tasks, workers = len(answers.tasks), len(answers.workers)
     summed = mechanism.simulate_sum(answers.task, answers.value, tasks, workers, seeded(seed))
     totals = mechanism.totals(summed, tasks=tasks, workers=workers)
-    return ProfileSum().fit(totals, tasks=answers.tasks, workers=answers.workers)
+    return FactorizationMean().fit(totals, tasks=answers.tasks, workers=answers.workers)
 
 
 def _infer(reports: Reports, trial: Trial) -> dict[str, Estimate]:
@@ -221,7 +221,7 @@ def _infer(reports: Reports, trial: Trial) -> dict[str, Estimate]:
     if isinstance(trial.mechanism, Laplace) and numeric:
         models = models[:1]  # Every cell is a report here: gaussian would take longer than all the rest of the demo.
     readers = [method for method in models if method.reads_blocks or not blocks]
-    readers = [method for method in readers if method.reads_tables or trial.assignment is None]
+    readers = [method for method in readers if method.reads_channel_tables or trial.assignment is None]
     return found | {
         method.name + THROUGH: method.fit(reports, channel=channel, assignment=trial.assignment) for method in readers
     }
@@ -299,4 +299,4 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 def _plain(method: str) -> str:
     """Return the method that would be used on unprotected answers; sums of profiles estimate means."""
-    return MEAN.name if method == ProfileSum.name else method.removesuffix(THROUGH)
+    return MEAN.name if method == FactorizationMean.name else method.removesuffix(THROUGH)

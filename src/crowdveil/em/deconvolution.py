@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimator import GoldBlock, Summary
-from crowdveil.em.observation_model import ReportModel
+from crowdveil.em.observation_model import ObservationModel
 
 POOL_STEPS = 100
 TASK_STEPS = 200
@@ -29,7 +29,7 @@ BASE_RATE_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class AnswerFrequencies:
     """What report counts alone say about the whole crowd.
 
     Attributes:
@@ -39,7 +39,7 @@ class Pool:
         cells: reports per task, the NULL reports that are counted included.
     """
 
-    model: ReportModel
+    model: ObservationModel
     shares: NDArray[np.float64]
     noise: float
     cells: float
@@ -65,20 +65,22 @@ class Pool:
         return self.shares[: self.labels] / self.participation
 
 
-def pool_reports(summary: Summary) -> Pool:
+def frequencies_of_reports(summary: Summary) -> AnswerFrequencies:
     """Estimate what the whole crowd answered from the counts of its reports."""
     counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
-    return pool_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
+    return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
 
 
-def pool_counts(counts: NDArray[np.float64], model: ReportModel, *, tasks: int, perturbed: bool) -> Pool:
+def frequencies_of_counts(
+    counts: NDArray[np.float64], model: ObservationModel, *, tasks: int, perturbed: bool
+) -> AnswerFrequencies:
     """Estimate what a crowd answered from the number of its reports of each symbol, in the order of `everything`."""
     cells = float(counts.sum())
-    shares = pooled_shares(counts, model.everything, pseudo_cells(model, cells))
-    return Pool(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
+    shares = estimate_frequencies(counts, model.everything, pseudo_cells(model, cells))
+    return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
 
 
-def pseudo_cells(model: ReportModel, cells: float) -> NDArray[np.float64]:
+def pseudo_cells(model: ObservationModel, cells: float) -> NDArray[np.float64]:
     """Return the pool's pseudo-cells of each input symbol, shape (inputs,): one per label, more for NULL.
 
     Some channels cannot tell silence from answers: a Laplace table whose NULL row is the mean of the others gives the
@@ -90,7 +92,7 @@ def pseudo_cells(model: ReportModel, cells: float) -> NDArray[np.float64]:
     return weight
 
 
-def pooled_shares(
+def estimate_frequencies(
     counts: NDArray[np.float64], table: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the shares f that maximize sum_y counts[y] log (f Q)[y] + sum_x weight[x] log f[x], by Newton's method.
@@ -140,7 +142,7 @@ def _safe_size(
     return size
 
 
-def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ReportModel) -> float:
+def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
     """Return the share of label reports that the answers which survive their channels do not account for, in [0, 1]."""
     says = np.append(model.says, np.zeros(model.silent, dtype=bool))
     noisy = model.retention < 1
@@ -179,14 +181,14 @@ def deconvolve(
     return shares
 
 
-def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.float64]:
+def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Estimate each task's share of votes per label; tasks of which nothing is known get the prior.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
     """
     shares = block.coded.vote_sums(np.ones(summary.workers))
-    if not pool.model.transparent:
+    if not pool.model.is_identity:
         shares = _deconvolved(shares, block, summary, pool)
     total = shares.sum(axis=1, keepdims=True)
     if (total > 0).all():
@@ -195,7 +197,9 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.fl
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), nothing)
 
 
-def _deconvolved(votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: Pool) -> NDArray[np.float64]:
+def _deconvolved(
+    votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
+) -> NDArray[np.float64]:
     """Return how many answers of each label the votes, by symbol, and silence stand for; indexed [task, label]."""
     model = pool.model
     of_task = model.task_group[block.block.first : block.block.stop]
@@ -208,7 +212,7 @@ def _deconvolved(votes: NDArray[np.float64], block: GoldBlock, summary: Summary,
 
 
 def _distinct(
-    counts: NDArray[np.float64], model: ReportModel, base: NDArray[np.float64], weight: float
+    counts: NDArray[np.float64], model: ObservationModel, base: NDArray[np.float64], weight: float
 ) -> NDArray[np.float64]:
     """Deconvolve each different row of counts once: a million tasks with ten reports each have a few thousand."""
     wide = counts.max(axis=0, initial=0.0) + 1

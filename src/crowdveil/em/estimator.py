@@ -20,11 +20,11 @@ from crowdveil.em.executor import Engine
 from crowdveil.em.gold import Gold, align_gold
 from crowdveil.em.kernels import count_symbols, use_compiled
 from crowdveil.em.loop import run as run
-from crowdveil.em.model import Expected as Expected
+from crowdveil.em.model import EStep as EStep
 from crowdveil.em.model import GoldBlock as GoldBlock
 from crowdveil.em.model import Model, P, Progress, S
 from crowdveil.em.model import Summary as Summary
-from crowdveil.em.observation_model import report_model
+from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import End, settled
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -48,7 +48,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
     if repeats:
         raise ReportsError(
             f"one cell sends one report, but {repeats} reports repeat a (task, worker) pair",
-            way_out="Read the reports with duplicates='first' or 'last'.",
+            hint="Read the reports with duplicates='first' or 'last'.",
         )
 
 
@@ -71,7 +71,7 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
         raise SettingsError(
             "prior probabilities must be positive: a report can contradict a 0",
             value=wrong,
-            way_out="Give a label that hardly occurs a small probability, such as 1e-6.",
+            hint="Give a label that hardly occurs a small probability, such as 1e-6.",
         )
     if not abs(vector.sum() - 1) < 1e-6:
         raise SettingsError("prior probabilities must sum to 1", value=float(vector.sum()))
@@ -114,9 +114,9 @@ class Estimator(Model[P, S]):
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
         known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
-        return self.likeliest(coded, summary, known, progress, engine=engine, memory=memory).estimate
+        return self.fit_best_of(coded, summary, known, progress, engine=engine, memory=memory).estimate
 
-    def likeliest(
+    def fit_best_of(
         self,
         coded: Reports,
         summary: Summary,
@@ -128,16 +128,16 @@ class Estimator(Model[P, S]):
     ) -> "Ended":
         """Fit reports by symbol from every start, and return the likeliest end; arguments as in `run`."""
         ends, steps = [], 0
-        for first in self.starts(summary):
+        for first in self.initializations(summary):
             last: list[Any] = []
             found = run(self, coded, summary, gold, progress, first, last.append, engine=engine, memory=memory)
-            model = self.lean(summary) if first is None else self
+            model = self.simplify(summary) if first is None else self
             ends.append(settled(model, first, End(found, last[0]), partial(_run_on, coded, summary, gold)))
             steps += found.steps
         best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end.estimate.log_likelihoods[-1])
         return Ended(best.estimate, best.parameters, steps)
 
-    def starts(self, summary: Summary) -> tuple[P | None, ...]:
+    def initializations(self, summary: Summary) -> tuple[P | None, ...]:
         """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
 
         One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
@@ -170,33 +170,33 @@ def summarize(
     if estimator.max_steps < 1:
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
     if not len(reports.tasks):
-        raise ReportsError("there is no task", way_out="List the tasks, or give at least one report.")
+        raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
     if estimator.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
-            f"{estimator.name} needs labels, these are numbers", way_out="Use a numeric method, or give labels."
+            f"{estimator.name} needs labels, these are numbers", hint="Use a numeric method, or give labels."
         )
     if estimator.needs_alphabet and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs numbers on a scale, these are on none",
-            way_out="Read them with alphabet=Scale(low, high, step).",
+            hint="Read them with alphabet=Scale(low, high, step).",
         )
     if channel is not None:
         _check_channel(estimator, reports, channel)
-    if assignment is not None and not estimator.reads_tables:
+    if assignment is not None and not estimator.reads_channel_tables:
         raise SettingsError(
             f"{estimator.name} reads no assignment",
             value=f"{len(assignment):,} assigned cells",
-            way_out="Use dawid-skene or one-coin.",
+            hint="Use dawid-skene or one-coin.",
         )
     alphabet = reports.alphabet if channel is None else channel.alphabet
     if estimator.needs_order and alphabet is not None and not alphabet.ordered:
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} are in no order",
-            way_out="Say that they are ordered (Categories(..., ordered=True), --ordered), or use dawid-skene.",
+            hint="Say that they are ordered (Categories(..., ordered=True), --ordered), or use dawid-skene.",
         )
     coded, model = reports, None
     if estimator.reads_channel and alphabet is not None:
-        coded, model = report_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
+        coded, model = observation_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
     counts = _symbol_counts(coded)
     return coded, Summary(
         alphabet=alphabet,
@@ -227,26 +227,26 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
         raise SettingsError(
             f"{estimator.name} cannot put a channel into its likelihood",
             value=channel.mechanism,
-            way_out="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
+            hint="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
         )
-    if isinstance(channel, ChannelTable) and not estimator.reads_tables:
+    if isinstance(channel, ChannelTable) and not estimator.reads_channel_tables:
         raise SettingsError(
             f"{estimator.name} reads one channel, not a table of them",
             value=channel.mechanism,
-            way_out="Use dawid-skene or one-coin.",
+            hint="Use dawid-skene or one-coin.",
         )
     sent = channel.report_alphabet
     if reports.alphabet is None or reports.alphabet.names != sent.names:
         known = () if reports.alphabet is None else reports.alphabet.names
         raise ReportsError(
             f"the certificate speaks of the reports {sent.names}, these reports of {known}",
-            way_out="Give the certificate that was written with these reports.",
+            hint="Give the certificate that was written with these reports.",
         )
     if sent.names != channel.alphabet.names and not estimator.reads_blocks:
         raise SettingsError(
             f"{estimator.name} needs reports in the answers' own labels",
             value=sent.names,
-            way_out="Use dawid-skene.",
+            hint="Use dawid-skene.",
         )
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:

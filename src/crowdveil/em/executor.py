@@ -16,8 +16,8 @@ import numpy as np
 from crowdveil.data.blocks import Block
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels import encode
-from crowdveil.em.memory import Found, Load, Posteriors, Room
-from crowdveil.em.model import Expected, GoldBlock, Model, P, S, Summary
+from crowdveil.em.memory import MemoryNeeds, MemoryPlan, Posterior, PosteriorStore
+from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
 
 
 class Source(Protocol):
@@ -65,7 +65,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Work(Generic[P, S]):
+class FitTask(Generic[P, S]):
     """All that stays the same throughout a fit.
 
     Attributes:
@@ -79,7 +79,7 @@ class Work(Generic[P, S]):
     model: Model[P, S]
     first: P
     blocks: Blocks
-    load: Load
+    load: MemoryNeeds
     memory: int | None
 
 
@@ -104,14 +104,14 @@ class Part(NamedTuple, Generic[S]):
     moved: float
 
 
-class Crew(Protocol[P, S]):
+class ActiveExecutor(Protocol[P, S]):
     """Whoever works on the blocks of one fit."""
 
     def map(self, step: Step[P, S]) -> Iterator[Part[S]]:
         """Yield what a step makes of each block, in the order of blocks."""
         ...
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         """Return the posteriors of the last step, of all tasks in order."""
         ...
 
@@ -123,7 +123,7 @@ class Crew(Protocol[P, S]):
 class Engine(Protocol):
     """Where blocks are worked on."""
 
-    def open(self, work: Work[Any, Any]) -> AbstractContextManager[Crew[Any, Any]]:
+    def open(self, work: FitTask[Any, Any]) -> AbstractContextManager[ActiveExecutor[Any, Any]]:
         """Give a crew for a fit; it is dismissed at the end of the context.
 
         Raises:
@@ -142,19 +142,19 @@ class Bench(Generic[P, S]):
         part: whether other processes have other blocks.
     """
 
-    def __init__(self, work: Work[P, S], room: Room, *, part: bool = False) -> None:
+    def __init__(self, work: FitTask[P, S], room: MemoryPlan, *, part: bool = False) -> None:
         self.work, self._left = work, room.kept
-        self.posteriors = Posteriors(None if part else work.load.all_tasks, scratch=room.scratch)
+        self.posteriors = PosteriorStore(None if part else work.load.all_tasks, scratch=room.scratch)
         self._kept: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 
-    def found(self, index: int, step: Step[P, S]) -> Found:
+    def found(self, index: int, step: Step[P, S]) -> Posterior:
         """Return the posterior of a block's last step; if it was lost, it is worked out from that step again."""
         held = self.posteriors.get(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
-        expected = self.work.model.expect(self._take(index), step.ready)
-        return Found(expected.posterior, expected.interval)
+        expected = self.work.model.e_step(self._take(index), step.ready)
+        return Posterior(expected.posterior, expected.interval)
 
     def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> Part[S]:
         """Return what a step makes of a block.
@@ -168,10 +168,10 @@ class Bench(Generic[P, S]):
         block = self._take(index)
         old = self.posteriors.take(first, step.number - 1)
         if old is None and step.number > 1 and before is not None:
-            old = Found(model.expect(block, before().ready).posterior, None)
-        expected = model.expect(block if old is None else replace(block, before=old.posterior), step.ready)
+            old = Posterior(model.e_step(block, before().ready).posterior, None)
+        expected = model.e_step(block if old is None else replace(block, before=old.posterior), step.ready)
         moved = np.inf if old is None else _moved(block, expected, old)
-        self.posteriors.put(first, step.number, Found(expected.posterior, expected.interval))
+        self.posteriors.put(first, step.number, Posterior(expected.posterior, expected.interval))
         self._lay_back(index, block)
         return Part(expected.statistics, moved)
 
@@ -197,7 +197,7 @@ class Bench(Generic[P, S]):
                 self._kept[index] = (block, size)
 
 
-def _moved(block: GoldBlock, expected: Expected[Any], old: Found) -> float:
+def _moved(block: GoldBlock, expected: EStep[Any], old: Posterior) -> float:
     """Return the largest change of a posterior, which whoever wrote it over the old one has seen."""
     if expected.moved is not None:
         return expected.moved

@@ -83,11 +83,11 @@ def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | 
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"
         rules.append((outside, rule, "Correct these truths, leave them out, or only score with them (--score)."))
-    for wrong, rule, way_out in rules:
+    for wrong, rule, hint in rules:
         bad = np.flatnonzero(known & wrong)
         if len(bad):
             shown = ", ".join(f"{truths[at]:g} of task {tasks[at]!r}" for at in bad[:SHOWN])
-            raise ReportsError(f"{len(bad):,} gold truths: each {rule}", source="gold", examples=shown, way_out=way_out)
+            raise ReportsError(f"{len(bad):,} gold truths: each {rule}", source="gold", examples=shown, hint=hint)
 
 
 def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:

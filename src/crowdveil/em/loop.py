@@ -5,10 +5,10 @@ from typing import Any, Generic, NamedTuple
 
 from crowdveil.data.reports import BLOCK_REPORTS, Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.executor import Blocks, Crew, Engine, Step, Work
+from crowdveil.em.executor import ActiveExecutor, Blocks, Engine, FitTask, Step
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels import block_reports, use_compiled
-from crowdveil.em.memory import Load
+from crowdveil.em.memory import MemoryNeeds
 from crowdveil.em.model import Model, P, Progress, S, Summary, merge
 from crowdveil.em.threads import Threads
 
@@ -32,8 +32,8 @@ def run(
 
     `ended` is told the parameters that the last posterior follows from.
     """
-    estimator = estimator.lean(summary) if first is None else estimator
-    first = estimator.start(summary) if first is None else first
+    estimator = estimator.simplify(summary) if first is None else estimator
+    first = estimator.initialize(summary) if first is None else first
     work = _work(estimator, first, reports, summary, gold, memory)
     with (engine or Threads()).open(work) as crew:
         end = _iterate(work, crew, progress)
@@ -41,7 +41,7 @@ def run(
             ended(end.parameters)
         found = crew.collect()
         table = estimator.workers(end.statistics, end.parameters)
-        table = estimator.look_back(table, crew.blocks(), found.posterior, (end.statistics, end.parameters))
+        table = estimator.credible_intervals(table, crew.blocks(), found.posterior, (end.statistics, end.parameters))
     return Estimate(
         method=estimator.name,
         alphabet=summary.alphabet,
@@ -65,12 +65,12 @@ def run(
 
 def _work(
     model: Model[P, S], first: P, reports: Reports, summary: Summary, gold: Gold, memory: int | None
-) -> Work[P, S]:
+) -> FitTask[P, S]:
     """Cut the reports into blocks."""
     compiled = use_compiled(len(reports))
     size = block_reports(len(reports), model.cells(summary), compiled=compiled)
     blocks = [(block.first, block.stop, len(block.worker)) for block in reports.blocks(size)]
-    load = Load(
+    load = MemoryNeeds(
         reports=max(count for _, _, count in blocks),
         tasks=max(stop - first for first, stop, _ in blocks),
         counted=min(len(reports), BLOCK_REPORTS),
@@ -85,7 +85,7 @@ def _work(
         beside=model.beside(first),
     )
     ranges = tuple((first, stop) for first, stop, _ in blocks)
-    return Work(model, first, Blocks(summary, reports.rows, ranges, gold, compiled), load, memory)
+    return FitTask(model, first, Blocks(summary, reports.rows, ranges, gold, compiled), load, memory)
 
 
 class _End(NamedTuple, Generic[P, S]):
@@ -98,7 +98,7 @@ class _End(NamedTuple, Generic[P, S]):
     converged: bool
 
 
-def _iterate(work: Work[P, S], crew: Crew[P, S], progress: Progress | None) -> _End[P, S]:
+def _iterate(work: FitTask[P, S], crew: ActiveExecutor[P, S], progress: Progress | None) -> _End[P, S]:
     """Expect, merge and maximize until no posterior moves by more than the tolerance."""
     model, parameters = work.model, work.first
     number, trace = 0, list[float]()
@@ -114,10 +114,10 @@ def _iterate(work: Work[P, S], crew: Crew[P, S], progress: Progress | None) -> _
         converged = moved <= model.tolerance or not model.iterative
         if converged or number == model.max_steps:
             return _End(statistics, parameters, tuple(trace), number, converged)
-        parameters = model.maximize(statistics, parameters)
+        parameters = model.m_step(statistics, parameters)
 
 
-def _expect(crew: Crew[P, S], step: Step[P, S]) -> tuple[S, float]:
+def _expect(crew: ActiveExecutor[P, S], step: Step[P, S]) -> tuple[S, float]:
     """Return the sums of all blocks, merged in their order, and the largest change."""
     parts = crew.map(step)
     statistics, moved = next(parts)

@@ -27,17 +27,17 @@ PER_COUNTED = 24
 """Bytes that counting takes for each report of a block."""
 
 
-class Beside(NamedTuple):
+class ExtraMemory(NamedTuple):
     """Bytes that a method takes beyond what follows from counts and sums: of the crowd, and of a thread at work."""
 
     crowd: int
     thread: int
 
 
-NOTHING_BESIDE = Beside(0, 0)
+NO_EXTRA_MEMORY = ExtraMemory(0, 0)
 
 
-class Load(NamedTuple):
+class MemoryNeeds(NamedTuple):
     """What a fit has to hold.
 
     Attributes:
@@ -63,7 +63,7 @@ class Load(NamedTuple):
     labels: int
     counts: int
     compiled: bool
-    beside: Beside = NOTHING_BESIDE
+    beside: ExtraMemory = NO_EXTRA_MEMORY
 
     @property
     def at_work(self) -> int:
@@ -92,7 +92,7 @@ class Load(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class MemoryPlan:
     """What a fit may use.
 
     Attributes:
@@ -106,7 +106,7 @@ class Room:
     scratch: bool = False
 
     @classmethod
-    def under(cls, memory: int | None, threads: int, load: Load) -> Self:
+    def under(cls, memory: int | None, threads: int, load: MemoryNeeds) -> Self:
         """Share out so many bytes: to blocks at work first, then to posteriors, and what is left to coded blocks.
 
         Raises:
@@ -137,18 +137,18 @@ class TooLittleMemory(SettingsError):
             f"memory must be at least {least:,} bytes, which one block of these reports and what is known of the crowd "
             "take",
             value=memory,
-            way_out="Raise the limit.",
+            hint="Raise the limit.",
         )
 
 
-class Found(NamedTuple):
+class Posterior(NamedTuple):
     """What was found out about tasks: posterior ([task, label] or [task]), and interval ([task, end]) of numbers."""
 
     posterior: NDArray[np.float64]
     interval: NDArray[np.float64] | None
 
 
-class Posteriors:
+class PosteriorStore:
     """The last posterior of each block, those of all tasks side by side: what comes is copied to its place there.
 
     They lie in memory, or in temporary files that go when nobody reads them any more.
@@ -160,16 +160,16 @@ class Posteriors:
 
     def __init__(self, tasks: int | None, *, scratch: bool) -> None:
         self._tasks, self._make = tasks, scratch_array if scratch else np.empty
-        self._held: dict[int, tuple[int, Found]] = {}
+        self._held: dict[int, tuple[int, Posterior]] = {}
         self._places: dict[int, list[NDArray[np.float64]]] = {}
         self._lock = Lock()
 
-    def get(self, first: int, step: int) -> Found | None:
+    def get(self, first: int, step: int) -> Posterior | None:
         """Return what a step made of the block that begins at a task; None if another step was the last."""
         number, found = self._held.get(first, (0, None))
         return found if number == step else None
 
-    def take(self, first: int, step: int) -> Found | None:
+    def take(self, first: int, step: int) -> Posterior | None:
         """Hand over what a step made of the block that begins at a task, which is held no more: it may be written over.
 
         Whoever fails in between leaves nothing that could be taken for a step's posterior.
@@ -177,16 +177,16 @@ class Posteriors:
         number, found = self._held.pop(first, (0, None))
         return found if number == step else None
 
-    def put(self, first: int, step: int, found: Found) -> None:
+    def put(self, first: int, step: int, found: Posterior) -> None:
         """Hold what a step made of the block that begins at a task, and nothing older of it."""
         self._held[first] = step, self._placed(first, found)
 
-    def whole(self) -> Found:
+    def whole(self) -> Posterior:
         """Return what is held of all blocks as one; they must cover the tasks."""
         places = self._places[0]
-        return Found(places[0], places[1] if len(places) > 1 else None)
+        return Posterior(places[0], places[1] if len(places) > 1 else None)
 
-    def _placed(self, first: int, found: Found) -> Found:
+    def _placed(self, first: int, found: Posterior) -> Posterior:
         columns = [column for column in found if column is not None]
         begin, rows = (0, len(found.posterior)) if self._tasks is None else (first, self._tasks)
         with self._lock:
@@ -197,7 +197,7 @@ class Posteriors:
         for place, column in zip(places, columns, strict=True):
             if not np.may_share_memory(place, column):
                 place[...] = column
-        return Found(places[0], places[1] if len(places) > 1 else None)
+        return Posterior(places[0], places[1] if len(places) > 1 else None)
 
 
 def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -218,6 +218,6 @@ def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
         raise SettingsError(
             f"posteriors need {size:,} bytes in the folder for temporary files ({error})",
             value=tempfile.gettempdir(),
-            way_out="Set TMPDIR to a folder on a larger disk, or raise the memory limit.",
+            hint="Set TMPDIR to a folder on a larger disk, or raise the memory limit.",
         ) from error
     return mapped.view(np.ndarray)

@@ -18,8 +18,8 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Block
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.kernels import CodedBlock
-from crowdveil.em.memory import NOTHING_BESIDE, Beside
-from crowdveil.em.observation_model import ReportModel
+from crowdveil.em.memory import NO_EXTRA_MEMORY, ExtraMemory
+from crowdveil.em.observation_model import ObservationModel
 
 Progress = Callable[[int, float], None]
 """Called after every step with its number and the largest change of a posterior."""
@@ -48,7 +48,7 @@ class Summary:
     per_worker: NDArray[np.int64]
     symbol_counts: NDArray[np.float64]
     channel: Channel | ChannelTable | None
-    known_model: ReportModel | None
+    known_model: ObservationModel | None
     prior: NDArray[np.float64] | None
 
     @property
@@ -57,7 +57,7 @@ class Summary:
         return 0 if self.alphabet is None else self.alphabet.size
 
     @property
-    def model(self) -> ReportModel:
+    def model(self) -> ObservationModel:
         """How symbols speak of answers, for estimators that read channels."""
         assert self.known_model is not None
         return self.known_model
@@ -71,7 +71,7 @@ class GoldBlock:
         block: the reports.
         gold: known truth of each local task: label code (or number), shape (tasks,); NO_GOLD (nan) where unknown.
         coded: the form that its sums need.
-        before: posterior of the step before, which `expect` may write over; None where there is none.
+        before: posterior of the step before, which `e_step` may write over; None where there is none.
     """
 
     block: Block
@@ -84,7 +84,7 @@ P = TypeVar("P")
 S = TypeVar("S", bound=tuple[Any, ...])
 
 
-class Expected(NamedTuple, Generic[S]):
+class EStep(NamedTuple, Generic[S]):
     """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task]).
 
     `interval`, indexed [task, end], holds the 5 % and 95 % quantiles of numbers where the estimator has them. `moved`
@@ -119,7 +119,7 @@ class Model(ABC, Generic[P, S]):
     iterative: ClassVar[bool] = True
     reads_channel: ClassVar[bool]
     reads_blocks: ClassVar[bool] = False
-    reads_tables: ClassVar[bool] = False
+    reads_channel_tables: ClassVar[bool] = False
     needs_alphabet: ClassVar[bool] = False
     needs_order: ClassVar[bool] = False
     probabilistic: ClassVar[bool] = True
@@ -127,14 +127,14 @@ class Model(ABC, Generic[P, S]):
     tolerance: float
 
     @abstractmethod
-    def start(self, summary: Summary) -> P:
+    def initialize(self, summary: Summary) -> P:
         """Return the first parameters, from counts only."""
 
     @abstractmethod
-    def expect(self, block: GoldBlock, parameters: P) -> Expected[S]:
+    def e_step(self, block: GoldBlock, parameters: P) -> EStep[S]:
         """Return statistics and posterior of one block; the only heavy step."""
 
-    def lean(self, summary: Summary) -> "Model[Any, Any]":
+    def simplify(self, summary: Summary) -> "Model[Any, Any]":
         """Return a model of the same crowd that needs less, where the summary allows it."""
         return self
 
@@ -143,26 +143,26 @@ class Model(ABC, Generic[P, S]):
         return parameters
 
     def prepare(self, parameters: P) -> P:
-        """Return the parameters with whatever all blocks of a step share; `expect` does without it, only slower."""
+        """Return the parameters with whatever all blocks of a step share; `e_step` does without it, only slower."""
         return parameters
 
     def cells(self, summary: Summary) -> int:
         """Return how many numbers the statistics of one block hold; blocks should have as many reports at least."""
         return summary.workers
 
-    def beside(self, parameters: P) -> Beside:
+    def beside(self, parameters: P) -> ExtraMemory:
         """Return what fits from these first parameters take beyond what follows from counts and `cells`."""
-        return NOTHING_BESIDE
+        return NO_EXTRA_MEMORY
 
     @abstractmethod
-    def maximize(self, statistics: S, parameters: P) -> P:
+    def m_step(self, statistics: S, parameters: P) -> P:
         """Return the parameters that follow from merged statistics; `parameters` are those that gave them."""
 
     @abstractmethod
     def workers(self, statistics: S, parameters: P) -> WorkerTable:
         """Return what was learned about workers."""
 
-    def look_back(
+    def credible_intervals(
         self, table: WorkerTable, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], end: tuple[S, P]
     ) -> WorkerTable:
         """Return the table of workers with what only single reports can tell; the last step's sums are in `end`."""
@@ -173,7 +173,7 @@ class Model(ABC, Generic[P, S]):
         """Return the marginal log-likelihood of the reports (or a bound that is climbed), None where there is none."""
 
     def log_prior(self, parameters: P) -> float:
-        """Return the log-density of whatever priors `maximize` uses; with it, the traced objective never falls."""
+        """Return the log-density of whatever priors `m_step` uses; with it, the traced objective never falls."""
         return 0.0
 
 

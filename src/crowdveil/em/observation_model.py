@@ -18,7 +18,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
-LOUD = -1
+NO_IMPLICIT_NULL = -1
 """Instead of a silent channel: cells that send nothing leave no report to be counted."""
 TASKS_AT_ONCE = 1 << 20
 """Tasks counted together."""
@@ -27,7 +27,7 @@ UNSAID = "\0"
 
 
 @dataclass(frozen=True, eq=False)
-class ReportModel:
+class ObservationModel:
     """P(symbol | answer), and which cells send NULL reports that nobody lists.
 
     Silent channels are those whose NULL reports are counted. Groups are those of the table of channels; a single
@@ -63,7 +63,7 @@ class ReportModel:
         return self.table.shape[1]
 
     @property
-    def transparent(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether every report is its answer: nothing was perturbed, and nobody's silence is counted."""
         return not self.protected and np.array_equal(self.everything, np.eye(self.labels))
 
@@ -99,7 +99,7 @@ class ReportModel:
         cells = np.zeros((self.task_groups, self.silent))
         for group, count in enumerate(of_group):
             for task_group, silent in enumerate(self.choice[group]):
-                if silent != LOUD:
+                if silent != NO_IMPLICIT_NULL:
                     cells[task_group, silent] += count
         return cells
 
@@ -131,9 +131,9 @@ class ReportModel:
         return np.maximum(asked - by_report @ self.replaces(), 0.0)
 
 
-def report_model(
+def observation_model(
     channel: Channel | ChannelTable, reports: Reports, assignment: Assignment | None
-) -> tuple[Reports, ReportModel]:
+) -> tuple[Reports, ObservationModel]:
     """Return the reports by symbol, and the model of their symbols.
 
     Args:
@@ -174,13 +174,13 @@ def _stacked(table: ChannelTable) -> _Symbols:
     )
 
 
-def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ReportModel:
+def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ObservationModel:
     """Return the model in which some symbols are listed and the others, all of them NULL, are counted."""
     task_group, worker_group = table.groups(reports.tasks, reports.workers)
-    silent_of_channel = np.full(len(table.channels), LOUD)
+    silent_of_channel = np.full(len(table.channels), NO_IMPLICIT_NULL)
     silent_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
     kept = np.array([1.0 if one.is_identity else one.retention for one in table.channels])[symbols.channel]
-    return ReportModel(
+    return ObservationModel(
         labels=table.alphabet.size,
         protected=table.protects_participation,
         table=np.ascontiguousarray(symbols.table[:, listed]),
@@ -223,7 +223,7 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
         raise ReportsError(
             f"{int(outside.sum()):,} reports come from cells that were not assigned",
             examples=f"task {reports.tasks[reports.task[first]]}, worker {reports.workers[reports.worker[first]]}",
-            way_out="Give the assignment that this campaign was asked with.",
+            hint="Give the assignment that this campaign was asked with.",
         )
     if not table.protects_participation:
         return reports
@@ -245,7 +245,7 @@ def _by_symbol(
     assert reports.alphabet is not None
     if int(listed.sum()) > MAX_LABELS:
         raise SettingsError(
-            f"all channels together may send {MAX_LABELS} symbols", value=int(listed.sum()), way_out="Use fewer."
+            f"all channels together may send {MAX_LABELS} symbols", value=int(listed.sum()), hint="Use fewer."
         )
     pairs = list(zip(symbols.channel[listed].tolist(), symbols.names[listed].tolist(), strict=True))
     code = {pair: place for place, pair in enumerate(pairs)}
@@ -258,6 +258,6 @@ def _by_symbol(
         raise ReportsError(
             f"{wrong.size:,} cells hold what their channel never sends",
             examples=f"{names[reports.value[wrong[0]]]!r} of task {task}, worker {worker}",
-            way_out="Give the certificate that was written with these reports.",
+            hint="Give the certificate that was written with these reports.",
         )
     return replace(reports, value=value, alphabet=Categories(tuple(f"{k}:{name}" for k, name in pairs)))

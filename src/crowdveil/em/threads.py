@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, final
 
-from crowdveil.em.executor import Bench, Crew, Part, Step, Work
+from crowdveil.em.executor import ActiveExecutor, Bench, FitTask, Part, Step
 from crowdveil.em.kernels import side_by_side, thread_count
-from crowdveil.em.memory import Found, Room
+from crowdveil.em.memory import MemoryPlan, Posterior
 from crowdveil.em.model import GoldBlock, P, S
 
 
@@ -20,10 +20,10 @@ class Threads:
     name: ClassVar[str] = "threads"
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Give a crew of threads."""
         threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
-        room = Room.under(work.memory, threads, work.load)
+        room = MemoryPlan.under(work.memory, threads, work.load)
         with side_by_side(room.threads) as each:
             yield _Crew(Bench(work, room), each)
 
@@ -39,7 +39,7 @@ class _Crew(Generic[P, S]):
         parts: Iterator[Part[S]] = iter(self.each(partial(self.bench.step, step=step), indices))
         return parts
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         return self.bench.posteriors.whole()
 
     def blocks(self) -> Iterator[GoldBlock]:

@@ -8,14 +8,14 @@ from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, final
 
-from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
 from crowdveil.em.kernels import thread_count
-from crowdveil.em.memory import Found
+from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.dependencies import same_versions, wanted
+from crowdveil.engines.dependencies import check_versions, wanted
 from crowdveil.engines.driver import Dispatch
-from crowdveil.engines.serialization import Letter
-from crowdveil.engines.worker import Order, forget, report, work_on
+from crowdveil.engines.serialization import Payload
+from crowdveil.engines.worker import BlockTask, forget, report, work_on
 from crowdveil.errors import EngineError, SettingsError
 
 # Of Dask, which need not be installed: its types cannot be named.
@@ -53,7 +53,7 @@ class Dask:
             raise SettingsError("workers must be at least 1, and go without an address", value=self.workers)
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Connect to the cluster."""
         distributed = wanted("distributed", "dask")
         memory, cluster = work.memory, self.address
@@ -65,7 +65,7 @@ class Dask:
                 cluster = stack.enter_context(_local(distributed, count))
             client = stack.enter_context(_client(distributed, cluster))
             with _told_clearly():
-                same_versions(client.run(version, "crowdveil", on_error="return"))
+                check_versions(client.run(version, "crowdveil", on_error="return"))
             dispatch = Dispatch(work, Scheduler(client), memory)
             stack.callback(_dismiss, client, dispatch.fit)
             yield DaskCrew(client, dispatch)
@@ -89,7 +89,7 @@ def _local(distributed: Any, count: int) -> Any:
     except (RuntimeError, OSError) as error:
         raise EngineError(
             f"A Dask cluster of {count} workers did not start on this machine: {error}",
-            way_out="Workers that die may be short of memory: use fewer (CROWDVEIL_THREADS), or the engine threads.",
+            hint="Workers that die may be short of memory: use fewer (CROWDVEIL_THREADS), or the engine threads.",
         ) from error
 
 
@@ -98,7 +98,7 @@ def _client(distributed: Any, cluster: Any) -> Any:
         return distributed.Client(cluster, set_as_default=False, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise EngineError(
-            f"No Dask scheduler answers at {cluster!r}: {error}", way_out="Start one (dask scheduler), or leave it out."
+            f"No Dask scheduler answers at {cluster!r}: {error}", hint="Start one (dask scheduler), or leave it out."
         ) from error
 
 
@@ -109,7 +109,7 @@ def _dismiss(client: Client, fit: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Entrusted:
+class DaskPayload:
     """A letter that the scheduler has: it gives it to a worker, and to another one if that one dies."""
 
     future: Future
@@ -127,17 +127,17 @@ class Scheduler:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def send(self, data: bytes, *, to_all: bool) -> Entrusted:
+    def send(self, data: bytes, *, to_all: bool) -> DaskPayload:
         """Return a letter that workers fetch from one another."""
-        return Entrusted(self._client.submit(bytes, data, pure=False))
+        return DaskPayload(self._client.submit(bytes, data, pure=False))
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: Payload) -> None:
         """Let go of a letter."""
         _future(letter).release()
 
 
-def _future(letter: Letter) -> Future:
-    assert isinstance(letter, Entrusted)
+def _future(letter: Payload) -> Future:
+    assert isinstance(letter, DaskPayload)
     return letter.future
 
 
@@ -150,7 +150,7 @@ def _told_clearly() -> Iterator[None]:
     except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
         raise EngineError(
             f"Dask could not go on: {error}",
-            way_out="See whether the scheduler runs; workers that die may be short of memory: set a limit.",
+            hint="See whether the scheduler runs; workers that die may be short of memory: set a limit.",
         ) from error
 
 
@@ -162,7 +162,7 @@ class Opened:
 
 
 def answer(
-    function: Callable[[Order], Any],
+    function: Callable[[BlockTask], Any],
     names: tuple[str, int, list[int]],
     letters: tuple[bytes, bytes, bytes | None],
     blocks: list[bytes],
@@ -181,7 +181,7 @@ def answer(
     assert now is not None
     held: list[Opened | None] = [Opened(data) for data in blocks]
     return [
-        function(Order(fit=fit, index=index, number=number, parcel=parcel, now=now, before=before, block=block))
+        function(BlockTask(fit=fit, index=index, number=number, parcel=parcel, now=now, before=before, block=block))
         for index, block in zip_longest(indices, held)
     ]
 
@@ -199,7 +199,7 @@ class DaskCrew:
             self._dispatch.begin(step)
             yield from self._ask_all(work_on)
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         """Return the posteriors of the last step."""
         with _told_clearly():
             return self._dispatch.together(self._ask_all(report))
@@ -208,7 +208,7 @@ class DaskCrew:
         """Yield every block, in this process."""
         return self._dispatch.blocks()
 
-    def _ask_all(self, function: Callable[[Order], Any]) -> Iterator[Any]:
+    def _ask_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
         bundles = self._bundles(self._house())
         futures = [self._ask(function, bundle) for bundle in bundles]
         waiting = {index: place for place, bundle in enumerate(bundles) for index in bundle}
@@ -245,7 +245,7 @@ class DaskCrew:
             bundles += [own[first : first + size] for first in range(0, len(own), size)]
         return bundles
 
-    def _ask(self, function: Callable[[Order], Any], bundle: list[int]) -> Future:
+    def _ask(self, function: Callable[[BlockTask], Any], bundle: list[int]) -> Future:
         orders = [self._dispatch.order(index) for index in bundle]
         one = orders[0]
         letters = tuple(None if letter is None else _future(letter) for letter in (one.parcel, one.now, one.before))

@@ -19,11 +19,11 @@ def wanted(package: str, extra: str) -> Any:
     except ImportError as error:
         raise EngineError(
             f"The engine {extra} needs the package {package}, which is not installed",
-            way_out=f'Install it: pip install "crowdveil[{extra}]".',
+            hint=f'Install it: pip install "crowdveil[{extra}]".',
         ) from error
 
 
-def same_versions(found: Mapping[str, Any]) -> None:
+def check_versions(found: Mapping[str, Any]) -> None:
     """Check that workers run this version of crowdveil.
 
     Args:
@@ -39,5 +39,5 @@ def same_versions(found: Mapping[str, Any]) -> None:
         what = "none" if isinstance(there, Exception) else there
         raise EngineError(
             f"All workers must have crowdveil {here}, {len(wrong)} of {len(found)} have not: {worker} has {what}",
-            way_out="Install the same version everywhere.",
+            hint="Install the same version everywhere.",
         )

@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import Any, Protocol
 from uuid import uuid4
 
-from crowdveil.em.executor import Step, Work
-from crowdveil.em.memory import Found, Posteriors, Room
+from crowdveil.em.executor import FitTask, Step
+from crowdveil.em.memory import MemoryPlan, Posterior, PosteriorStore
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.serialization import PROTOCOL, Folder, Letter, Parcel, Sent, pack, pack_parameters
-from crowdveil.engines.worker import Order
+from crowdveil.engines.serialization import PROTOCOL, FitContext, Folder, Payload, ReceivedBlocks, pack, pack_parameters
+from crowdveil.engines.worker import BlockTask
 
 
-class Post(Protocol):
+class Transport(Protocol):
     """How an engine brings bytes to its processes."""
 
-    def send(self, data: bytes, *, to_all: bool) -> Letter:
+    def send(self, data: bytes, *, to_all: bool) -> Payload:
         """Return a letter that any process can open; `to_all` says that every process will."""
         ...
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: Payload) -> None:
         """Forget a letter that nobody will open any more."""
         ...
 
@@ -37,16 +37,16 @@ class Dispatch:
         SettingsError: the limit is below what one block takes.
     """
 
-    def __init__(self, work: Work[Any, Any], post: Post, memory: int | None) -> None:
+    def __init__(self, work: FitTask[Any, Any], post: Transport, memory: int | None) -> None:
         self.work, self.fit, self._post = work, uuid4().hex, post
-        folder, room = Folder.of(work.blocks.rows), Room.under(memory, 1, work.load)
-        self._posteriors = Posteriors(work.load.all_tasks, scratch=room.scratch)
-        without = replace(work, blocks=replace(work.blocks, rows=Sent()))
-        self._parcel = post.send(pack(Parcel(without, folder, room)), to_all=True)
+        folder, room = Folder.of(work.blocks.rows), MemoryPlan.under(memory, 1, work.load)
+        self._posteriors = PosteriorStore(work.load.all_tasks, scratch=room.scratch)
+        without = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
+        self._parcel = post.send(pack(FitContext(without, folder, room)), to_all=True)
         shipped = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
         self._blocks = [post.send(pickle.dumps(block, PROTOCOL), to_all=False) for block in shipped]
         self._number = 0
-        self._letters: list[Letter] = []
+        self._letters: list[Payload] = []
 
     @property
     def indices(self) -> range:
@@ -60,9 +60,9 @@ class Dispatch:
         if len(self._letters) > 2:
             self._post.discard(self._letters.pop(0))
 
-    def order(self, index: int) -> Order:
+    def order(self, index: int) -> BlockTask:
         """Return the order for a block in the current step."""
-        return Order(
+        return BlockTask(
             fit=self.fit,
             index=index,
             number=self._number,
@@ -72,7 +72,7 @@ class Dispatch:
             block=self._blocks[index] if self._blocks else None,
         )
 
-    def together(self, found: Iterable[Found]) -> Found:
+    def together(self, found: Iterable[Posterior]) -> Posterior:
         """Return the posteriors of all blocks, which come in order, as one."""
         for (first, _), part in zip(self.work.blocks.ranges, found, strict=True):
             self._posteriors.put(first, self._number, part)

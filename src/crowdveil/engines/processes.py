@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, final
 
-from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
 from crowdveil.em.kernels import thread_count
-from crowdveil.em.memory import Found
+from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
 from crowdveil.engines.driver import Dispatch
-from crowdveil.engines.serialization import PROTOCOL, Letter
-from crowdveil.engines.worker import Order, report, work_on
+from crowdveil.engines.serialization import PROTOCOL, Payload
+from crowdveil.engines.worker import BlockTask, report, work_on
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.files.temporary import temporary_folder
 
@@ -35,7 +35,7 @@ COMMAND = (sys.executable, "-P", "-c", PROGRAM)
 ATTEMPTS = 3
 
 
-class Lane:
+class ProcessHandle:
     """A worker process, and a thread that exchanges calls and results with it."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Lane:
         raise EngineError(
             f"Processes died while working on {what}",
             attempts=ATTEMPTS,
-            way_out="Memory may be short: use fewer processes, or set a memory limit.",
+            hint="Memory may be short: use fewer processes, or set a memory limit.",
         )
 
     def _exchange(self, function: Callable[[Any], Any], argument: Any) -> tuple[bool, Any]:
@@ -120,20 +120,20 @@ class Processes:
             raise SettingsError("processes must be at least 1", value=self.processes)
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Start the processes, and stop them in the end."""
         count = min(self.processes or thread_count(), len(work.blocks))
         memory = None if work.memory is None else work.memory // count
         with temporary_folder(Path(gettempdir())) as folder, ExitStack() as stack:
-            dispatch = Dispatch(work, Files(folder), memory)
-            lanes = [Lane() for _ in range(count)]
+            dispatch = Dispatch(work, FileTransport(folder), memory)
+            lanes = [ProcessHandle() for _ in range(count)]
             for lane in lanes:
                 stack.callback(lane.close)
             yield ProcessCrew(dispatch, lanes)
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class FilePayload:
     """A letter in a file."""
 
     path: Path
@@ -144,29 +144,29 @@ class Filed:
         return self.path.read_bytes()
 
 
-class Files:
+class FileTransport:
     """A folder of letters."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._count = folder, 0
 
-    def send(self, data: bytes, *, to_all: bool) -> Filed:
+    def send(self, data: bytes, *, to_all: bool) -> FilePayload:
         """Write a letter; one file does for all."""
         self._count += 1
-        letter = Filed(self._folder / str(self._count))
+        letter = FilePayload(self._folder / str(self._count))
         letter.path.write_bytes(data)
         return letter
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: Payload) -> None:
         """Remove a letter."""
-        assert isinstance(letter, Filed)
+        assert isinstance(letter, FilePayload)
         letter.path.unlink()
 
 
 class ProcessCrew:
     """The processes of one fit; every block has its own."""
 
-    def __init__(self, dispatch: Dispatch, lanes: list[Lane]) -> None:
+    def __init__(self, dispatch: Dispatch, lanes: list[ProcessHandle]) -> None:
         self._dispatch, self.lanes = dispatch, lanes
 
     def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
@@ -174,7 +174,7 @@ class ProcessCrew:
         self._dispatch.begin(step)
         return self._ask_all(work_on)
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         """Return the posteriors of the last step."""
         return self._dispatch.together(self._ask_all(report))
 
@@ -182,7 +182,7 @@ class ProcessCrew:
         """Yield every block, in this process."""
         return self._dispatch.blocks()
 
-    def _ask_all(self, function: Callable[[Order], Any]) -> Iterator[Any]:
+    def _ask_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
         asked = deque[Future[Any]]()
         for index in self._dispatch.indices:
             if len(asked) == AHEAD * len(self.lanes):

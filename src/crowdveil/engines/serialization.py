@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from crowdveil.data.blocks import Block
 from crowdveil.data.columnar_store import Stored, open_encoded
-from crowdveil.em.executor import Source, Work
-from crowdveil.em.memory import Room
+from crowdveil.em.executor import FitTask, Source
+from crowdveil.em.memory import MemoryPlan
 from crowdveil.errors import ReportsError
 
 PROTOCOL = 5
@@ -24,7 +24,7 @@ TASK_COUNTS = "per_task"
 """The name of the counts of all tasks, which no block needs: they are sent to nobody."""
 
 
-class Letter(Protocol):
+class Payload(Protocol):
     """Bytes on their way to a process; they travel, once, when it opens them."""
 
     @property
@@ -58,7 +58,7 @@ class Folder(NamedTuple):
                 "all processes must read the same encoded blocks",
                 source=str(self.path),
                 examples="other checksums than where the fit was begun",
-                way_out="Share one folder under the same path, or copy it again.",
+                hint="Share one folder under the same path, or copy it again.",
             )
         return rows
 
@@ -67,11 +67,11 @@ def _checksums(rows: Stored) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(column.crcs) for column in (rows.index, rows.workers, rows.values))
 
 
-class Sent:
+class ReceivedBlocks:
     """Rows that arrive block by block, each in a letter that is opened when the block is made."""
 
     def __init__(self) -> None:
-        self.letters: dict[int, Letter] = {}
+        self.letters: dict[int, Payload] = {}
 
     def block(self, first: int, stop: int) -> Block:
         """Return the block that begins at a task."""
@@ -79,24 +79,24 @@ class Sent:
         return block
 
 
-class Parcel(NamedTuple):
+class FitContext(NamedTuple):
     """The constants of a fit: its work, the folder that blocks are in (None where they are sent), a process's room."""
 
-    work: Work[Any, Any]
+    work: FitTask[Any, Any]
     folder: Folder | None
-    room: Room
+    room: MemoryPlan
 
 
-def pack(parcel: Parcel) -> bytes:
+def pack(parcel: FitContext) -> bytes:
     """Return the constants of a fit as bytes."""
     stream = io.BytesIO()
     _Pickler(stream, {id(parcel.work.blocks.summary.per_task): TASK_COUNTS}).dump(parcel)
     return stream.getvalue()
 
 
-def unpack(data: bytes) -> Parcel:
+def unpack(data: bytes) -> FitContext:
     """Return the constants of a fit."""
-    parcel: Parcel = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
+    parcel: FitContext = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
     return parcel
 
 

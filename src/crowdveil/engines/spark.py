@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, final
 
-from crowdveil.em.executor import Crew, Part, Step, Work
+from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
 from crowdveil.em.kernels import thread_count
-from crowdveil.em.memory import Found
+from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.dependencies import same_versions, wanted
+from crowdveil.engines.dependencies import check_versions, wanted
 from crowdveil.engines.driver import Dispatch
-from crowdveil.engines.serialization import PROTOCOL, Letter
-from crowdveil.engines.worker import Order, report, work_on
+from crowdveil.engines.serialization import PROTOCOL, Payload
+from crowdveil.engines.worker import BlockTask, report, work_on
 from crowdveil.errors import CrowdveilError
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -41,7 +41,7 @@ class Spark:
     address: str | None = None
 
     @contextmanager
-    def open(self, work: Work[Any, Any]) -> Iterator[Crew[Any, Any]]:
+    def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
         """Connect to Spark; a session that was begun here ends here."""
         SparkSession = wanted("pyspark.sql", "spark").SparkSession
         before = SparkSession.getActiveSession()
@@ -52,7 +52,7 @@ class Spark:
         session = before or builder.getOrCreate()
         try:
             context = session.sparkContext
-            same_versions({"an executor": _version_there(context)})
+            check_versions({"an executor": _version_there(context)})
             yield _Crew(context, Dispatch(work, _Broadcasts(context), work.memory))
         finally:
             if before is None:
@@ -78,11 +78,11 @@ class _Broadcasts:
     def __init__(self, context: Any) -> None:
         self._context = context
 
-    def send(self, data: bytes, *, to_all: bool) -> Letter:
-        letter: Letter = self._context.broadcast(data)
+    def send(self, data: bytes, *, to_all: bool) -> Payload:
+        letter: Payload = self._context.broadcast(data)
         return letter
 
-    def discard(self, letter: Letter) -> None:
+    def discard(self, letter: Payload) -> None:
         broadcast: Any = letter
         broadcast.destroy()
 
@@ -96,13 +96,13 @@ class _Crew:
         self.dispatch.begin(step)
         return self._ask_all(work_on)
 
-    def collect(self) -> Found:
+    def collect(self) -> Posterior:
         return self.dispatch.together(self._ask_all(report))
 
     def blocks(self) -> Iterator[GoldBlock]:
         return self.dispatch.blocks()
 
-    def _ask_all(self, function: Callable[[Order], Any]) -> Iterator[Any]:
+    def _ask_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
         orders = [self.dispatch.order(index) for index in self.dispatch.indices]
         places = self.context.parallelize(self.dispatch.indices, len(orders))
         for told in places.map(lambda index: _told(function, orders[index])).collect():
@@ -112,7 +112,7 @@ class _Crew:
             yield result
 
 
-def _told(function: Callable[[Order], Any], order: Order) -> bytes:
+def _told(function: Callable[[BlockTask], Any], order: BlockTask) -> bytes:
     """Return (True, result) or (False, refusal): Spark would tell of an exception by its text only."""
     try:
         return pickle.dumps((True, function(order)), PROTOCOL)

@@ -13,18 +13,18 @@ from threading import Lock
 from typing import Any
 
 from crowdveil.em.executor import Bench, Part, Step
-from crowdveil.em.memory import Found
-from crowdveil.engines.serialization import Letter, Parcel, Sent, unpack, unpack_parameters
+from crowdveil.em.memory import Posterior
+from crowdveil.engines.serialization import FitContext, Payload, ReceivedBlocks, unpack, unpack_parameters
 
 MOST_DESKS = 4
 """Fits that a process remembers at once: others may use the same workers."""
 STEPS_KEPT = 2
-_DESKS: OrderedDict[str, "Desk"] = OrderedDict()
+_DESKS: OrderedDict[str, "WorkerCache"] = OrderedDict()
 _LOCK = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class BlockTask:
     """A block to work on.
 
     Attributes:
@@ -39,24 +39,24 @@ class Order:
     fit: str
     index: int
     number: int
-    parcel: Letter
-    now: Letter
-    before: Letter | None
-    block: Letter | None
+    parcel: Payload
+    now: Payload
+    before: Payload | None
+    block: Payload | None
 
 
-class Desk:
+class WorkerCache:
     """What a process remembers of a fit."""
 
-    def __init__(self, parcel: Parcel) -> None:
+    def __init__(self, parcel: FitContext) -> None:
         work = parcel.work
-        self.sent = Sent()
+        self.sent = ReceivedBlocks()
         rows = self.sent if parcel.folder is None else parcel.folder.open()
         self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step(self, number: int, letter: Letter) -> Step[Any, Any]:
+    def step(self, number: int, letter: Payload) -> Step[Any, Any]:
         """Return a step, its parameters made ready once."""
         work = self.bench.work
         with self._lock:
@@ -69,25 +69,25 @@ class Desk:
             return self._steps[number]
 
 
-def work_on(order: Order) -> Part[Any]:
+def work_on(order: BlockTask) -> Part[Any]:
     """Return what a step makes of a block."""
-    with _seated(order) as (desk, step):
+    with acquire_cache(order) as (desk, step):
         letter = order.before
         before = None if letter is None else partial(desk.step, order.number - 1, letter)
         return desk.bench.step(order.index, step, before)
 
 
-def report(order: Order) -> Found:
+def report(order: BlockTask) -> Posterior:
     """Return the posterior of a block after its last step."""
-    with _seated(order) as (desk, step):
+    with acquire_cache(order) as (desk, step):
         return desk.bench.found(order.index, step)
 
 
 @contextmanager
-def _seated(order: Order) -> Iterator[tuple[Desk, Step[Any, Any]]]:
+def acquire_cache(order: BlockTask) -> Iterator[tuple[WorkerCache, Step[Any, Any]]]:
     """Give the desk of the order's fit, with the order's letters on it, and the step."""
     with _LOCK:
-        desk = _DESKS.pop(order.fit, None) or Desk(unpack(order.parcel.value))
+        desk = _DESKS.pop(order.fit, None) or WorkerCache(unpack(order.parcel.value))
         _DESKS[order.fit] = desk
         while len(_DESKS) > MOST_DESKS:
             _DESKS.popitem(last=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.kernels import shares_of_rows, use_compiled
-from crowdveil.estimators.confusion.credible_intervals import Path, Spread
+from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdStatistics,
@@ -37,16 +37,16 @@ class DawidSkene(ConfusionEstimator):
     anchor_ability: float = 0.7
     damping: float = 0.1
 
-    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
         return shares_of_rows(answers, anchor)
 
-    def tie_all(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the same as `tie`, by compiled code where there are many reports."""
+    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the same as `estimate_confusion`, by compiled code where there are many reports."""
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
         return shares_of_rows(answers, parameters.anchor, compiled=compiled)
 
-    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor as it is: learned ones were worse (see the page)."""
         return parameters.anchor
 
@@ -54,7 +54,7 @@ class DawidSkene(ConfusionEstimator):
         """Return the Dirichlet log-densities of the rows."""
         return log_dirichlet(parameters)
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
         """Return that of tables shrunk in full; behind noise, of one ability for all rows.
 
         The rows of a table are then biased towards the anchor, and with them the diagonal. How often a worker is right

@@ -75,7 +75,7 @@ class TaskSums:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileSum:
+class FactorizationMean:
     """Estimate each task's truth by its mean answer, shrunk towards the public centre as far as noise demands.
 
     truth = centre + C S / (C^2 + (s / t)^2), where S, C are the task's noisy sum of (answer - centre) and noisy count,
@@ -83,7 +83,7 @@ class ProfileSum:
     posterior mean of a normal truth. Where C does not exceed `count_threshold` deviations of its own noise, the truth
     is the centre: nothing is known.
 
-    This is no `Estimator` of the `expect` / `maximize` loop: that loop reads one value per (task, worker) cell, and
+    This is no `Estimator` of the `e_step` / `m_step` loop: that loop reads one value per (task, worker) cell, and
     here no cell was ever sent. One pass over the sums is the whole inference.
 
     Attributes:
@@ -157,7 +157,7 @@ def task_sums(totals: Totals) -> TaskSums:
     profiles, length = totals.profiles, len(totals.numerators)
     fits = len(profiles) == length if profiles.ndim == 2 else not profiles.size or int(profiles.max()) < length
     if not fits or len(totals.counts) != length:
-        raise ReportsError("the profiles must belong to the sums", way_out="Use the mechanism that made the reports.")
+        raise ReportsError("the profiles must belong to the sums", hint="Use the mechanism that made the reports.")
     if profiles.ndim == 2:
         inverse = np.linalg.pinv(profiles)
         norm = np.linalg.norm(inverse, axis=1)

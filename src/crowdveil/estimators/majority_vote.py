@@ -6,9 +6,9 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import Pool, pool_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.em.gold import one_hot_gold
 
 
@@ -16,7 +16,7 @@ class Parameters(NamedTuple):
     """What the vote needs beside the block: counts of the crowd."""
 
     summary: Summary
-    pool: Pool
+    pool: AnswerFrequencies
 
 
 class Statistics(NamedTuple):
@@ -40,21 +40,21 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     iterative: ClassVar[bool] = False
     reads_channel: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
-    reads_tables: ClassVar[bool] = True
+    reads_channel_tables: ClassVar[bool] = True
     max_steps: int = 1
     tolerance: float = 0.0
 
-    def start(self, summary: Summary) -> Parameters:
+    def initialize(self, summary: Summary) -> Parameters:
         """Pool the counts of the whole crowd."""
-        return Parameters(summary, pool_reports(summary))
+        return Parameters(summary, frequencies_of_reports(summary))
 
-    def expect(self, block: GoldBlock, parameters: Parameters) -> Expected[Statistics]:
+    def e_step(self, block: GoldBlock, parameters: Parameters) -> EStep[Statistics]:
         """Return vote shares, and how far each worker's reports agree with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return Expected(Statistics(block.coded.agreement(posterior @ meanings(pool))), posterior)
+        return EStep(Statistics(block.coded.agreement(posterior @ meanings(pool))), posterior)
 
-    def maximize(self, statistics: Statistics, parameters: Parameters) -> Parameters:
+    def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged: a vote has nothing to learn."""
         return parameters
 
@@ -69,7 +69,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         return None
 
 
-def meanings(pool: Pool) -> NDArray[np.float64]:
+def meanings(pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Return 1 where a report agrees with a label, indexed [label, symbol]: with those that send it most often."""
     table = pool.model.table[: pool.labels]
     return (np.equal(table, table.max(axis=0)) & pool.model.says).astype(float)

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import Pool, pool_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.saddle_points import nudge
 from crowdveil.estimators.confusion.credible_intervals import (
     FIRMEST,
+    CompleteDataSummary,
     Path,
-    Spread,
     information_of_answers,
     with_intervals,
 )
@@ -40,7 +40,7 @@ class CoinParameters:
     """
 
     summary: Summary
-    pool: Pool
+    pool: AnswerFrequencies
     class_prior: NDArray[np.float64]
     ability: NDArray[np.float64] | None
     votes: "Votes | None" = None
@@ -87,9 +87,9 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     max_steps: int
     tolerance: float
 
-    def start(self, summary: Summary) -> CoinParameters:
+    def initialize(self, summary: Summary) -> CoinParameters:
         """Return no abilities: the first posterior is the share of votes."""
-        pool = pool_reports(summary)
+        pool = frequencies_of_reports(summary)
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
 
     def nudged(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
@@ -101,17 +101,17 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return the parameters with their votes."""
         return parameters if parameters.ability is None else replace(parameters, votes=votes(parameters))
 
-    def expect(self, block: GoldBlock, parameters: CoinParameters) -> Expected[CoinStatistics]:
+    def e_step(self, block: GoldBlock, parameters: CoinParameters) -> EStep[CoinStatistics]:
         """Return posteriors of the block's tasks and the right answers that follow."""
         if parameters.ability is None:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
-            return Expected(CoinStatistics(block.coded.agreement(posterior), math.nan), posterior)
+            return EStep(CoinStatistics(block.coded.agreement(posterior), math.nan), posterior)
         wrong, weight = parameters.votes or votes(parameters)
         step = block.coded.coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
-        return Expected(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
+        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
 
-    def maximize(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
+    def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers, pseudo-answers added; the class prior is uniform or public."""
         labels = parameters.summary.labels
         answers = parameters.summary.per_worker + labels**2 * self.smoothing
@@ -130,7 +130,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
 
-    def look_back(
+    def credible_intervals(
         self,
         table: WorkerTable,
         blocks: Iterable[GoldBlock],
@@ -147,7 +147,9 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         data = information_of_answers(Path(every, np.ones_like(every), None), end[1].summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
-        return with_intervals(table, Spread(share, strength, right - number * share, FIRMEST), data, number)
+        return with_intervals(
+            table, CompleteDataSummary(share, strength, right - number * share, FIRMEST), data, number
+        )
 
     def log_likelihood(self, statistics: CoinStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
@@ -187,9 +189,9 @@ class OneCoin(ConfusionEstimator):
     anchor_ability: float = 0.7
     damping: float = 1.0
 
-    def lean(self, summary: Summary) -> Estimator[Any, Any]:
+    def simplify(self, summary: Summary) -> Estimator[Any, Any]:
         """Return the model without tables where reports are answers."""
-        if not summary.model.transparent:
+        if not summary.model.is_identity:
             return self
         return CoinModel(
             smoothing=self.smoothing,
@@ -199,7 +201,7 @@ class OneCoin(ConfusionEstimator):
             tolerance=self.tolerance,
         )
 
-    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return tables with one ability on the diagonal and the rest spread evenly."""
         labels = answers.shape[1]
         counts = answers + anchor
@@ -207,7 +209,7 @@ class OneCoin(ConfusionEstimator):
         rest = (1 - ability) / (labels - 1)
         return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
 
-    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor of the crowd's likeliest ability, given everybody's own."""
         anchors = np.array([self.anchor(parameters.pool, ability) for ability in candidates(self.anchor_ability)])
         right, wrong = pseudo_answers(anchors)
@@ -224,7 +226,7 @@ class OneCoin(ConfusionEstimator):
         right, wrong = pseudo_answers(parameters.anchor)
         return float(log_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
         """Return that of tables shrunk in full."""
         return self.shrunk_spread(statistics, parameters)
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from crowdveil.em.deconvolution import pool_reports
+from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimator import Summary
-from crowdveil.em.memory import NUMBER, Beside
+from crowdveil.em.memory import NUMBER, ExtraMemory
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.credible_intervals import Path, Spread
+from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
 from crowdveil.estimators.confusion.hyperpriors import crowd_cells
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
@@ -129,9 +129,9 @@ class OrdinalDawidSkene(CrowdEstimator):
                 "pseudo_answers and damping must not be negative", value=(self.pseudo_answers, self.damping)
             )
 
-    def start(self, summary: Summary) -> CrowdParameters:
+    def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the expected mixture of kinds for every worker; the first posterior is the share of votes."""
-        pool = pool_reports(summary)
+        pool = frequencies_of_reports(summary)
         least = self.pseudo_answers * pool.noise / pool.participation
         tables, expected = ordered_kinds(pool.label_shares)
         mixture = Mixture(tables, expected, expected, np.tile(expected, (summary.workers, 1)))
@@ -147,25 +147,25 @@ class OrdinalDawidSkene(CrowdEstimator):
             mixture=mixture,
         )
 
-    def beside(self, parameters: CrowdParameters) -> Beside:
+    def beside(self, parameters: CrowdParameters) -> ExtraMemory:
         """Return what kinds take, scores and responsibilities of each worker, and the posteriors of the first start."""
         summary, mixture = parameters.summary, parameters.mixture
         assert mixture is not None
         own = PER_KIND * mixture.responsibility.size + NUMBER * summary.tasks * summary.labels
-        return Beside(CrowdEstimator.beside(self, parameters).crowd + own, 0)
+        return ExtraMemory(CrowdEstimator.beside(self, parameters).crowd + own, 0)
 
-    def starts(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
+    def initializations(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
         """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.
 
         A prior that is learned from votes can starve a rare label before the workers' tables defend it.
         """
         if summary.prior is not None:
             return (None,)
-        usual = self.start(summary)
+        usual = self.initialize(summary)
         uniform = np.full(summary.labels, 1 / summary.labels)
         return (usual, replace(usual, class_prior=uniform, held=HELD_STEPS))
 
-    def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return everybody's kinds, then the mixture, participations and the class prior that follow."""
         assert parameters.mixture is not None
         reports = all_reports(statistics, parameters)
@@ -191,7 +191,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             held=max(parameters.held - 1, 0),
         )
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
         """Return that of one ability for all rows, as `one-coin` reads it from these posteriors.
 
         Kinds hold one answer in five for a guess, so that no mean of theirs comes near 1, however many answers say so.

@@ -16,7 +16,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.identifiers import places
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, run, summarize
 from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.saddle_points import nudge
 from crowdveil.errors import ReportsError, SettingsError, plain
@@ -113,12 +113,12 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             raise SettingsError(
                 "projection must be in (0, 0.5)",
                 value=self.projection,
-                way_out="Leave it out to use the channel's own.",
+                hint="Leave it out to use the channel's own.",
             )
         if not 0 <= self.shrinkage < np.inf:
             raise SettingsError("shrinkage must be finite and not negative", value=self.shrinkage)
 
-    def start(self, summary: Summary) -> DawidSkeneParameters:
+    def initialize(self, summary: Summary) -> DawidSkeneParameters:
         """Return parameters without abilities: the first truths are votes.
 
         Raises:
@@ -126,7 +126,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         """
         return DawidSkeneParameters(summary, read_channel(summary), None, EXPECTED_ABILITY)
 
-    def expect(self, block: GoldBlock, parameters: DawidSkeneParameters) -> Expected[DawidSkeneStatistics]:
+    def e_step(self, block: GoldBlock, parameters: DawidSkeneParameters) -> EStep[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
         summary, labels = parameters.summary, parameters.summary.labels
         prior = np.full(labels, 1.0 / labels) if summary.prior is None else summary.prior
@@ -138,19 +138,19 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
                 given = parameters.first_truths[block.block.first : block.block.stop]
                 truths = np.where(np.isnan(given), truths, given)
             posterior = one_hot_gold(truths, block.gold)
-            return Expected(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
+            return EStep(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
         weight = log_odds_weight(parameters.right, labels)
         step = block.coded.coin_step(weight, np.log(prior), block.gold, block.before)
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
-        return Expected(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
+        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
 
     def nudged(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
         """Return the parameters with every worker's P(report right) moved by a hair."""
         assert parameters.right is not None
         return replace(parameters, right=nudge(parameters.right, direction, seed))
 
-    def maximize(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
+    def m_step(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
         parameters = replace(parameters, right=self._project(statistics, parameters), first_truths=None)
         if not self.shrinkage:
@@ -210,7 +210,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         assert summary.alphabet is not None
         known = align_gold(reports, gold, summary.alphabet, numeric=False)
         given = _first_truths(reports, first_truths, summary.alphabet.names)
-        return run(self, coded, summary, known, first=replace(self.start(summary), first_truths=given))
+        return run(self, coded, summary, known, first=replace(self.initialize(summary), first_truths=given))
 
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
         summary, reading = parameters.summary, parameters.reading
@@ -253,7 +253,7 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
         raise ReportsError(
             f"{len(unknown):,} first truths are of tasks that are not among the tasks",
             examples=", ".join(unknown[:3]),
-            way_out="Leave them out, or list the tasks.",
+            hint="Leave them out, or list the tasks.",
         )
     given = np.full((len(reports.tasks), len(labels)), np.nan)
     for task, truth in first_truths.items():
@@ -314,13 +314,13 @@ def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
         raise SettingsError(
             "private-dawid-skene needs a channel that treats all labels alike",
             value=channel.mechanism,
-            way_out="Use one-coin or dawid-skene, which read any channel.",
+            hint="Use one-coin or dawid-skene, which read any channel.",
         )
     keep, flip = float(parts[0].mean()), float(parts[1].mean())
     if keep < flip - SAME:
         raise SettingsError(
             "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
             value=(keep, flip),
-            way_out="Use one-coin or dawid-skene, which read any channel.",
+            hint="Use one-coin or dawid-skene, which read any channel.",
         )
     return keep, flip, float(parts[2].mean()) if parts[2].size else None

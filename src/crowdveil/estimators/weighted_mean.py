@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 
 ROUNDING = 1e-12
@@ -67,25 +67,25 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     def __post_init__(self) -> None:
         if not 0 < self.floor <= 1:
             raise SettingsError(
-                "floor must be in (0, 1]", value=self.floor, way_out="0.01 is the default; 1 is nearly the mean."
+                "floor must be in (0, 1]", value=self.floor, hint="0.01 is the default; 1 is nearly the mean."
             )
 
-    def start(self, summary: Summary) -> MeanParameters:
+    def initialize(self, summary: Summary) -> MeanParameters:
         """Return equal qualities, 1 / workers each.
 
         Raises:
             SettingsError: a prior was given; means have none.
         """
         if summary.prior is not None:
-            raise SettingsError("weighted-mean uses no prior", value=summary.prior, way_out="Fit without it.")
+            raise SettingsError("weighted-mean uses no prior", value=summary.prior, hint="Fit without it.")
         return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), math.inf)
 
-    def expect(self, block: GoldBlock, parameters: MeanParameters) -> Expected[MeanStatistics]:
+    def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
         step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
-        return Expected(MeanStatistics(step.squares), step.truth, moved=step.moved)
+        return EStep(MeanStatistics(step.squares), step.truth, moved=step.moved)
 
-    def maximize(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
+    def m_step(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""
         reports = parameters.summary.per_worker
         sigma = np.sqrt(statistics.squares / np.maximum(reports, 1))
@@ -95,7 +95,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def workers(self, statistics: MeanStatistics, parameters: MeanParameters) -> WorkerTable:
         """Return the qualities that follow from the last truths; they sum to 1."""
-        return WorkerTable(self.maximize(statistics, parameters).quality, "weight")
+        return WorkerTable(self.m_step(statistics, parameters).quality, "weight")
 
     def log_likelihood(self, statistics: MeanStatistics) -> float | None:
         """Return None: the algorithm lowers the sum of the workers' |T_i| sigma_i, it has no marginal likelihood."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import TIE, WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
 
@@ -57,9 +57,9 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def __post_init__(self) -> None:
         if not 0 < self.clamp < 0.5:
-            raise SettingsError("clamp must be in (0, 0.5)", value=self.clamp, way_out="0.01 is the default.")
+            raise SettingsError("clamp must be in (0, 0.5)", value=self.clamp, hint="0.01 is the default.")
 
-    def start(self, summary: Summary) -> VoteParameters:
+    def initialize(self, summary: Summary) -> VoteParameters:
         """Return equal weights.
 
         Raises:
@@ -67,16 +67,16 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         """
         if summary.prior is not None:
             raise SettingsError(
-                "weighted-vote uses no prior", value=summary.prior, way_out="Use one-coin or private-dawid-skene."
+                "weighted-vote uses no prior", value=summary.prior, hint="Use one-coin or private-dawid-skene."
             )
         return VoteParameters(summary, np.ones(summary.workers))
 
-    def expect(self, block: GoldBlock, parameters: VoteParameters) -> Expected[VoteStatistics]:
+    def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
         step = block.coded.election(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
-        return Expected(VoteStatistics(step.agreement), step.posterior, moved=step.moved)
+        return EStep(VoteStatistics(step.agreement), step.posterior, moved=step.moved)
 
-    def maximize(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
+    def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""
         summary = parameters.summary
         share = right_share(statistics.agreement, summary.per_worker, summary.labels)
@@ -85,7 +85,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def workers(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
         """Return the weights that follow from the last election; 0 for a worker without reports."""
-        return WorkerTable(self.maximize(statistics, parameters).weight, "weight")
+        return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
 
     def log_likelihood(self, statistics: VoteStatistics) -> float | None:
         """Return None: an election has no marginal likelihood."""

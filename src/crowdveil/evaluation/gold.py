@@ -86,7 +86,7 @@ def require_labels(aligned: Aligned) -> None:
         raise SettingsError(
             "an error rate or log loss needs an estimate of labels",
             value=aligned.estimate.method,
-            way_out="Use mae or rmse for numbers.",
+            hint="Use mae or rmse for numbers.",
         )
 
 
@@ -96,7 +96,7 @@ def targets(aligned: Aligned, name: ErrorName) -> NDArray[Any]:
     if name == "error_rate" and alphabet is not None:
         return np.array(alphabet.names)[gold_codes(aligned)]
     if alphabet is not None and not alphabet.ordered:
-        raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, way_out="Use error_rate.")
+        raise SettingsError(f"{name} needs numbers or ordered labels", value=alphabet.names, hint="Use error_rate.")
     return gold_numbers(aligned)
 
 
@@ -129,10 +129,10 @@ def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
         except (TypeError, ValueError) as error:
             raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
         if not np.isfinite(numbers).all():
-            raise ReportsError("gold truths must be finite numbers", source="gold", way_out="Leave unknown ones out.")
+            raise ReportsError("gold truths must be finite numbers", source="gold", hint="Leave unknown ones out.")
         if not in_range(numbers).all():
             found = f"{numbers[~in_range(numbers)][0]:g}"
-            raise ReportsError(f"gold truths {RANGE_RULE}", source="gold", examples=found, way_out=ANOTHER_UNIT)
+            raise ReportsError(f"gold truths {RANGE_RULE}", source="gold", examples=found, hint=ANOTHER_UNIT)
         return numbers
     return gold_codes(aligned).astype(float)
 
@@ -173,7 +173,7 @@ def log_loss_of(aligned: Aligned) -> float:
         raise SettingsError(
             "a log loss needs probabilities, this method has none",
             value=aligned.estimate.method,
-            way_out="Use the error rate.",
+            hint="Use the error rate.",
         )
     codes = gold_codes(aligned)
     given = aligned.estimate.posterior[aligned.at, codes]

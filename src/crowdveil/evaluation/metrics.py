@@ -221,7 +221,7 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
     try:
         numbers = np.asarray(truths, dtype=float)
     except ValueError as wrong:
-        raise SettingsError(f"{error} needs numbers", value=str(wrong), way_out="Use error_rate for labels.") from wrong
+        raise SettingsError(f"{error} needs numbers", value=str(wrong), hint="Use error_rate for labels.") from wrong
     if error == "mae":
         middle = float(np.sort(numbers)[(len(numbers) - 1) // 2])
         return BestConstant(f"{middle:g}", float(np.abs(numbers - middle).mean()))
@@ -284,7 +284,7 @@ def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any],
         raise SettingsError(
             "a change of error compares two estimates of the same gold tasks",
             value=(len(scored[0]), len(scored[1])),
-            way_out="List the same tasks in both, those without reports included.",
+            hint="List the same tasks in both, those without reports included.",
         )
     best = best_constant(targets(with_answers, name), name)
     return Change(

@@ -241,7 +241,7 @@ class _Placed:
                 source=self._source,
                 rows=tuple(self._rows + int(row) + 1 for row in rows),
                 examples=", ".join(repr(cells[int(row)].as_py()) for row in rows),
-                way_out="Keep one row per task, with its truth.",
+                hint="Keep one row per task, with its truth.",
             )
 
 

@@ -83,7 +83,7 @@ class Outputs:
                 raise SettingsError(
                     self.fresh,
                     value=str(existing[0]),
-                    way_out="Choose another folder (--out), or --replace: it removes the files that were recorded "
+                    hint="Choose another folder (--out), or --replace: it removes the files that were recorded "
                     f"there as a {self.kind}, and no others.",
                 )
             for path in existing:
@@ -95,7 +95,7 @@ class Outputs:
         for name in self.names:
             fault = fault_of_file_name(name)
             if fault:
-                raise SettingsError(f"an output must have the name of a file: {fault}", value=name, way_out=RENAME)
+                raise SettingsError(f"an output must have the name of a file: {fault}", value=name, hint=RENAME)
 
     def _affected(self, record: Sequence[Entry]) -> list[Path]:
         """Return the paths that are written or removed."""
@@ -211,8 +211,8 @@ def refusals_named(folder: Path) -> Iterator[None]:
     except OSError as error:
         if not _concerns(error, folder):
             raise
-        way_out = f"{error.strerror or error}. Choose another folder, or make room."
-        raise SettingsError("the output folder must be writable", value=str(folder), way_out=way_out) from error
+        hint = f"{error.strerror or error}. Choose another folder, or make room."
+        raise SettingsError("the output folder must be writable", value=str(folder), hint=hint) from error
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
@@ -296,13 +296,13 @@ def _refuse_shared(folder: Path) -> None:
         raise SettingsError(
             "a folder for its owner's eyes only must not be a link",
             value=str(folder),
-            way_out="Remove the link: the folder is made anew.",
+            hint="Remove the link: the folder is made anew.",
         )
     if os.name == "posix" and folder.exists() and folder.stat().st_mode & OTHERS:
         raise SettingsError(
             "a folder for its owner's eyes only must be closed to all others",
             value=f"{folder}, rights {stat.S_IMODE(folder.stat().st_mode):04o}",
-            way_out=f"Close it (chmod 700 {folder}), or move it away: then it is made anew.",
+            hint=f"Close it (chmod 700 {folder}), or move it away: then it is made anew.",
         )
 
 
@@ -327,7 +327,7 @@ def _same(path: Path, given: Path) -> bool:
 
 
 def _refusal(rule: str, path: Path) -> SettingsError:
-    return SettingsError(rule, value=str(path), way_out=ELSEWHERE)
+    return SettingsError(rule, value=str(path), hint=ELSEWHERE)
 
 
 def _fill(stream: BinaryIO, contents: bytes | str | Writer) -> None:

@@ -73,7 +73,7 @@ def read_record(folder: Path) -> tuple[Entry, ...]:
         raise SettingsError(
             "the record of a folder must be readable, as it says which files may be replaced",
             value=str(path),
-            way_out="Choose another folder (--out), or remove the record: then no file of the folder is replaced.",
+            hint="Choose another folder (--out), or remove the record: then no file of the folder is replaced.",
         ) from error
 
 

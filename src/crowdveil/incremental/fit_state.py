@@ -80,7 +80,7 @@ def resume(model: AnyModel, start: Any, learned: Learned, position: NDArray[np.i
         raise SettingsError(
             f"what was learned must be that of {model.name}",
             value=sorted({*learned.by_worker, *learned.shared}),
-            way_out="Fit from the start.",
+            hint="Fit from the start.",
         ) from error
 
 
@@ -162,5 +162,5 @@ def _crowd_resumed(
         return replace(parameters, mixture=mixture, confusion=mixture.confusion())
     parameters = replace(parameters, confusion=place(start.confusion, own["confusion"], position))
     if start.pool.noise and isinstance(model, ConfusionEstimator):
-        return replace(parameters, anchor=model.learn_anchor(parameters))
+        return replace(parameters, anchor=model.update_prior(parameters))
     return parameters

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.blocks import Block
-from crowdveil.em.deconvolution import pool_counts
+from crowdveil.em.deconvolution import frequencies_of_counts
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import encode, softmax
@@ -104,9 +104,9 @@ class OnlineCrowd:
         local = np.searchsorted(touched, rows.worker).astype(np.int32)
         block = Block(0, len(gold), rows.pointers, local, rows.symbol.astype(np.int16))
         coded = encode(block, len(touched), self.summary.symbols, compiled=False)
-        return self.estimator.expect(GoldBlock(block, gold, coded), parameters).posterior
+        return self.estimator.e_step(GoldBlock(block, gold, coded), parameters).posterior
 
-    def read_late(self, rows: Rows, believed: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+    def predict(self, rows: Rows, believed: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return posteriors from what was believed of tasks before these reports; indexed [task, label]."""
         touched = self._touched(rows)
         parameters = self._parameters(touched)
@@ -127,8 +127,8 @@ class OnlineCrowd:
         touched = self._touched(rows)
         before = self._parameters(touched)
         if before.pool.noise:
-            before = replace(before, anchor=self.estimator.learn_anchor(before))
-        found = self.estimator.maximize(self._statistics(touched), before)
+            before = replace(before, anchor=self.estimator.update_prior(before))
+        found = self.estimator.m_step(self._statistics(touched), before)
         self._confusion[touched], self._participation[touched] = found.confusion, found.participation
         self._class_prior = found.class_prior
 
@@ -147,7 +147,7 @@ class OnlineCrowd:
 
     def _touched(self, rows: Rows) -> NDArray[np.int64]:
         """Return the workers whose tables a step needs, ascending."""
-        return np.unique(rows.worker) if self.summary.model.transparent else np.arange(self.workers)
+        return np.unique(rows.worker) if self.summary.model.is_identity else np.arange(self.workers)
 
     def _statistics(self, touched: NDArray[np.int64]) -> CrowdStatistics:
         symbols, labels = self.summary.symbols, self.summary.labels
@@ -165,7 +165,9 @@ class OnlineCrowd:
         # Of a single channel, every worker sends NULL on every task unless a report is listed.
         silent = np.full(model.silent, float(self.tasks * self.workers)) - self._totals @ model.replaces()
         counts = np.concatenate((self._totals, silent))
-        pool = pool_counts(counts, model, tasks=max(self.tasks, 1), perturbed=self.summary.channel is not None)
+        pool = frequencies_of_counts(
+            counts, model, tasks=max(self.tasks, 1), perturbed=self.summary.channel is not None
+        )
         summary = replace(
             self.summary,
             tasks=self.tasks,

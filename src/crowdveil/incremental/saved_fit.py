@@ -221,7 +221,7 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         raise _damaged(source, f"no readable {MANIFEST}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
-        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, way_out=WAY_OUT)
+        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=WAY_OUT)
     if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
         raise _damaged(source, f"the seal of {MANIFEST} does not match")
     if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
@@ -267,4 +267,4 @@ def _under(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[An
 
 
 def _damaged(source: str, found: str) -> ReportsError:
-    return ReportsError("a saved fit must be whole", source=source, examples=found, way_out=WAY_OUT)
+    return ReportsError("a saved fit must be whole", source=source, examples=found, hint=WAY_OUT)

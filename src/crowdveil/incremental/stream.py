@@ -143,7 +143,7 @@ class Stream:
             ReportsError: a task that was never added.
         """
         if task not in self._tasks:
-            raise ReportsError("only tasks that were added have a truth", examples=task, way_out="Add its reports.")
+            raise ReportsError("only tasks that were added have a truth", examples=task, hint="Add its reports.")
         return self._posterior[self._tasks[task]].copy()
 
     def truth(self, task: str) -> str:
@@ -190,13 +190,13 @@ class Stream:
             raise ReportsError(
                 "where participation is protected, all reports on a task come together",
                 examples=", ".join(again[:3]),
-                way_out="Add a task when it is complete, with every report on it.",
+                hint="Add a task when it is complete, with every report on it.",
             )
         if strangers:
             raise ReportsError(
                 "where participation is protected, the workers are those named at the beginning",
                 examples=", ".join(strangers[:3]),
-                way_out="Begin a stream with all workers.",
+                hint="Begin a stream with all workers.",
             )
 
     def _codes(self, reports: Reports) -> tuple[Codes, Codes]:
@@ -244,7 +244,7 @@ class Stream:
         sizes = np.diff(rows.pointers)[late]
         few = Rows(rows.worker[mine], rows.symbol[mine], np.concatenate(([0], np.cumsum(sizes))))
         believed = self._posterior[tasks[late]]
-        posterior = self._crowd.read_late(few, believed, self._known[tasks[late]])
+        posterior = self._crowd.predict(few, believed, self._known[tasks[late]])
         self._posterior[tasks[late]] = posterior
         self._crowd.learn(few, posterior, (posterior - believed).sum(axis=0))
 

@@ -36,7 +36,7 @@ from crowdveil.incremental.saved_fit import SavedFit
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class AlignedReports:
     """All reports, old tasks and workers first.
 
     Attributes:
@@ -78,18 +78,18 @@ class Grown:
         )
 
 
-def grown(reports: Reports, saved: SavedFit | None) -> Grown:
+def align_to_saved(reports: Reports, saved: SavedFit | None) -> AlignedReports:
     """Put reports into the order of a saved fit.
 
     Raises:
         ReportsError: a task or worker of the saved fit is missing.
     """
     if saved is None:
-        return Grown(reports)
+        return AlignedReports(reports)
     task = _places(reports.tasks, saved.tasks, "task")
     worker = _places(reports.workers, saved.workers, "worker")
     if (np.diff(task) == 1).all() and (np.diff(worker) == 1).all():
-        return Grown(reports)
+        return AlignedReports(reports)
     ordered = Reports(
         task[reports.task].astype(np.int32),
         worker[reports.worker].astype(np.int32),
@@ -99,7 +99,7 @@ def grown(reports: Reports, saved: SavedFit | None) -> Grown:
         reports.alphabet,
         reports.public_lists,
     )
-    return Grown(ordered, task, worker)
+    return AlignedReports(ordered, task, worker)
 
 
 def _places(names: NameList, saved: list[str], what: str) -> NDArray[np.int64]:
@@ -110,7 +110,7 @@ def _places(names: NameList, saved: list[str], what: str) -> NDArray[np.int64]:
         raise ReportsError(
             f"a fit goes on with every {what} that it knows, {len(known):,} are missing",
             examples=", ".join(list(known)[:3]),
-            way_out=f"Give all reports, old ones included, or list every {what}; or fit from the start.",
+            hint=f"Give all reports, old ones included, or list every {what}; or fit from the start.",
         )
     new = places < 0
     places[new] = len(saved) + np.arange(int(new.sum()))
@@ -177,16 +177,16 @@ def fit_on(
         SettingsError: the saved fit is of another method, other settings, another channel, alphabet or prior.
         ReportsError: a task or worker of the saved fit is missing; or as `Estimator.fit`.
     """
-    order = grown(reports, start_from)
+    order = align_to_saved(reports, start_from)
     coded, summary = summarize(estimator, order.reports, channel, assignment, prior)
     identity = _identity(estimator, reports, channel, assignment, summary)
     if start_from is not None:
         _check_identity(start_from.identity, identity)
     known = align_gold(order.reports, gold, summary.alphabet, numeric=estimator.kind == "numeric")
-    task = _Task(estimator.lean(summary), coded, summary, known)
+    task = _Task(estimator.simplify(summary), coded, summary, known)
     if start_from is None:
         partial = _Partial(0.0, 0, 0)
-        end = estimator.likeliest(coded, summary, known, progress, engine=engine, memory=memory)
+        end = estimator.fit_best_of(coded, summary, known, progress, engine=engine, memory=memory)
     else:
         first, partial = _first(task, start_from)
         last: list[Any] = []
@@ -248,7 +248,7 @@ def _first(task: _Task, saved: SavedFit) -> tuple[Any, _Partial]:
     model, summary = task.model, task.summary
     position = np.full(summary.workers, NEW, dtype=np.int64)
     position[: len(saved.workers)] = np.arange(len(saved.workers))
-    start, passes = _counted(task, model.start(summary))
+    start, passes = _counted(task, model.initialize(summary))
     parameters = resume(model, start, saved.learned, position)
     ranges = _ranges([*saved.ends.tolist(), *task.ends(len(saved.tasks))])
     old = zip(task.blocks(ranges), saved.fingerprints, strict=False)
@@ -272,8 +272,8 @@ def _counted(task: _Task, start: Any) -> tuple[Any, float]:
     """Return the parameters after the step that only counts, where the method has one, and the passes it took."""
     if not isinstance(start, GaussianParameters):
         return start, 0.0
-    sums = (task.model.expect(block, start).statistics for block in task.blocks(_ranges(task.ends())))
-    return task.model.maximize(reduce(merge, sums), start), 1.0
+    sums = (task.model.e_step(block, start).statistics for block in task.blocks(_ranges(task.ends())))
+    return task.model.m_step(reduce(merge, sums), start), 1.0
 
 
 def _settle(
@@ -283,9 +283,9 @@ def _settle(
     before: list[NDArray[np.float64]] = []
     for step in range(1, PARTIAL_STEPS + 1):
         ready = model.prepare(parameters)
-        expected = [model.expect(block, ready) for block in blocks]
+        expected = [model.e_step(block, ready) for block in blocks]
         old = type(expected[0].statistics)(**sums)
-        parameters = model.maximize(reduce(merge, (part.statistics for part in expected), old), parameters)
+        parameters = model.m_step(reduce(merge, (part.statistics for part in expected), old), parameters)
         posteriors = [part.posterior for part in expected]
         pairs = zip(blocks, posteriors, before, strict=True) if before else ()
         moved = max((block.coded.largest_change(new, old) for block, new, old in pairs), default=np.inf)
@@ -295,7 +295,7 @@ def _settle(
     return parameters, PARTIAL_STEPS
 
 
-def _kept(task: _Task, parameters: Any, identity: dict[str, Any], order: Grown) -> SavedFit:
+def _kept(task: _Task, parameters: Any, identity: dict[str, Any], order: AlignedReports) -> SavedFit:
     """Return what the next fit can start from; takes one expectation."""
     ends, learned = task.ends(), learned_from(parameters)
     ready = task.model.prepare(parameters)
@@ -303,7 +303,7 @@ def _kept(task: _Task, parameters: Any, identity: dict[str, Any], order: Grown) 
     for block in task.blocks(_ranges(ends)):
         fingerprints.append(task.fingerprint(block))
         if learned.by_worker:
-            statistics.append(task.model.expect(block, ready).statistics)
+            statistics.append(task.model.e_step(block, ready).statistics)
     return SavedFit(
         version=version("crowdveil"),
         identity=identity,
@@ -367,5 +367,5 @@ def _check_identity(was: dict[str, Any], now: dict[str, Any]) -> None:
             raise SettingsError(
                 f"a fit goes on with the {words} it was made with, {was[field]!r}",
                 value=now[field],
-                way_out="Give the same again, or fit from the start.",
+                hint="Give the same again, or fit from the start.",
             )

@@ -4,7 +4,7 @@ A new mechanism is one file and one entry of the tuple below.
 """
 
 from crowdveil.mechanisms.base import ChannelMechanism, Mechanism
-from crowdveil.mechanisms.design_objective import Question
+from crowdveil.mechanisms.design_objective import DesignObjective
 from crowdveil.mechanisms.designed import Designed
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
@@ -32,6 +32,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 __all__ = [
     "MECHANISMS",
     "ChannelMechanism",
+    "DesignObjective",
     "Designed",
     "Laplace",
     "MatrixFactorization",
@@ -39,7 +40,6 @@ __all__ = [
     "Mechanism",
     "OneLayer",
     "QuantizedResponse",
-    "Question",
     "RandomizedResponse",
     "SunTwoLayer",
     "TwoLayer",

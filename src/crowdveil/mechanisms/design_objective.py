@@ -27,7 +27,7 @@ COLUMNS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Question:
+class DesignObjective:
     """A truth with a public prior, seen through workers of a public model who answer some of the tasks.
 
     Workers may be of several kinds. A worker's kind shows over many cells, so a report is measured as if its kind were

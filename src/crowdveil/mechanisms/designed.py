@@ -51,7 +51,7 @@ class Designed(ChannelMechanism):
             raise SettingsError(
                 f"a designed channel needs the denominator 2**{WORD_BITS}",
                 value=channel.denominator,
-                way_out="Use rounded().",
+                hint="Use rounded().",
             )
         object.__setattr__(self, "epsilon", require_epsilon(channel.epsilon))
 

@@ -73,7 +73,7 @@ def require_scale(scale: Fraction) -> None:
         raise SettingsError(
             f"the noise scale must be in (0, 2**{MAX_SCALE.bit_length() - 1}]",
             value=float(scale),
-            way_out="Use a larger epsilon or a coarser answer grid.",
+            hint="Use a larger epsilon or a coarser answer grid.",
         )
 
 

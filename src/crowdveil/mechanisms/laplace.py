@@ -56,7 +56,7 @@ class Laplace(ChannelMechanism):
             raise SettingsError(
                 "laplace needs numbers or ordered labels",
                 value=self.alphabet.names,
-                way_out="Use randomized-response, or say that the labels are ordered.",
+                hint="Use randomized-response, or say that the labels are ordered.",
             )
         if self.null_value != "uniform":
             _position(self.alphabet.values, self.null_value)
@@ -116,7 +116,7 @@ def _position(values: NDArray[np.float64], wanted: float) -> int:
         raise SettingsError(
             "null_value must be 'uniform' or a value of the domain",
             value=wanted,
-            way_out=f"The nearest value is {values[nearest]:g}.",
+            hint=f"The nearest value is {values[nearest]:g}.",
         )
     return nearest
 
@@ -182,7 +182,7 @@ def continuous_laplace(
         raise SettingsError(
             "continuous_laplace is for simulations and takes a seeded source",
             value=type(source).__name__,
-            way_out="Use the mechanism laplace for real answers.",
+            hint="Use the mechanism laplace for real answers.",
         )
     require_epsilon(epsilon)
     numbers = np.clip(np.asarray(values, dtype=float), domain.low, domain.high)

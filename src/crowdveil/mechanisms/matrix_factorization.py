@@ -251,9 +251,9 @@ def require_numeric_and_protected(name: str, alphabet: object, participation: Pa
     """
     if not isinstance(alphabet, Scale):
         rule = f"{name} needs numeric answers on a scale"
-        raise SettingsError(rule, value=alphabet, way_out="Use randomized-response.")
+        raise SettingsError(rule, value=alphabet, hint="Use randomized-response.")
     if participation != "protected":
-        raise SettingsError(f"{name} has no public participation", value=participation, way_out="Use laplace.")
+        raise SettingsError(f"{name} has no public participation", value=participation, hint="Use laplace.")
 
 
 @lru_cache(maxsize=4)

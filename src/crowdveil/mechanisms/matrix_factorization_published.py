@@ -128,7 +128,7 @@ class MatrixFactorizationPublished(Mechanism):
             raise SettingsError(
                 f"{self.name} is a reproduction for simulations, without privacy",
                 value="secure randomness",
-                way_out="Use matrix-factorization on a device.",
+                hint="Use matrix-factorization on a device.",
             )
         centred = (source.words(self.dimensions) + 0.5) / 2.0**WORD_BITS - 0.5
         scale = self.alphabet.size / self.epsilon

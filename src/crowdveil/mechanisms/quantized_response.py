@@ -21,7 +21,7 @@ from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
-from crowdveil.mechanisms.design_objective import Question
+from crowdveil.mechanisms.design_objective import DesignObjective
 
 
 def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class QuantizedResponse(ChannelMechanism):
         )
 
     @classmethod
-    def for_question(cls, question: Question, epsilon: float) -> Self:
+    def for_question(cls, question: DesignObjective, epsilon: float) -> Self:
         """Return the best blocks for a public prior, participation rate and worker model.
 
         Ordered alphabets: the best of all ways to cut, exactly. Others: the labels are lined up from the one expected
@@ -156,7 +156,7 @@ def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
         raise SettingsError(
             "cuts need numbers or ordered labels",
             value=alphabet.names,
-            way_out="Give blocks, or say that the labels are ordered.",
+            hint="Give blocks, or say that the labels are ordered.",
         )
     if list(cuts) != sorted(set(cuts)) or not (cuts[0] >= 1 and cuts[-1] < alphabet.size):
         raise SettingsError(f"cuts must be ascending codes in 1..{alphabet.size - 1}", value=cuts)
@@ -169,7 +169,7 @@ def _require_partition(blocks: Blocks, size: int) -> None:
         raise SettingsError("the codes of a block must ascend", value=blocks)
 
 
-def _best_cuts(question: Question, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
+def _best_cuts(question: DesignObjective, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
     """Cut the line `order` where the objective of randomized response over the blocks and NULL is largest.
 
     The objective is the sum of one gain per block, over the common denominator S - 1 + ratio: for each number of blocks
@@ -193,7 +193,7 @@ def _best_cuts(question: Question, ratio: float, order: NDArray[np.integer]) -> 
     return tuple(reversed(ends[1:]))
 
 
-def _block_gains(question: Question, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
+def _block_gains(question: DesignObjective, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the gain of a block [first, end) of the line under an unnormalised column; -inf where it is empty."""
     size, inputs = len(order), question.size
     gain = np.full((size + 1, size + 1), -math.inf)

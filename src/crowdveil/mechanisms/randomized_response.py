@@ -113,7 +113,7 @@ class OneLayer(ChannelMechanism):
             raise SettingsError(
                 f"flip_probability must be in (0, {symbols - 1}/{symbols}) with {symbols} symbols",
                 value=flip_probability,
-                way_out="At the upper end reports hold no information, at 0 they are the answers.",
+                hint="At the upper end reports hold no information, at 0 they are the answers.",
             )
         epsilon = epsilon_of_flip(flip_probability, symbols)
         return cls(alphabet=alphabet, epsilon=epsilon, participation=participation)

@@ -40,7 +40,7 @@ def require_sendable(cells: int, answers: int | None) -> None:
         raise SettingsError(
             f"this mechanism is promised for at most {answers} cells of one worker",
             value=cells,
-            way_out="Set answers to the number of tasks (NULL cells count where participation is protected).",
+            hint="Set answers to the number of tasks (NULL cells count where participation is protected).",
         )
 
 

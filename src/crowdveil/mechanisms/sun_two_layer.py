@@ -89,19 +89,19 @@ class SunTwoLayer(Mechanism):
             raise SettingsError(
                 f"{self.name} has no public participation: NULL is one of its symbols",
                 value=self.participation,
-                way_out="Use two-layer.",
+                hint="Use two-layer.",
             )
         if not 0 <= self.low < self.epsilon:
             raise SettingsError(
                 "the smallest budget must be in [0, epsilon)",
                 value=self.low,
-                way_out="For one fixed budget use randomized-response.",
+                hint="For one fixed budget use randomized-response.",
             )
         if self.high > MAX_EPSILON:
             raise SettingsError(
                 f"the largest budget, 2 epsilon - low, must be at most {MAX_EPSILON:g}",
                 value=self.high,
-                way_out="Choose a smaller epsilon, or a larger low.",
+                hint="Choose a smaller epsilon, or a larger low.",
             )
         require_answers(self.answers)
 

@@ -58,7 +58,7 @@ class TwoLayer(Mechanism):
             raise SettingsError(
                 f"flip probabilities need 0 <= low < high <= 1, {NARROWEST:g} apart",
                 value=(self.low, self.high),
-                way_out="For one fixed flip probability use one-layer.",
+                hint="For one fixed flip probability use one-layer.",
             )
         require_answers(self.answers)
         object.__setattr__(self, "epsilon", epsilon_of_flip((self.low + self.high) / 2, self.symbols))
@@ -98,7 +98,7 @@ class TwoLayer(Mechanism):
             raise SettingsError(
                 f"Theorem 6.3 gives epsilon={epsilon:g} only for low in [{least:.6g}, {flip:.6g})",
                 value=start,
-                way_out="Choose low in that interval, or a larger epsilon.",
+                hint="Choose low in that interval, or a larger epsilon.",
             )
         high = min(1.0, 2 * flip - start)
         return cls(alphabet=alphabet, low=start, high=high, answers=answers, participation=participation)

@@ -142,7 +142,7 @@ def _counted(
     return np.bincount(cells, minlength=kinds * tasks * symbols).reshape(kinds, tasks, symbols)
 
 
-class Asking(Protocol):
+class SamplingDesign(Protocol):
     """Asks workers about tasks, and reads what they report."""
 
     def scores(
@@ -157,7 +157,7 @@ class Asking(Protocol):
         """
 
 
-def asking(campaign: Campaign, channel: Channel | None) -> Asking:
+def asking(campaign: Campaign, channel: Channel | None) -> SamplingDesign:
     """Return how workers are asked in a campaign."""
     if campaign.rounds == 1 or channel is None:
         return _AtOnce(campaign, channel)

@@ -9,7 +9,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Estimator, Gaussian, OneCoin, OrdinalDawidSkene
-from crowdveil.mechanisms import Question
+from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.population import ExpectedCrowd, NumberCrowd
 
 ROUGH_LABELS, ROUGH_NUMBERS = 1e-3, 0.05
@@ -54,7 +54,7 @@ class Campaign:
             cannot be.
     """
 
-    question: Question
+    question: DesignObjective
     crowd: ExpectedCrowd
     tasks: int
     workers: int
@@ -72,7 +72,7 @@ class Campaign:
             raise SettingsError(
                 f"a task is assigned to {fewest} to {self.workers} workers, so that every worker has one",
                 value=given,
-                way_out="Assign more workers per task, or plan with fewer workers.",
+                hint="Assign more workers per task, or plan with fewer workers.",
             )
         if self.method is not None and self.method not in self.methods:
             raise SettingsError(f"a plan for these answers is made for {' or '.join(self.methods)}", value=self.method)
@@ -112,7 +112,7 @@ class Campaign:
     @property
     def grouped(self) -> bool:
         """Whether tasks are assigned to groups that are inferred from one by one."""
-        return self.assigned_per_task is not None and not self.estimator.reads_tables
+        return self.assigned_per_task is not None and not self.estimator.reads_channel_tables
 
     @property
     def rate(self) -> float:
@@ -125,7 +125,7 @@ class Campaign:
         return self.cells if self.participation == "protected" else max(1, math.ceil(self.cells * self.rate - 1e-9))
 
     @cached_property
-    def asked(self) -> Question:
+    def asked(self) -> DesignObjective:
         """Return the question about one cell: `question` with the rate among a worker's own cells."""
         return replace(self.question, participation_rate=self.rate)
 

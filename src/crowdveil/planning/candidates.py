@@ -9,7 +9,7 @@ from crowdveil.accounting import account
 from crowdveil.channel_design import design
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators import OrdinalDawidSkene
-from crowdveil.mechanisms import ChannelMechanism, Designed, QuantizedResponse, Question, RandomizedResponse
+from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 
@@ -50,7 +50,7 @@ class Mechanisms:
         SettingsError: epsilon is not accepted.
     """
 
-    def __init__(self, question: Question, epsilon: float) -> None:
+    def __init__(self, question: DesignObjective, epsilon: float) -> None:
         self.question, self.epsilon = question, epsilon
 
     @cached_property
@@ -162,7 +162,7 @@ def candidates(campaign: Campaign, epsilon: float, *, quick: bool = False) -> li
     return found
 
 
-def other_blocks(question: Question, best: QuantizedResponse) -> QuantizedResponse | None:
+def other_blocks(question: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:
     """Return the best response with one block more than `best`, made by splitting one of its blocks.
 
     Where every label is a block already, one less, by merging two neighbours; None where two blocks are all there are.

@@ -119,7 +119,7 @@ def plan(
         SettingsError: a target that is not positive, no epsilon or one that is not accepted.
     """
     if not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, way_out="No inference is never wrong.")
+        raise SettingsError("the target error must be positive", value=target, hint="No inference is never wrong.")
     if not epsilons:
         raise SettingsError("a plan needs at least one epsilon", value=tuple(epsilons))
     asked = tuple(sorted(set(epsilons)))

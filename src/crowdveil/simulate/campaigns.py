@@ -47,7 +47,7 @@ def perturb_cells(
         raise ReportsError(
             f"the answers must be coded in the channel's labels {table.alphabet.names}",
             examples=str(None if answers.alphabet is None else answers.alphabet.names),
-            way_out="Read the answers with alphabet=channel.alphabet.",
+            hint="Read the answers with alphabet=channel.alphabet.",
         )
     if assignment is not None:
         return _on_assigned_cells(answers, table, source, assignment)
@@ -86,7 +86,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
         raise ReportsError(
             f"answers come from assigned cells, one each: {int(outside.sum()):,} were not assigned, "
             f"{int((np.diff(answered) == 0).sum()):,} repeat a cell",
-            way_out="Give the assignment that this campaign was asked with: devices report on assigned cells only.",
+            hint="Give the assignment that this campaign was asked with: devices report on assigned cells only.",
         )
     code = np.full(len(cells), table.alphabet.size, dtype=np.int64)
     code[np.searchsorted(cells, answered)] = answers.value

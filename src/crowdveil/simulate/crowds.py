@@ -158,7 +158,7 @@ def check_crowd(workers: int, tasks: int, sparsity: float) -> None:
     if workers < 1 or tasks < 1:
         raise SettingsError("a crowd needs at least one worker and one task", value=(workers, tasks))
     if not 0 <= sparsity < 1:
-        raise SettingsError("sparsity must be in [0, 1)", value=sparsity, way_out="It is the share of NULL cells.")
+        raise SettingsError("sparsity must be in [0, 1)", value=sparsity, hint="It is the share of NULL cells.")
 
 
 def checked_prior(prior: tuple[float, ...] | None, size: int) -> NDArray[np.float64]:

@@ -219,13 +219,13 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
         raise ReportsError(
             f"the answers must be coded in the mechanism's labels {mechanism.alphabet.names}",
             examples=str(names),
-            way_out="Read the answers with alphabet=mechanism.alphabet.",
+            hint="Read the answers with alphabet=mechanism.alphabet.",
         )
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
         raise ReportsError(
             f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
-            way_out="Read the answers with duplicates='first' or 'last'.",
+            hint="Read the answers with duplicates='first' or 'last'.",
         )
 
 
@@ -235,7 +235,7 @@ def _check_channel(answers: Reports, channel: Channel) -> None:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated at once",
             value=round(expected),
-            way_out="Give a folder for them, or take a part of the tasks, a larger epsilon or public participation.",
+            hint="Give a folder for them, or take a part of the tasks, a larger epsilon or public participation.",
         )
 
 
@@ -249,5 +249,5 @@ def _no_table(mechanism: Mechanism) -> SettingsError:
     return SettingsError(
         "only mechanisms that send one symbol per task make a table of reports",
         value=mechanism.name,
-        way_out="Call the mechanism's own perturb for each worker and infer from what the workers send.",
+        hint="Call the mechanism's own perturb for each worker and infer from what the workers send.",
     )

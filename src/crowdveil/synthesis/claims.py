@@ -234,10 +234,10 @@ def _checked_bounds(bounds: Bounds | None, tasks: int) -> tuple[NDArray[np.float
     return full[0], full[1]
 
 
-def _refuse(bad: NDArray[np.bool_], value: NDArray[np.float64], rule: str, way_out: str) -> None:
+def _refuse(bad: NDArray[np.bool_], value: NDArray[np.float64], rule: str, hint: str) -> None:
     if bad.any():
         shown = ", ".join(f"{number:g}" for number in value[bad][:ROWS_SHOWN])
-        raise ReportsError(rule, examples=f"{shown} ({int(bad.sum())} in all)", way_out=way_out)
+        raise ReportsError(rule, examples=f"{shown} ({int(bad.sum())} in all)", hint=hint)
 
 
 def _extreme(

@@ -27,7 +27,7 @@ def budget(epsilon: float) -> Fraction:
         SettingsError: epsilon is below 2**-20, infinite or not a number.
     """
     if not (math.isfinite(epsilon) and epsilon >= 2.0**-EPSILON_BITS):
-        raise SettingsError("a budget must be finite and at least 1e-6", value=epsilon, way_out="Use a larger epsilon.")
+        raise SettingsError("a budget must be finite and at least 1e-6", value=epsilon, hint="Use a larger epsilon.")
     return Fraction(math.floor(epsilon * 2**EPSILON_BITS), 2**EPSILON_BITS)
 
 

@@ -74,7 +74,7 @@ def set_up(
         raise SettingsError(
             "only mechanisms with a channel per cell go with assigned tasks or channels by name",
             value=mechanism.name,
-            way_out="Use randomized-response, quantized-response, designed, one-layer or laplace.",
+            hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
     return Setup(mechanism=mechanism, table=table, assignment=assignment)
 

@@ -166,7 +166,7 @@ def collect(
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
-            way_out="Take a part of the tasks, a larger epsilon, or public participation.",
+            hint="Take a part of the tasks, a larger epsilon, or public participation.",
         )
     accounts = () if seed is None and missing else accounts_of(answers, setup)
     sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
@@ -297,5 +297,5 @@ def _refuse_repeats(answers: Reports) -> None:
     if repeated.any():
         raise ReportsError(
             f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
-            way_out="Choose duplicates='first' or 'last' (--duplicates on the command line).",
+            hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
         )

@@ -80,6 +80,6 @@ def encoded_outputs(path: Path, out: Path, *, replace: bool) -> Outputs:
         SettingsError: the folder is the one that is read.
     """
     if out.resolve() == home(path).resolve():
-        raise SettingsError("blocks must go to a folder of their own", value=str(out), way_out="Choose another --out.")
+        raise SettingsError("blocks must go to a folder of their own", value=str(out), hint="Choose another --out.")
     beside = [name for name in BESIDE if (home(path) / name).is_file()]
     return collection_outputs(out, (*beside, *FILES), replace=replace)

@@ -134,7 +134,7 @@ def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
         raise ReportsError(
             "through a channel a worker sends one report on a task, but repeated (task, worker) pairs were kept",
             source=str(path),
-            way_out="Keep the first or last of them, or read reports as answers with --no-certificate.",
+            hint="Keep the first or last of them, or read reports as answers with --no-certificate.",
         )
 
 
@@ -152,7 +152,7 @@ def _refuse_for_dataset(*given: object) -> None:
             raise SettingsError(
                 "a data set holds answers of a known kind and of known labels, which went through no channel",
                 value=str(option),
-                way_out="Leave it out, or perturb the data set first.",
+                hint="Leave it out, or perturb the data set first.",
             )
 
 
@@ -182,7 +182,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
         raise ReportsError(
             f"the {CROWD_FILE} beside it belongs to {'a file of reports' if blocks else 'encoded blocks'}",
             source=str(path),
-            way_out="Keep each collection in a folder of its own.",
+            hint="Keep each collection in a folder of its own.",
         )
     named = crowd["blocks_sha256"] if blocks else crowd["reports_sha256"]
     found = seal_of(path) if blocks else content_digest(path)
@@ -194,7 +194,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
         f"reports must be those that the {CROWD_FILE} beside them was written with, unchanged",
         source=str(path),
         examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
-        way_out="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
+        hint="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
         "purpose, add --accept-edited (in Python: accept_edited=True).",
     )
 
@@ -213,8 +213,8 @@ def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any
     usual = {"kind": None, "duplicates": "error", "merge_labels": False}
     said = {name: value for name, value in how.items() if value != usual[name]}
     if said:
-        way_out = "Say kind, duplicates and merge_labels when encoding."
-        raise SettingsError("encoded blocks are read as they are", value=said, way_out=way_out)
+        hint = "Say kind, duplicates and merge_labels when encoding."
+        raise SettingsError("encoded blocks are read as they are", value=said, hint=hint)
     reports = Reports.open(path, verify=verify)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
@@ -222,7 +222,7 @@ def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any
             f"the blocks must hold the labels or scale that is known of them, {known.names}",
             source=str(path),
             examples=str(names),
-            way_out="Keep the files of one collection together, or encode the reports again.",
+            hint="Keep the files of one collection together, or encode the reports again.",
         )
     return reports
 
@@ -262,7 +262,7 @@ def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Ass
         raise ReportsError(
             f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must lie beside the reports, unchanged",
             source=str(beside),
-            way_out="Keep the files of one collection together.",
+            hint="Keep the files of one collection together.",
         )
     return Assignment.from_csv(beside, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
 
@@ -283,8 +283,8 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
         else:
             channel, seal = Channel.from_certificate(text), read_certificate(text)["sha256"]
     except CertificateError as error:
-        way_out = "Ask for the certificate again, or read reports as answers with --no-certificate."
-        raise CertificateError(error.defect, f"{path}: {error.detail} {way_out}") from error
+        hint = "Ask for the certificate again, or read reports as answers with --no-certificate."
+        raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error
     if crowd is not None and crowd["certificate_sha256"] != seal:
         named = crowd["certificate_sha256"]
         raise CertificateError(
@@ -311,7 +311,7 @@ def crowd_beside(path: Path) -> Crowd | None:
         raise ReportsError(
             f"the {CROWD_FILE} beside it belongs to sums, not to reports",
             source=str(path),
-            way_out="Infer from sums.json, or keep each collection in a folder of its own.",
+            hint="Infer from sums.json, or keep each collection in a folder of its own.",
         )
     return crowd
 
@@ -335,12 +335,12 @@ def _known_alphabet(
     """Return the alphabet of reports that certificate or crowd state; what is given beside it must agree."""
     stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     known = stated if channel is None else channel.report_alphabet
-    for other, way_out in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
+    for other, hint in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
         if known is not None and other is not None and other.names != known.names:
             raise SettingsError(
                 f"the labels or scale must be those of the certificate or {CROWD_FILE}, {known.names}",
                 value=other.names,
-                way_out=way_out,
+                hint=hint,
             )
     return known
 

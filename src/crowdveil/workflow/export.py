@@ -360,7 +360,7 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
             error.rule,
             source=str(path),
             examples=repr(error.value)[:200],
-            way_out="Use the crowd.json that was written with the reports.",
+            hint="Use the crowd.json that was written with the reports.",
         ) from error
 
 
@@ -392,7 +392,7 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
         raise SettingsError(
             "where lists were taken from the answers, the certificate must say that nothing is promised",
             value=named[0],
-            way_out="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
+            hint="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
         )
 
 
@@ -407,7 +407,7 @@ def require_apart(field: str, names: Iterable[str]) -> None:
         raise SettingsError(
             f"{field!r} of a crowd must differ by more than white space, normal form and what does not print",
             value=alike,
-            way_out="Rename one of them, or write both alike.",
+            hint="Rename one of them, or write both alike.",
         )
 
 

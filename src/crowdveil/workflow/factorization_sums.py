@@ -92,7 +92,7 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
         raise ReportsError(
             f"sums must have format {SUMS_FORMAT!r}, settings {sorted(SETTINGS)}, and two lists of whole numbers",
             source=source,
-            way_out="Give the sums.json that perturb wrote.",
+            hint="Give the sums.json that perturb wrote.",
         )
     alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     if not isinstance(alphabet, Scale):
@@ -123,5 +123,5 @@ def _strange(source: str, crowd: Crowd, wanted: str) -> ReportsError:
         f"the sums belong to {wanted}, crowd.json speaks of another mechanism",
         source=source,
         examples=crowd["mechanism"],
-        way_out="Keep sums.json and the crowd.json written with it together.",
+        hint="Keep sums.json and the crowd.json written with it together.",
     )

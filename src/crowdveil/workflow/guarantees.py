@@ -56,7 +56,7 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
             f"the {CROWD_FILE} must not promise what its certificate says is not promised",
             source=CROWD_FILE,
             examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
-            way_out=f"Use the {CROWD_FILE} that was written with the reports.",
+            hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
     notes = notes_of(assigned=assigned, protected=protects_participation(channel), simulation=False)
@@ -84,6 +84,6 @@ def refuse_missing(missing: Sequence[ListName]) -> None:
         "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
         "answered and what",
         value=f"{in_words(missing)} taken from the answers",
-        way_out=f"Give {options}{files}. To look only, without any privacy: --lists-from-answers, or --seed for a "
+        hint=f"Give {options}{files}. To look only, without any privacy: --lists-from-answers, or --seed for a "
         "simulation.",
     )

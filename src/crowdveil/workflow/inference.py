@@ -13,7 +13,7 @@ from crowdveil.data.ingest.readers import load_prior
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import Estimator
-from crowdveil.estimators.factorization_mean import ProfileSum
+from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.streaming_metrics import large, score_in_parts
 from crowdveil.incremental.saved_fit import SavedFit
@@ -147,9 +147,9 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     """
     from crowdveil.workflow.factorization_sums import read_sums
 
-    if method.name not in (None, ProfileSum.name) or (method.max_steps, method.tolerance) != (None, None):
+    if method.name not in (None, FactorizationMean.name) or (method.max_steps, method.tolerance) != (None, None):
         raise SettingsError(
-            f"sums hold no single reports: they are read by {ProfileSum.name}, without steps or tolerance",
+            f"sums hold no single reports: they are read by {FactorizationMean.name}, without steps or tolerance",
             value=method.name,
         )
     found = find_crowd(path)
@@ -159,7 +159,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
     sums = read_sums(path, crowd)
     tasks, workers = listed(crowd)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
-    estimate = ProfileSum().fit(totals, tasks=tasks, workers=workers)
+    estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
     notes = tuple(caveats(crowd))
     reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
     return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)

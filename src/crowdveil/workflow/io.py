@@ -94,7 +94,7 @@ def read_answers(
     """
     if source.startswith(DATASET):
         if merge_labels:
-            raise SettingsError("merge_labels goes with a file of answers", value=source, way_out="Leave it out.")
+            raise SettingsError("merge_labels goes with a file of answers", value=source, hint="Leave it out.")
         return _from_dataset(source, alphabet, duplicates or "first", tasks, workers)
     reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
     numeric = isinstance(alphabet, Scale)
@@ -134,7 +134,7 @@ def default_folder(source: Path) -> Path:
         return home(source)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
-            "outputs must not go into the data directory", value=str(Path.cwd()), way_out="Choose a folder with --out."
+            "outputs must not go into the data directory", value=str(Path.cwd()), hint="Choose a folder with --out."
         )
     return Path()
 
@@ -171,7 +171,7 @@ def _from_dataset(
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
-        raise SettingsError("a data set brings its own labels", value=alphabet.names, way_out="Leave --labels out.")
+        raise SettingsError("a data set brings its own labels", value=alphabet.names, hint="Leave --labels out.")
     read = on_scale(source, data.answers, alphabet or known)
     rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
     return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
@@ -189,7 +189,7 @@ def on_scale(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRea
         raise ReportsError(
             "numbers need a scale",
             source=source,
-            way_out="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen without looking at the answers.",
+            hint="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen without looking at the answers.",
         )
     value, codes = found.value, wanted.encode(found.value)
     inside = np.clip(value, wanted.low, wanted.high)

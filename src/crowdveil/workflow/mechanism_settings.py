@@ -18,12 +18,12 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import (
     MECHANISMS,
     Designed,
+    DesignObjective,
     Laplace,
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
     QuantizedResponse,
-    Question,
     SunTwoLayer,
     TwoLayer,
 )
@@ -50,14 +50,14 @@ class Expectation:
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
 
-    def question(self, alphabet: Alphabet, participation: Participation) -> Question:
+    def question(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
         """Return the question for truths in the alphabet of the answers.
 
         Raises:
             SettingsError: a number out of range, ability and sigmas both, or sigmas for labels.
             ReportsError: the prior's file is damaged, or does not name just the labels.
         """
-        return Question(
+        return DesignObjective(
             alphabet=alphabet,
             prior=_prior(self.prior, alphabet),
             answers=self._answers(alphabet),
@@ -216,7 +216,7 @@ def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> Q
         return QuantizedResponse.for_question(wanted.expected.question(alphabet, wanted.participation), epsilon)
     unknown = [name for name in wanted.cuts if name not in alphabet.names]
     if unknown:
-        raise SettingsError("a cut is the first label of a block", value=unknown[0], way_out="Name one of the labels.")
+        raise SettingsError("a cut is the first label of a block", value=unknown[0], hint="Name one of the labels.")
     cuts = tuple(alphabet.names.index(name) for name in wanted.cuts)
     return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=wanted.participation, cuts=cuts)
 
@@ -229,7 +229,7 @@ def _scale(wanted: MechanismWanted, alphabet: Alphabet) -> Scale:
 
 def _dimensions(wanted: MechanismWanted) -> int:
     if wanted.dimensions is None:
-        raise SettingsError(f"{wanted.name} needs a number of dimensions", value=None, way_out="The paper's is small.")
+        raise SettingsError(f"{wanted.name} needs a number of dimensions", value=None, hint="The paper's is small.")
     return wanted.dimensions
 
 
@@ -243,5 +243,5 @@ def _null_value(text: str | None, alphabet: Alphabet) -> NullValue:
         return float(text)
     except ValueError as error:
         raise SettingsError(
-            "null_value must be 'uniform' or a value of the domain", value=text, way_out=f"Use one of {alphabet.names}."
+            "null_value must be 'uniform' or a value of the domain", value=text, hint=f"Use one of {alphabet.names}."
         ) from error

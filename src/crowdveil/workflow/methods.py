@@ -15,13 +15,13 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_PROMISE
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
-from crowdveil.estimators.factorization_mean import ProfileSum
+from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.workflow.evidence import AS_ASKED, Evidence
 from crowdveil.workflow.guarantees import bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 
-METHODS = (*ESTIMATORS, ProfileSum.name)
+METHODS = (*ESTIMATORS, FactorizationMean.name)
 NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
 """What is public about numbers and their workers, for gaussian only."""
 FEWEST_ORDERED = 3
@@ -70,14 +70,14 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
         raise SettingsError(
             f"single reports are read by one of {', '.join(ESTIMATORS)}",
             value=name,
-            way_out=f"{ProfileSum.name} reads the sums.json of matrix-factorization.",
+            hint=f"{FactorizationMean.name} reads the sums.json of matrix-factorization.",
         )
     alphabet = inferred_alphabet(evidence, ESTIMATORS[name])
     if ESTIMATORS[name].kind == "numeric" and alphabet is not None and not alphabet.ordered:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
             value=alphabet.names,
-            way_out="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
+            hint="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
         )
     return cast(Callable[..., AnyEstimator], ESTIMATORS[name])(**_settings(method, name))
 
@@ -98,7 +98,7 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
         raise SettingsError(
             f"a normal prior, and classes of deviations, are for {Gaussian.name}",
             value=name,
-            way_out="Give a prior by label.",
+            hint="Give a prior by label.",
         )
     return settings | normal
 
@@ -154,5 +154,5 @@ def _reads(estimator: type[AnyEstimator], evidence: Evidence) -> bool:
         estimator.reads_channel
         and suits
         and (estimator.reads_blocks or not blocks)
-        and (estimator.reads_tables or not tables)
+        and (estimator.reads_channel_tables or not tables)
     )

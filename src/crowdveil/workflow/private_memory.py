@@ -27,7 +27,7 @@ def private_bytes() -> int:
     return int(fields["RssAnon"].split()[0]) * 1024 if "RssAnon" in fields else AT_START
 
 
-def hoard_nothing() -> None:
+def release_freed_memory() -> None:
     """Have freed memory go back to the system: allocators that keep it for later would keep it beside the limit."""
     pa.set_memory_pool(pa.system_memory_pool())
     if platform.libc_ver()[0] == "glibc":

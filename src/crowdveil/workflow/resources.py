@@ -8,7 +8,7 @@ from crowdveil.em.executor import Engine
 from crowdveil.em.memory import TooLittleMemory
 from crowdveil.em.threads import Threads
 from crowdveil.errors import SettingsError
-from crowdveil.workflow.private_memory import beside_fit, hoard_nothing
+from crowdveil.workflow.private_memory import beside_fit, release_freed_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Resources:
         if self.memory is None or self.engine != Threads.name:
             yield self.memory
             return
-        hoard_nothing()
+        release_freed_memory()
         beside = beside_fit(reports)
         try:
             yield self.memory - beside
@@ -45,7 +45,7 @@ class Resources:
                 f"memory must be at least {error.least + beside:,} bytes: {beside:,} for the command and to write "
                 f"results, {error.least:,} for one block of these reports and what is known of the crowd",
                 value=self.memory,
-                way_out="Raise the limit.",
+                hint="Raise the limit.",
             ) from error
 
     def where(self) -> Engine:
@@ -68,5 +68,5 @@ class Resources:
         if self.engine == Spark.name:
             return Spark(address=self.address)
         raise SettingsError(
-            f"{self.engine} work on this machine and have no address", value=self.address, way_out="Leave it out."
+            f"{self.engine} work on this machine and have no address", value=self.address, hint="Leave it out."
         )

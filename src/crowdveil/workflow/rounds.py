@@ -58,7 +58,7 @@ def join_collections(collections: Sequence[Evidence]) -> Joined:
             raise SettingsError(
                 "rounds that are joined have a certificate and a crowd.json, and no assignment",
                 value=f"round {number}",
-                way_out="Keep the files of one collection together.",
+                hint="Keep the files of one collection together.",
             )
         rounds.append(Round(reports=one.reports, channel=one.channel))
     whole = join_rounds(rounds)
@@ -107,5 +107,5 @@ def _number(text: str, source: Path) -> float:
             "truths must be numbers, or nothing where they are unknown",
             source=str(source),
             examples=repr(text),
-            way_out="Infer with --method gaussian.",
+            hint="Infer with --method gaussian.",
         ) from error

@@ -211,7 +211,7 @@ class SynthesisWanted:
 
     def _known_epsilon(self) -> float:
         if self.epsilon is None:
-            raise SettingsError("a sound release needs an epsilon", value=None, way_out="Give one, such as 1.")
+            raise SettingsError("a sound release needs an epsilon", value=None, hint="Give one, such as 1.")
         return self.epsilon
 
     def _test(self, default: PrivacyTest) -> PrivacyTest:
@@ -370,7 +370,7 @@ def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
         raise SettingsError(
             f"substituted may cost epsilon {wanted.epsilon!r} per {wanted.unit} at delta {LARGEST_DELTA:g}",
             value=unit.epsilon,
-            way_out="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
+            hint="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
         )
 
 

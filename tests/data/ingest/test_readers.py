@@ -127,7 +127,7 @@ def test_damage_is_named(write, name) -> None:
     with pytest.raises(ReportsError, match=message) as caught:
         Reports.from_csv(path)
     assert str(path) == caught.value.source
-    assert caught.value.way_out
+    assert caught.value.hint
 
 
 def test_many_ragged_rows_are_not_all_listed(write) -> None:

@@ -15,9 +15,9 @@ from crowdveil.estimators.confusion.credible_intervals import (
     CENTRES,
     STRENGTHS,
     Path,
-    averaged_answers,
-    crowd_law,
-    crowd_laws,
+    average_priors,
+    fit_beta_prior,
+    fit_beta_priors,
     observed_information,
 )
 from crowdveil.randomness import seeded
@@ -41,13 +41,13 @@ def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
     """Minus the second derivative of a worker's log-likelihood along the path, by differences over every cell."""
     model, rng = OneCoin(), np.random.default_rng(0)
     reports = random_reports(rng, sent_alphabet(channel), tasks=7, workers=5, share=0.75)
-    parameters = model.start(summary_of(reports, channel))
+    parameters = model.initialize(summary_of(reports, channel))
     ability = np.array([0.5, 0.6, 0.7, 0.8, 0.4])
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     parameters = replace(parameters, confusion=tables, at_start=False)
     posterior, _ = dense_posterior(reports, parameters)
 
-    path = Path(np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.transparent else tables)
+    path = Path(np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.is_identity else tables)
     result = observed_information(path, parameters, [one_block(reports)], posterior)
 
     step = 1e-4
@@ -89,7 +89,7 @@ def test_known_truths_and_answers_give_the_beta_law() -> None:
     )
     gold = {k: str(truth[k]) for k in range(50)}
     hits = np.bincount(worker, right)
-    alpha, beta = crowd_law(hits, 50 - hits, 3.0)
+    alpha, beta = fit_beta_prior(hits, 50 - hits, 3.0)
 
     estimate = OneCoin().fit(reports, gold=gold)
 
@@ -114,8 +114,8 @@ def test_the_crowds_law_is_the_likeliest_candidate() -> None:
             evidence -= 0.5 * np.log(strength / 8.0) ** 2
             best, most = ((a, b), evidence) if evidence > most else (best, most)
 
-    assert pytest.approx(best) == crowd_law(hits, misses, 8.0)
-    assert pytest.approx(best) == crowd_law(hits, misses, 8.0, compiled=True)
+    assert pytest.approx(best) == fit_beta_prior(hits, misses, 8.0)
+    assert pytest.approx(best) == fit_beta_prior(hits, misses, 8.0, compiled=True)
 
 
 def test_average_laws_are_those_of_a_fine_grid() -> None:
@@ -137,7 +137,7 @@ def test_average_laws_are_those_of_a_fine_grid() -> None:
     first = (weight * mean).sum(axis=(1, 2))
     second = (weight * (mean**2 + mean * (1 - mean) / (number + 1))).sum(axis=(1, 2))
 
-    a, b = averaged_answers(hits, misses, crowd_laws(hits, misses, 32.0))
+    a, b = average_priors(hits, misses, fit_beta_priors(hits, misses, 32.0))
 
     np.testing.assert_allclose(a / (a + b), first, atol=0.003)
     np.testing.assert_allclose(a * b / (a + b) ** 2 / (a + b + 1), second - first**2, rtol=0.05)

@@ -10,14 +10,14 @@ from crowdveil import DawidSkene, OneCoin, RandomizedResponse
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, split_reports
+from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
     LABELS,
     Table,
     channels,
     dense_posterior,
-    expected_answers,
+    naive_expected_answers,
     one_block,
     random_reports,
     sent_alphabet,
@@ -36,7 +36,7 @@ def random_crowd(
     rng = np.random.default_rng(seed)
     reports = random_reports(rng, sent_alphabet(channel), tasks=tasks, workers=5, share=0.75)
     parameters = replace(
-        model.start(summary_of(reports, channel, prior)),
+        model.initialize(summary_of(reports, channel, prior)),
         confusion=rng.dirichlet(np.ones(3), size=(5, 3)),
         class_prior=rng.dirichlet(np.ones(3)),
         at_start=False,
@@ -54,7 +54,7 @@ def test_e_step_is_the_dense_posterior(channel: Channel, seed: int) -> None:
     reports, parameters = random_crowd(model, channel, seed)
 
     expected, likelihood = dense_posterior(reports, parameters)
-    result = model.expect(one_block(reports), parameters)
+    result = model.e_step(one_block(reports), parameters)
 
     np.testing.assert_allclose(result.posterior, expected, rtol=0, atol=1e-10)
     assert pytest.approx(likelihood, rel=1e-10) == result.statistics.log_likelihood
@@ -67,7 +67,7 @@ def test_a_lopsided_null_moves_tasks_without_a_report() -> None:
     reports, parameters = random_crowd(model, CHANNELS["lopsided"])
     parameters = replace(parameters, class_prior=np.full(3, 1 / 3))
 
-    silent = model.expect(one_block(reports), parameters).posterior[-1]
+    silent = model.e_step(one_block(reports), parameters).posterior[-1]
 
     assert np.ptp(silent) > 0.005
 
@@ -77,12 +77,12 @@ def test_m_step_enumerates_hidden_answers(channel: Channel) -> None:
     """Confusions, participation and class prior equal those from expected hidden answers, cell by cell, to 1e-10."""
     model = DawidSkene()
     reports, parameters = random_crowd(model, channel)
-    statistics = model.expect(one_block(reports), parameters).statistics
+    statistics = model.e_step(one_block(reports), parameters).statistics
     posterior, _ = dense_posterior(reports, parameters)
 
     looped = parameters
     for _ in range(M_STEPS if parameters.pool.noise else 1):
-        answers = expected_answers(reports, looped, posterior)
+        answers = naive_expected_answers(reports, looped, posterior)
         counts = answers[:, :, :3] + parameters.anchor
         looped = replace(looped, confusion=counts / counts.sum(axis=2, keepdims=True))
         if channel.participation == "protected":
@@ -92,7 +92,7 @@ def test_m_step_enumerates_hidden_answers(channel: Channel) -> None:
     weight = model.damping * parameters.pool.noise * len(reports.tasks)
     prior = posterior.sum(axis=0) + weight * parameters.pool.label_shares
 
-    result = model.maximize(statistics, parameters)
+    result = model.m_step(statistics, parameters)
 
     np.testing.assert_allclose(result.confusion, looped.confusion, rtol=0, atol=1e-10)
     np.testing.assert_allclose(result.participation, looped.participation, rtol=0, atol=1e-10)
@@ -104,9 +104,9 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
     """One-coin's ability is the share of expected answers, pseudo-answers included, that equal the truth."""
     model = OneCoin()
     reports, parameters = random_crowd(model, channel)
-    statistics = model.expect(one_block(reports), parameters).statistics
+    statistics = model.e_step(one_block(reports), parameters).statistics
     posterior, _ = dense_posterior(reports, parameters)
-    answers = expected_answers(reports, parameters, posterior)[:, :, :3]
+    answers = naive_expected_answers(reports, parameters, posterior)[:, :, :3]
 
     expected = np.zeros((5, 3, 3))
     for worker in range(5):
@@ -116,9 +116,9 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
             for answer in range(3):
                 expected[worker, truth, answer] = ability if truth == answer else (1 - ability) / 2
 
-    split, _ = split_reports(statistics, parameters)
+    split, _ = expected_answers(statistics, parameters)
 
-    np.testing.assert_allclose(model.tie(split, parameters.anchor), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.estimate_confusion(split, parameters.anchor), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
@@ -149,9 +149,9 @@ def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
     model = DawidSkene(smoothing=1e-12, shrinkage=0.0)
     channel = CHANNELS["randomized response, protected"]
     reports, parameters = random_crowd(model, channel, tasks=400)
-    statistics = model.expect(one_block(reports), parameters).statistics
+    statistics = model.e_step(one_block(reports), parameters).statistics
     for _ in range(1000):
-        parameters = model.maximize(statistics, parameters)
+        parameters = model.m_step(statistics, parameters)
     flip = channel.probabilities[0, 1]
     kappa = channel.probabilities[0, 0] - flip
     share, confusion = parameters.participation[:4], parameters.confusion[:4]
@@ -173,15 +173,15 @@ def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channe
         for prior in (None, np.array([0.2, 0.3, 0.5])):
             reports, before = random_crowd(model, channel, seed, prior)
             # One-coin's tables have one ability each, and its class prior is fixed.
-            tied = np.repeat(model.tie(before.confusion[:1], before.anchor), 5, axis=0)
+            tied = np.repeat(model.estimate_confusion(before.confusion[:1], before.anchor), 5, axis=0)
             before = replace(before, confusion=tied if isinstance(model, OneCoin) else before.confusion)
             if prior is not None or isinstance(model, OneCoin):
                 settled = model.class_prior(np.ones(3), before) if prior is None else prior
                 before = replace(before, class_prior=settled)
             block = one_block(reports)
-            first = model.expect(block, before)
-            after = model.maximize(first.statistics, before)
-            second = model.expect(block, after)
+            first = model.e_step(block, before)
+            after = model.m_step(first.statistics, before)
+            second = model.e_step(block, after)
 
             old = first.statistics.log_likelihood + model.log_prior(before)
             new = second.statistics.log_likelihood + model.log_prior(after)
@@ -220,12 +220,12 @@ def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
     weights = []
     for epsilon in (0.5, 2.0, 6.0, 15.0):
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
-        parameters = model.start(summary_of(reports, channel))
+        parameters = model.initialize(summary_of(reports, channel))
         weights.append(float(parameters.anchor.sum(axis=1)[0]))
         assert pytest.approx(3 * model.smoothing + model.shrinkage * parameters.pool.noise) == weights[-1]
-    plain = model.start(summary_of(reports, None))
+    plain = model.initialize(summary_of(reports, None))
 
-    protected = model.start(summary_of(reports, CHANNELS["randomized response, protected"]))
+    protected = model.initialize(summary_of(reports, CHANNELS["randomized response, protected"]))
 
     assert pytest.approx(model.shrinkage * protected.pool.noise) == (
         protected.pseudo_cells * protected.pool.participation

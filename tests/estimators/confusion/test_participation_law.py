@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from crowdveil import Categories, ChannelTable, DawidSkene, RandomizedResponse
-from crowdveil.em.deconvolution import Pool, pool_reports
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.hyperpriors import STRENGTHS, all_counts, participation_cells
 from crowdveil.randomness import seeded
@@ -15,7 +15,7 @@ from tests.estimators.dense import channels, random_reports, sent_alphabet, summ
 LABELS = Categories(("a", "b", "c"))
 
 
-def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, Pool]:
+def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, AnswerFrequencies]:
     """Return counts of 80 workers who answered so many of 300 tasks."""
     numbers = np.broadcast_to(answers, 80)
     crowd = categorical_crowd(
@@ -23,7 +23,7 @@ def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, Pool]:
     )
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
     summary = summary_of(perturb(crowd.answers, mechanism, seeded(2)), mechanism.channel())
-    return summary, pool_reports(summary)
+    return summary, frequencies_of_reports(summary)
 
 
 def test_evidence_is_that_of_normal_laws() -> None:
@@ -71,7 +71,7 @@ def test_nothing_is_learned_where_nothing_is_shrunk() -> None:
     summary, pool = sent(60, 3.0)
 
     assert 0.0 == participation_cells(all_counts(summary), pool, 0.0)
-    assert 0.0 == DawidSkene(shrinkage=0.0).start(summary).pseudo_cells
+    assert 0.0 == DawidSkene(shrinkage=0.0).initialize(summary).pseudo_cells
 
 
 @pytest.mark.parametrize("channel", channels().values(), ids=channels())

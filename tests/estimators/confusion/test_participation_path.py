@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from crowdveil.estimators.confusion.credible_intervals import Path, Spread, let_participation_follow
+from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path, marginalize_participation
 from tests.estimators.dense import channels, random_reports, sent_alphabet, summary_of
 
 
@@ -20,14 +20,14 @@ def test_the_path_is_the_one_on_which_participation_stays_likeliest() -> None:
     channel, rng = channels()["randomized response, protected"], np.random.default_rng(0)
     summary = summary_of(random_reports(rng, sent_alphabet(channel), tasks=7, workers=4, share=0.75), channel)
     abilities, shares, cells, step = np.array([0.4, 0.6, 0.7, 0.9]), np.array([0.2, 0.5, 0.6, 0.9]), 11.0, 1e-6
-    parameters = replace(OneCoin().start(summary), participation=shares, pseudo_cells=cells, at_start=False)
+    parameters = replace(OneCoin().initialize(summary), participation=shares, pseudo_cells=cells, at_start=False)
     rate, reports = parameters.pool.participation, rng.uniform(0.5, 9.0, (4, 3, 4))
     tables = np.array([table(ability) for ability in abilities])
-    spread = Spread(abilities, np.ones(4), np.array([0.3, -0.2, 0.1, 0.0]), 3.0)
+    spread = CompleteDataSummary(abilities, np.ones(4), np.array([0.3, -0.2, 0.1, 0.0]), 3.0)
     right = np.repeat(abilities[:, None], 3, axis=1)
     before = Path(right, np.ones((4, 3)), tables)
 
-    found, path = let_participation_follow(spread, before, parameters, reports)
+    found, path = marginalize_participation(spread, before, parameters, reports)
 
     def reported(ability: float, share: float) -> np.ndarray:
         return (1 - share) * channel.probabilities[3] + share * table(ability) @ channel.probabilities[:3]

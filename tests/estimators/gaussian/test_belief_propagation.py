@@ -17,8 +17,9 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.em.kernels import softmax
-from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Priors, Told, tell
-from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters, belief_propagation, discretization
+from crowdveil.estimators.gaussian import belief_propagation, discretization
+from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, tell
+from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
@@ -57,13 +58,13 @@ def ready(
 ) -> tuple[Block, GaussianParameters]:
     """Return all reports as one block, and parameters with random beliefs of workers (seed 3)."""
     coded, summary = summarize(estimator, reports, channel, assignment, None)
-    parameters = estimator.start(summary)
+    parameters = estimator.initialize(summary)
     (block,) = coded.blocks()
     q = np.random.default_rng(3).dirichlet(np.ones(parameters.q.shape[1]), len(reports.workers))
     return block, replace(parameters, q=q)
 
 
-def told(block: Block, parameters: GaussianParameters, q: Table) -> Told:
+def told(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
     """Return what `tell` says without gold."""
     priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
     return tell(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)

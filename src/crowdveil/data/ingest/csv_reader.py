@@ -144,7 +144,7 @@ def read_header(path: Path) -> list[str]:
     with _long_cells():
         names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
     if names is None:
-        raise ReportsError("the file is empty", source=str(path), way_out="It needs a header and at least one row.")
+        raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
     if any("\0" in name or (not name.isascii() and not encodable(name)) for name in names):
         raise _not_utf8(path, 0)
     return names
@@ -178,7 +178,7 @@ def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
             "the file must be a readable table",
             source=str(path),
             examples=found,
-            way_out="Write it again as comma-separated text in UTF-8.",
+            hint="Write it again as comma-separated text in UTF-8.",
         )
     # The parser reads on without an error: behind a quote that is never closed, and over text after a closing one.
     if not checked.sound:
@@ -207,7 +207,7 @@ def find_defect(path: Path) -> ReportsError | None:
         except _TooLongError:
             return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
     if number <= 0:
-        return ReportsError("there is no row under the header", source=str(path), way_out="Check the file.")
+        return ReportsError("there is no row under the header", source=str(path), hint="Check the file.")
     return _ragged_error(path, width, ragged)
 
 
@@ -261,7 +261,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ReportsError(
-            "a gzipped file must be whole", source=str(path), examples=str(error), way_out="Copy or compress it again."
+            "a gzipped file must be whole", source=str(path), examples=str(error), hint="Copy or compress it again."
         ) from error
     except OSError as error:
         raise ReportsError(
@@ -293,7 +293,7 @@ def _not_utf8(path: Path, row: int) -> ReportsError:
         "the file must be text in UTF-8" + ("" if row else " (its header is not)"),
         source=str(path),
         rows=(row,) if row else (),
-        way_out="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
+        hint="Save it again as UTF-8 (not UTF-16, Latin-1 or a spreadsheet), or: iconv -f latin1 -t utf-8.",
     )
 
 
@@ -303,7 +303,7 @@ def _bad_quotes(path: Path, row: int, found: str) -> ReportsError:
         source=str(path),
         rows=(row,) if row else (),
         examples=found,
-        way_out="Close the quote; write a quote inside a quoted cell twice.",
+        hint="Close the quote; write a quote inside a quoted cell twice.",
     )
 
 
@@ -312,7 +312,7 @@ def _too_long(path: Path, row: int) -> ReportsError:
         f"a row must have at most {BLOCK_BYTES:,} bytes",
         source=str(path),
         rows=(row,) if row else (),
-        way_out="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
+        hint="Check the line ends and quotes; leave out columns of long texts, which are not read anyway.",
     )
 
 
@@ -324,5 +324,5 @@ def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> Repo
         source=str(path),
         rows=tuple(row for row, _ in ragged),
         examples=", ".join(f"{cells} cells" for _, cells in ragged),
-        way_out="Quote cells that hold commas; remove cells that are too many.",
+        hint="Quote cells that hold commas; remove cells that are too many.",
     )

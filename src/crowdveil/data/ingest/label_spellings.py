@@ -104,9 +104,9 @@ def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tupl
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
-        way_out="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
+        hint="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
     )
-    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(len(texts), source)
         alphabet = Categories(_label_order(texts))
@@ -117,7 +117,7 @@ def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tupl
         codes == MISSING,
         f"every label must be one of {_shown(alphabet.names)}",
         source=source,
-        way_out="Correct the rows, give an alphabet that holds their labels, or merge spellings (merge_labels=True in "
+        hint="Correct the rows, give an alphabet that holds their labels, or merge spellings (merge_labels=True in "
         "Python, --merge-labels on the command line).",
     )
     return alphabet, codes[column.codes]
@@ -136,7 +136,7 @@ def ask_for_kind(column: Coded, source: str) -> None:
             f"a column of more than {MOST_NUMBER_LABELS} different numbers must be said to hold labels or numbers",
             source=source,
             examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
-            way_out="Say kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
+            hint="Say kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
         )
 
 
@@ -146,7 +146,7 @@ def _require_alphabet_size(size: int, source: str) -> None:
             f"labels must be of 2 to {MAX_LABELS} kinds",
             source=source,
             examples=f"{size} different labels",
-            way_out="Give the whole alphabet (alphabet=), or say kind='numeric' if these are numbers.",
+            hint="Give the whole alphabet (alphabet=), or say kind='numeric' if these are numbers.",
         )
 
 

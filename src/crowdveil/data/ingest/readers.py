@@ -104,7 +104,7 @@ def _not_parquet(source: str, error: Exception) -> ReportsError:
         "the file must be readable Parquet, with names and text in UTF-8",
         source=source,
         examples=str(error)[:200],
-        way_out="Write the file again.",
+        hint="Write the file again.",
     )
 
 
@@ -133,7 +133,7 @@ def frame_columns(frame: object) -> Columns:
             "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each, text in UTF-8",
             source="frame",
             examples=str(error).partition("\n")[0][:200],
-            way_out="Collect a lazy frame first; turn mixed columns into text.",
+            hint="Collect a lazy frame first; turn mixed columns into text.",
         ) from error
 
 
@@ -153,7 +153,7 @@ def load_gold(
     roles, columns = _read_csv_roles(Path(path), GOLD)
     task, truth = columns["task"], columns["truth"]
     names, codes = code_ids(task, None, "task", source)
-    refuse(truth, truth.names == "", "every gold task needs a truth", source=source, way_out="Leave the row out.")
+    refuse(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
     truths: NDArray[Any] = truth.names[truth.codes]
     if kind == "numeric" or (kind is None and roles["truth"] == "value"):
         truths = code_numbers(truth, source)
@@ -166,7 +166,7 @@ def load_gold(
             source=source,
             rows=tuple(int(row) + 1 for row in np.flatnonzero(differs)[:5]),
             examples=", ".join(repr(str(name)) for name in names[other.codes[:5]]),
-            way_out="Keep one row per task.",
+            hint="Keep one row per task.",
         )
     return dict(zip(names.tolist(), truths[first].tolist(), strict=True))
 
@@ -194,7 +194,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
             source=source,
             rows=tuple(int(row) + 1 for row in wrong[:ROWS_SHOWN]),
             examples=", ".join(f"{names[codes[row]]!r} has {numbers[row]:g}" for row in wrong[:ROWS_SHOWN]),
-            way_out="Give a label that hardly occurs a small probability, such as 1e-6.",
+            hint="Give a label that hardly occurs a small probability, such as 1e-6.",
         )
     if not abs(numbers.sum() - 1) < 1e-6:
         raise ReportsError("prior probabilities must sum to 1", source=source, examples=f"sum {numbers.sum():.9g}")
@@ -215,7 +215,7 @@ def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
                 examples="the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]),
-                way_out=f"Name the columns, separated by commas: {wanted}.",
+                hint=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
 

@@ -71,7 +71,7 @@ def code_array(column: ArrayLike, source: str) -> Coded:
             "a column must hold only text or only numbers",
             source=source,
             examples=str(error),
-            way_out="Turn the whole column into text.",
+            hint="Turn the whole column into text.",
         ) from error
     return Coded(np.array(names.tolist()) if array.dtype.kind == "O" else names, codes)
 
@@ -86,12 +86,10 @@ def code_ids(
             fractions.
     """
     column = distinct(column)
-    refuse(
-        column, column.names == "", f"every row needs a {what}", source=source, way_out="Remove or complete the rows."
-    )
+    refuse(column, column.names == "", f"every row needs a {what}", source=source, hint="Remove or complete the rows.")
     if column.names.dtype.kind == "f":
         refuse(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
-    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, way_out="Correct the rows.")
+    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if listed is None:
         return column.names, column.codes
     if half_surrogates(np.asarray(listed)).any():
@@ -105,7 +103,7 @@ def code_ids(
         codes == MISSING,
         f"every {what} must be in the given list of {len(listed)} {what}s",
         source=source,
-        way_out=f"Complete the list of {what}s, or the assignment that names them.",
+        hint=f"Complete the list of {what}s, or the assignment that names them.",
     )
     return np.asarray(listed), codes[column.codes]
 
@@ -122,14 +120,14 @@ def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
-        way_out="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
+        hint="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
     )
     refuse(
         column,
         ~in_range(numbers),
         f"values {RANGE_RULE}",
         source=source,
-        way_out=ANOTHER_UNIT,
+        hint=ANOTHER_UNIT,
     )
     return numbers[column.codes]
 
@@ -162,7 +160,7 @@ def code_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source
             source=source,
             rows=tuple(int(row) + 1 for row in rows),
             examples=", ".join(f"{numbers[row]:g}" for row in rows),
-            way_out="Give the scale or certificate that belongs to these reports.",
+            hint="Give the scale or certificate that belongs to these reports.",
         )
     return codes.astype(np.int16)
 
@@ -196,7 +194,7 @@ def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: s
             source=source,
             rows=tuple(int(row) + 1 for row in shown),
             examples=", ".join(f"({task.names[task.codes[r]]}, {worker.names[worker.codes[r]]})" for r in shown),
-            way_out="Choose duplicates='first', 'last' or 'all' (--duplicates on the command line).",
+            hint="Choose duplicates='first', 'last' or 'all' (--duplicates on the command line).",
         )
     keep = np.ones(len(order), dtype=bool)
     if policy == "last":
@@ -220,7 +218,7 @@ def _sorted_pairs(task: Coded, worker: Coded) -> tuple[NDArray[np.int64], NDArra
     return pair // max(rows, 1), pair % max(rows, 1)
 
 
-def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, way_out: str = "") -> None:
+def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = "") -> None:
     """Raise a ReportsError naming the first rows that are empty or hold a marked name; return if there are none."""
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
     if not marked.any() and not (column.codes == MISSING).any():
@@ -237,7 +235,7 @@ def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, sou
         source=source,
         rows=tuple(int(row) + 1 for row in rows[:EXAMPLES_SHOWN]),
         examples=", ".join(cells) + more,
-        way_out=way_out,
+        hint=hint,
     )
 
 

@@ -9,7 +9,7 @@ from crowdveil.em.kernels.numba_loops import belief_propagation as loops
 LOG_2 = float(np.log(2.0))
 
 
-class CompiledHearing:
+class NumbaWorkerLikelihood:
     """What reports have said of their workers so far: products, which never vanish, in place of sums of logarithms.
 
     Attributes:
@@ -35,16 +35,16 @@ class CompiledHearing:
         self.power = np.zeros(self.product.shape, np.int64)
         self.heard = np.zeros(len(self.product), np.int64)
 
-    def talk(self, part: Block, known: NDArray[np.bool_]) -> "CompiledTalk":
+    def talk(self, part: Block, known: NDArray[np.bool_]) -> "NumbaMessages":
         """Return the talk about a few tasks; `known` says whose truth is, shape (tasks,)."""
-        return CompiledTalk(part, known, self)
+        return NumbaMessages(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
         """Return log-likelihoods, indexed [worker, class]."""
         return _logarithm(self.product, self.power, self.classes)
 
 
-class CompiledTalk:
+class NumbaMessages:
     """Reports of a few tasks and what passes between them and their workers; methods as in the plain one.
 
     Attributes:
@@ -55,7 +55,7 @@ class CompiledTalk:
         weights: of the parts in each report's message, indexed [report, part], padded.
     """
 
-    def __init__(self, part: Block, known: NDArray[np.bool_], hearing: CompiledHearing) -> None:
+    def __init__(self, part: Block, known: NDArray[np.bool_], hearing: NumbaWorkerLikelihood) -> None:
         self.reports, self.known, self.hearing = (part.pointers, part.worker, part.value), known, hearing
         self.truths, self.parts = hearing.parts.shape[2], _padded(hearing.parts, loops.PARTS)
         self.weights = np.zeros((len(part.worker), self.parts.shape[1]))

@@ -43,7 +43,7 @@ LEAST_ANSWERS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class CompleteDataSummary:
     """What an estimator says of abilities before the information in single reports is known.
 
     Attributes:
@@ -85,7 +85,7 @@ class Path:
 
 
 def with_intervals(
-    table: WorkerTable, spread: Spread, information: NDArray[np.float64], reports: NDArray[np.int64]
+    table: WorkerTable, spread: CompleteDataSummary, information: NDArray[np.float64], reports: NDArray[np.int64]
 ) -> WorkerTable:
     """Return the table with the 5 % and 95 % quantiles of abilities.
 
@@ -103,10 +103,10 @@ def with_intervals(
     some = known[:: max(1, len(known) // WORKERS_AT_MOST)]
     compiled = use_compiled(int(reports.sum()))
     if spread.averaged:
-        laws = crowd_laws(right[some], wrong[some], spread.firmest, compiled=compiled)
-        hits, misses = averaged_answers(right, wrong, laws)
+        laws = fit_beta_priors(right[some], wrong[some], spread.firmest, compiled=compiled)
+        hits, misses = average_priors(right, wrong, laws)
     else:
-        usual = crowd_law(right[some], wrong[some], spread.firmest, compiled=compiled)
+        usual = fit_beta_prior(right[some], wrong[some], spread.firmest, compiled=compiled)
         hits, misses = right + usual[0], wrong + usual[1]
     low, high = np.empty((2, len(hits)))
 
@@ -119,7 +119,7 @@ def with_intervals(
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
 
-def crowd_law(
+def fit_beta_prior(
     right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
 ) -> tuple[float, float]:
     """Return the Beta law, as pseudo-answers right and wrong, that makes the workers' answers likeliest.
@@ -147,10 +147,10 @@ class CrowdLaws(NamedTuple):
     weight: NDArray[np.float64]
 
 
-def crowd_laws(
+def fit_beta_priors(
     right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
 ) -> CrowdLaws:
-    """Return Beta laws of abilities, weighed by their evidence; arguments as in `crowd_law`.
+    """Return Beta laws of abilities, weighed by their evidence; arguments as in `fit_beta_prior`.
 
     At one strength the evidence is taken to be normal around the best centre (Laplace).
     """
@@ -166,7 +166,7 @@ def crowd_laws(
     return CrowdLaws(CENTRES[place], variance, strength, weight / weight.sum())
 
 
-def averaged_answers(
+def average_priors(
     right: NDArray[np.float64], wrong: NDArray[np.float64], laws: CrowdLaws
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the answers, right and wrong, of the Beta law with the mean and variance of each worker's average law."""
@@ -289,9 +289,9 @@ NEVER = 1e-6
 """Participation is taken to be so far from 0 and 1 at least: its Beta law has no slope there."""
 
 
-def let_participation_follow(
-    spread: Spread, path: Path, parameters: CrowdParameters, reports: NDArray[np.float64]
-) -> tuple[Spread, Path]:
+def marginalize_participation(
+    spread: CompleteDataSummary, path: Path, parameters: CrowdParameters, reports: NDArray[np.float64]
+) -> tuple[CompleteDataSummary, Path]:
     """Return the path on which participation changes with the ability, and what its law then tells of the ability.
 
     How far it follows is read off complete truths; any other distance would only overstate what is known.

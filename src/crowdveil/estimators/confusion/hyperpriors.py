@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from crowdveil.em.deconvolution import Pool
+from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.model import Summary
 from crowdveil.estimators.confusion.parameters import TINY
 
@@ -59,7 +59,7 @@ STRENGTHS = np.geomspace(1.0, 1e5, 26)
 """Candidates for the strength of the Beta law of participations, in cells; the last one says that all are alike."""
 
 
-def participation_cells(reports: NDArray[np.float64], pool: Pool, least: float) -> float:
+def participation_cells(reports: NDArray[np.float64], pool: AnswerFrequencies, least: float) -> float:
     """Return the pseudo-cells, at the pool's rate, that draw each worker's participation to it; `least` or more.
 
     That of the likeliest Beta law of participations, in proportion to the pool's noise. Each worker's log-likelihood is
@@ -83,7 +83,7 @@ def participation_cells(reports: NDArray[np.float64], pool: Pool, least: float) 
     return max(least, pool.noise * float(STRENGTHS[evidence.argmax()]))
 
 
-def crowd_cells(summary: Summary, pool: Pool, least: float) -> float:
+def crowd_cells(summary: Summary, pool: AnswerFrequencies, least: float) -> float:
     """Return the pseudo-cells of a campaign's counts; nothing is counted where nothing is learned."""
     return participation_cells(all_counts(summary), pool, least) if pool.protected and least else least
 

@@ -15,19 +15,19 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import Pool, pool_reports, vote_shares
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import TableStep, in_pieces
-from crowdveil.em.memory import Beside
+from crowdveil.em.memory import ExtraMemory
 from crowdveil.em.saddle_points import nudge
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import (
     FIRMEST,
+    CompleteDataSummary,
     Path,
-    Spread,
-    let_participation_follow,
+    marginalize_participation,
     observed_information,
     with_intervals,
 )
@@ -54,17 +54,17 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
     reads_channel: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
-    reads_tables: ClassVar[bool] = True
+    reads_channel_tables: ClassVar[bool] = True
 
     def cells(self, summary: Summary) -> int:
         """Return the number of posterior sums: every worker has a table."""
         return summary.workers * summary.symbols * summary.labels
 
-    def beside(self, parameters: CrowdParameters) -> Beside:
+    def beside(self, parameters: CrowdParameters) -> ExtraMemory:
         """Return what it takes to split reports between answers, where a channel is between them."""
         model = parameters.pool.model
-        table = 0 if model.transparent else model.everything.size
-        return Beside(PER_SPLIT * parameters.summary.workers * table, 0)
+        table = 0 if model.is_identity else model.everything.size
+        return ExtraMemory(PER_SPLIT * parameters.summary.workers * table, 0)
 
     def nudged(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
         """Return the parameters with every worker's table, or kinds, moved by a hair."""
@@ -79,7 +79,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         """Return the parameters with their score tables."""
         return parameters if parameters.at_start else replace(parameters, tables=parameters.score_tables())
 
-    def expect(self, block: GoldBlock, parameters: CrowdParameters) -> Expected[CrowdStatistics]:
+    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
@@ -91,7 +91,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             tables = parameters.tables or parameters.score_tables()
             step = block.coded.table_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        return Expected(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.moved)
+        return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.moved)
 
     def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
@@ -104,10 +104,10 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         )
 
     @abstractmethod
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
         """Return what is known of abilities beside the information in single reports."""
 
-    def look_back(
+    def credible_intervals(
         self,
         table: WorkerTable,
         blocks: Iterable[GoldBlock],
@@ -154,15 +154,15 @@ class ConfusionEstimator(CrowdEstimator):
             raise SettingsError("anchor_ability must be in [0, 1)", value=self.anchor_ability)
 
     @abstractmethod
-    def tie(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
 
-    def tie_all(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
-        return in_pieces(partial(self.tie, anchor=parameters.anchor), answers, np.empty_like(answers))
+        return in_pieces(partial(self.estimate_confusion, anchor=parameters.anchor), answers, np.empty_like(answers))
 
     @abstractmethod
-    def learn_anchor(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class ConfusionEstimator(CrowdEstimator):
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
         return self.log_tables(parameters) + log_participation_prior(parameters) + learned
 
-    def anchor(self, pool: Pool, ability: float, full: bool = False) -> NDArray[np.float64]:
+    def anchor(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
         """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label].
 
         In proportion to the noise, unless in full.
@@ -190,30 +190,32 @@ class ConfusionEstimator(CrowdEstimator):
         guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
         return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
 
-    def shrunk_spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[Spread, Path]:
+    def shrunk_spread(
+        self, statistics: CrowdStatistics, parameters: CrowdParameters
+    ) -> tuple[CompleteDataSummary, Path]:
         """Return tables shrunk in full, whatever the noise, to a worker of the crowd's ability.
 
         The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
         """
-        answers, _ = split_reports(statistics, parameters)
+        answers, _ = expected_answers(statistics, parameters)
         right, total = right_answers(answers)
         centre = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
         chance = self.chance(parameters)
         usual = self.anchor(parameters.pool, max((centre - chance) / (1 - chance), 0.0), full=True)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            tables = self.tie_all(answers, replace(parameters, anchor=usual))
-            if not parameters.pool.model.transparent:
-                answers, _ = split_reports(statistics, replace(parameters, confusion=tables))
+            tables = self.estimate_confusions(answers, replace(parameters, anchor=usual))
+            if not parameters.pool.model.is_identity:
+                answers, _ = expected_answers(statistics, replace(parameters, confusion=tables))
                 right, total = right_answers(answers)
         path = Path(
             np.einsum("wzz->wz", tables).copy(),
             self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters),
-            None if parameters.pool.model.transparent else tables,
+            None if parameters.pool.model.is_identity else tables,
         )
         spread = complete_spread(right, total, path, parameters.class_prior)
         if not (parameters.pool.protected and parameters.pool.noise):
             return spread, path
-        return let_participation_follow(spread, path, parameters, all_reports(statistics, parameters))
+        return marginalize_participation(spread, path, parameters, all_reports(statistics, parameters))
 
     @abstractmethod
     def chance(self, parameters: CrowdParameters) -> float:
@@ -225,9 +227,9 @@ class ConfusionEstimator(CrowdEstimator):
     ) -> NDArray[np.float64]:
         """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
 
-    def start(self, summary: Summary) -> CrowdParameters:
+    def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
-        pool = pool_reports(summary)
+        pool = frequencies_of_reports(summary)
         guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
         least = self.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
@@ -241,16 +243,19 @@ class ConfusionEstimator(CrowdEstimator):
             at_start=True,
         )
 
-    def maximize(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
+    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = split_reports(statistics, parameters)
+            answers, participation = expected_answers(statistics, parameters)
             parameters = replace(
-                parameters, confusion=self.tie_all(answers, parameters), participation=participation, at_start=False
+                parameters,
+                confusion=self.estimate_confusions(answers, parameters),
+                participation=participation,
+                at_start=False,
             )
         if parameters.summary.prior is None:
             parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
-        return replace(parameters, anchor=self.learn_anchor(parameters)) if parameters.pool.noise else parameters
+        return replace(parameters, anchor=self.update_prior(parameters)) if parameters.pool.noise else parameters
 
 
 def shares_of_last(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -258,12 +263,12 @@ def shares_of_last(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
 
-def split_reports(
+def expected_answers(
     statistics: CrowdStatistics, parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
     pool, reports = parameters.pool, all_reports(statistics, parameters)
-    if pool.model.transparent:
+    if pool.model.is_identity:
         return reports, parameters.participation
     inputs, table = parameters.inputs(), pool.model.everything
     expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
@@ -308,7 +313,7 @@ def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
 
 def complete_spread(
     correct: NDArray[np.float64], total: NDArray[np.float64], path: Path, prior: NDArray[np.float64]
-) -> Spread:
+) -> CompleteDataSummary:
     """Return the spread of abilities of which complete answers leave a binomial uncertainty.
 
     Args:
@@ -323,12 +328,12 @@ def complete_spread(
     # Complete answers are worth as many as their expected information says: all of them, where rows move together.
     number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
     strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
-    return Spread(ability, strength, ability * (1 - ability) * slope, FIRMEST)
+    return CompleteDataSummary(ability, strength, ability * (1 - ability) * slope, FIRMEST)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
-    if parameters.tables is not None and parameters.pool.model.transparent:
+    if parameters.tables is not None and parameters.pool.model.is_identity:
         table, anchor = parameters.tables.table, parameters.anchor
         if (anchor == anchor[0, 0]).all():
             return float(anchor[0, 0] * table.sum())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import Pool
+from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.estimator import Summary
 from crowdveil.em.kernels import ScoreTables, logs_of_rows, use_compiled
 
@@ -86,7 +86,7 @@ class CrowdParameters:
     """
 
     summary: Summary
-    pool: Pool
+    pool: AnswerFrequencies
     anchor: NDArray[np.float64]
     pseudo_cells: float
     confusion: NDArray[np.float64]
@@ -122,7 +122,7 @@ class CrowdParameters:
         everything = self.pool.model.everything
         if self.mixture is not None:
             return self.mixture.log_reports(everything, self.participation)
-        if not self.pool.model.transparent:
+        if not self.pool.model.is_identity:
             return np.log(np.maximum(self.inputs() @ everything, TINY))
         compiled = use_compiled(int(self.summary.per_worker.sum()))
         return logs_of_rows(self.confusion, TINY, compiled=compiled)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from crowdveil.data.reports import Block
-from crowdveil.em.observation_model import ReportModel
+from crowdveil.em.observation_model import ObservationModel
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.error_classes import Classes
 
@@ -47,7 +47,7 @@ class Priors(NamedTuple):
         return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
 
-class Told(NamedTuple):
+class Beliefs(NamedTuple):
     """What tasks and workers were told.
 
     `posterior`, indexed [task, truth]. `worker_scores`, indexed [worker, class]: log-likelihood of all of a worker's
@@ -67,7 +67,7 @@ def tell(
     *,
     learned: bool = True,
     compiled: bool = False,
-) -> Told:
+) -> Beliefs:
     """Let workers and tasks of a part of the campaign tell each other what they know.
 
     Args:
@@ -88,7 +88,7 @@ def tell(
             for tasks in _pieces(part.pointers)
         ]
     )
-    return Told(posterior, hearing.scores() + _silent_scores(part, posterior, len(q), classes))
+    return Beliefs(posterior, hearing.scores() + _silent_scores(part, posterior, len(q), classes))
 
 
 def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
@@ -124,7 +124,7 @@ def _silent_scores(part: Block, posterior: NDArray[np.float64], workers: int, cl
     return told
 
 
-def _standing_in(part: Block, model: ReportModel, silent: int, workers: int) -> Any:
+def _standing_in(part: Block, model: ObservationModel, silent: int, workers: int) -> Any:
     """Return 1 where a listed report stands in place of a channel's silent NULL, sparse, indexed [task, worker]."""
     held = model.silent_of[part.value] == silent
     cells = (part.task[held], part.worker[held])
@@ -273,9 +273,9 @@ class _PlainTalk:
 def _hearing(views: _Views, classes: Classes, *, compiled: bool) -> _Hearing:
     if not compiled:
         return _PlainHearing(views, classes)
-    from crowdveil.em.kernels.numba_messages import CompiledHearing
+    from crowdveil.em.kernels.numba_messages import NumbaWorkerLikelihood
 
-    return CompiledHearing(views, classes.parts, classes.mixing, (FLOOR, LEAST, RUN))
+    return NumbaWorkerLikelihood(views, classes.parts, classes.mixing, (FLOOR, LEAST, RUN))
 
 
 def _tell(

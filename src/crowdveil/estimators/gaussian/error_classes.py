@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.em.deconvolution import Pool
-from crowdveil.em.observation_model import ReportModel
+from crowdveil.em.deconvolution import AnswerFrequencies
+from crowdveil.em.observation_model import ObservationModel
 from crowdveil.estimators.gaussian import discretization as grid
 
 TINY = 1e-300
@@ -38,7 +38,7 @@ class Classes:
     points: NDArray[np.float64]
     sigmas: NDArray[np.float64]
     participations: NDArray[np.float64]
-    model: ReportModel
+    model: ObservationModel
     parts: NDArray[np.float64]
     mixing: NDArray[np.float64]
     silence: NDArray[np.float64]
@@ -75,7 +75,7 @@ def near(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
 def worker_classes(
     points: NDArray[np.float64],
     alphabet: Alphabet,
-    model: ReportModel,
+    model: ObservationModel,
     sigmas: NDArray[np.float64],
     rates: NDArray[np.float64],
 ) -> Classes:
@@ -92,7 +92,7 @@ def worker_classes(
     return Classes(points, sigmas, rates, model, listed, mixing, mixing @ parts[model.symbols :])
 
 
-def participation_grid(pool: Pool, given: tuple[float, ...] | None) -> NDArray[np.float64]:
+def participation_grid(pool: AnswerFrequencies, given: tuple[float, ...] | None) -> NDArray[np.float64]:
     """Return the classes of participation, ascending; only 1 where it is public."""
     if not pool.protected:
         return np.ones(1)

@@ -17,12 +17,12 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
-from crowdveil.em.deconvolution import pool_reports
+from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import Estimator, Expected, GoldBlock, Summary, run, summarize
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, run, summarize
 from crowdveil.em.gold import align_gold
 from crowdveil.em.kernels import softmax, use_compiled
-from crowdveil.em.memory import Beside
+from crowdveil.em.memory import ExtraMemory
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, tell
@@ -36,7 +36,7 @@ from crowdveil.estimators.gaussian.error_classes import (
     sigma_grid,
     worker_classes,
 )
-from crowdveil.estimators.gaussian.marginal_likelihood import NamelessCrowds, nameless_crowds
+from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, nameless_crowds
 
 TASKS_AT_ONCE = 4096
 PER_CLASS, PER_POINT = 240, 96
@@ -71,7 +71,7 @@ class GaussianParameters:
     q: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
-    crowds: NamelessCrowds
+    crowds: AnonymousWorkerModels
     weights: NDArray[np.float64]
     nameless: bool
     learned: bool
@@ -125,7 +125,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
     reads_channel: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
-    reads_tables: ClassVar[bool] = True
+    reads_channel_tables: ClassVar[bool] = True
     needs_alphabet: ClassVar[bool] = True
     prior_mean: float | None = None
     prior_deviation: float | None = None
@@ -153,14 +153,14 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         ):
             raise SettingsError("participations must be in (0, 1]", value=self.participations)
 
-    def start(self, summary: Summary) -> GaussianParameters:
+    def initialize(self, summary: Summary) -> GaussianParameters:
         """Return the mixture's own responsibilities for everyone, and the widest prior.
 
         Raises:
             SettingsError: a prior by label beside a normal one.
         """
         alphabet = _alphabet(summary)
-        pool = pool_reports(summary)
+        pool = frequencies_of_reports(summary)
         sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
         rates = participation_grid(pool, self.participations)
         points, family = self._priors(summary)
@@ -183,11 +183,11 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
         return parameters.unread()
 
-    def beside(self, parameters: GaussianParameters) -> Beside:
+    def beside(self, parameters: GaussianParameters) -> ExtraMemory:
         """Return what classes take of each worker, and beliefs on the grid of truths of the tasks told together."""
-        return Beside(PER_CLASS * parameters.q.size, PER_POINT * TASKS_AT_ONCE * len(parameters.points))
+        return ExtraMemory(PER_CLASS * parameters.q.size, PER_POINT * TASKS_AT_ONCE * len(parameters.points))
 
-    def expect(self, block: GoldBlock, parameters: GaussianParameters) -> Expected[GaussianStatistics]:
+    def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
         parts = [
             _expect_tasks(block, parameters, slice(first, min(first + TASKS_AT_ONCE, block.block.tasks)))
@@ -200,9 +200,9 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             found[np.diff(block.block.pointers) == 0] = np.nan
         fixed = ~np.isnan(block.gold)
         found[fixed] = block.gold[fixed, None]
-        return Expected(statistics, found[:, 1], found[:, [0, 2]])
+        return EStep(statistics, found[:, 1], found[:, [0, 2]])
 
-    def maximize(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
+    def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Weigh priors and mixtures at first; from then on re-estimate workers and the mixture over their classes."""
         if parameters.nameless:
             scores = statistics.evidence + np.log(parameters.weights)
@@ -288,7 +288,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
         if not self._public(summary):
-            raise SettingsError("exact posteriors need a public prior", value=None, way_out="Give prior_mean.")
+            raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
         protected = summary.model.protected
         shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), NEVER_ALL)
         sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
@@ -296,7 +296,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
         certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
         nobody = align_gold(reports, None, summary.alphabet, numeric=True)
-        return run(known, coded, summary, nobody, first=replace(known.start(summary), q=certain, nameless=False))
+        return run(known, coded, summary, nobody, first=replace(known.initialize(summary), q=certain, nameless=False))
 
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from crowdveil.em.deconvolution import pooled_shares
+from crowdveil.em.deconvolution import estimate_frequencies
 
 TINY = 1e-300
 SAYS_NOTHING = 1e-13
@@ -30,7 +30,7 @@ HALVES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, eq=False)
-class NamelessCrowds:
+class AnonymousWorkerModels:
     """Candidate crowds: every prior with every mixture of sigmas that it may go with.
 
     A mixture is either the one that explains the pooled reports best under its prior, or one that is the same under
@@ -84,8 +84,8 @@ def nameless_crowds(
     reports: NDArray[np.float64],
     counts: NDArray[np.float64],
     sigmas: NDArray[np.float64],
-) -> NamelessCrowds:
-    """Find the mixture of sigmas for every prior, from pooled counts (`pooled_shares`).
+) -> AnonymousWorkerModels:
+    """Find the mixture of sigmas for every prior, from pooled counts (`estimate_frequencies`).
 
     Args:
         family: log-probabilities, indexed [prior, truth].
@@ -96,12 +96,12 @@ def nameless_crowds(
     # Reports that say the same of every truth and sigma, as most NULL reports do, would only add rounding errors.
     counts = np.where(np.ptp(reports, axis=(1, 2)) > SAYS_NOTHING, counts, 0.0)
     by_prior = np.einsum("ht,yst->hsy", np.exp(family), reports, optimize=True)
-    shares = np.array([pooled_shares(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
+    shares = np.array([estimate_frequencies(counts, table, np.full(len(table), WEIGHT)) for table in by_prior])
     common = _common_mixtures(sigmas, pairs=len(family) == 1)
     every = np.concatenate((shares[None], np.repeat(common[:, None], len(family), axis=1)))
     mixtures = np.concatenate((shares, common))
     held = len(mixtures) * len(reports) * reports.shape[2] <= MOST_NUMBERS
-    return NamelessCrowds(family, every, reports, _mixed_logs(mixtures, reports) if held else None)
+    return AnonymousWorkerModels(family, every, reports, _mixed_logs(mixtures, reports) if held else None)
 
 
 def _mixed_logs(mixtures: NDArray[np.float64], reports: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -180,7 +180,7 @@ def require_public(reasons: Sequence[str]) -> None:
         raise SettingsError(
             "a finite epsilon needs weights, bandwidth and bounds that are known without looking at the claims",
             value="; ".join(reasons),
-            way_out="Give them, or use mode published, which promises nothing.",
+            hint="Give them, or use mode published, which promises nothing.",
         )
 
 

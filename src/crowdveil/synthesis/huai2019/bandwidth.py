@@ -63,7 +63,7 @@ class Bandwidth:
             return np.full(len(claims.tasks), self.width)
         if self.rule == "share" and self.width is not None:
             if not claims.public_bounds:
-                raise SettingsError("a share of the bounds needs given bounds", value=self.rule, way_out="Give bounds.")
+                raise SettingsError("a share of the bounds needs given bounds", value=self.rule, hint="Give bounds.")
             return self.width * (claims.high - claims.low)
         return self._by_rule(claims)
 

@@ -82,7 +82,7 @@ def kernel_table(kernel: Kernel, width: float, gamma: float) -> KernelTable:
         raise SettingsError(
             f"a bandwidth must have 1 to {MOST_CELLS:,} cells of the grid",
             value=width,
-            way_out="Use a bandwidth between one cell and the width of the bounds.",
+            hint="Use a bandwidth between one cell and the width of the bounds.",
         )
     if gamma < LEAST_GAMMA:
         raise SettingsError(f"gamma must be at least {LEAST_GAMMA}", value=gamma)

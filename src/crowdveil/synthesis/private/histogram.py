@@ -40,14 +40,14 @@ def require_public(claims: Claims, participation: Participation) -> None:
         raise SettingsError(
             "bounds must be public: taken from the claims, they tell of the smallest and the largest",
             value="bounds derived from the claims",
-            way_out="Give bounds that are known without looking at the claims.",
+            hint="Give bounds that are known without looking at the claims.",
         )
     if participation == "protected" and not claims.public_tasks:
         raise SettingsError(
             "protected participation needs a public list of tasks: one taken from the claims names every task with a "
             "claim",
             value="tasks taken from the claims",
-            way_out="List all tasks without looking at the claims: tasks=..., on the command line --tasks FILE.",
+            hint="List all tasks without looking at the claims: tasks=..., on the command line --tasks FILE.",
         )
     if participation == "public":
         _refuse_left_out(claims)
@@ -62,7 +62,7 @@ def _refuse_left_out(claims: Claims) -> None:
             raise SettingsError(
                 "the number of claims must not depend on their values",
                 value=f"{left_out} {what} left out",
-                way_out=f"{instead}, or protect participation.",
+                hint=f"{instead}, or protect participation.",
             )
 
 
@@ -161,7 +161,7 @@ class Histogram:
             raise SettingsError(
                 "protected participation hides how many claims there are: expected_claims must be positive",
                 value=self.expected_claims,
-                way_out="Give the number of claims that a task is publicly expected to have.",
+                hint="Give the number of claims that a task is publicly expected to have.",
             )
         if self.participation == "protected" and (self.weights or self.learn_weights):
             raise SettingsError("weights name workers, who are protected", value=sorted(self.weights)[:5])
@@ -173,7 +173,7 @@ class Histogram:
             raise SettingsError(
                 "protecting all of a worker needs most_claims if participation is protected",
                 value=None,
-                way_out="Give the number of claims per worker that are used.",
+                hint="Give the number of claims per worker that are used.",
             )
 
     def release(self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None) -> Release:

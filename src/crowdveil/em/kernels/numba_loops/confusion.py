@@ -18,7 +18,7 @@ from crowdveil.em.kernels.numba_loops.softmax import (
     know,
     known_scores,
     log_of_totals,
-    share_out,
+    softmax_batch,
     write_shares,
 )
 from crowdveil.jit.kernel import kernel
@@ -59,7 +59,7 @@ def table_step(fixed: int) -> Any:
                     lanes[(k + 1) * LANES + b] = batch[b * others + k]
             if len(gold):
                 likelihood += known_scores(begin, held, places, gold, lanes)
-            share_out(lanes, others + 1, top, total, inverse)
+            softmax_batch(lanes, others + 1, top, total, inverse)
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
                 know(begin, held, places, gold, lanes, others + 1)

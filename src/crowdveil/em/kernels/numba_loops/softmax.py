@@ -19,7 +19,7 @@ FAST = {"contract", "nsz", "nnan", "ninf"}
 
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
-def share_out(lanes: Any, labels: Any, top: Any, total: Any, inverse: Any) -> None:
+def softmax_batch(lanes: Any, labels: Any, top: Any, total: Any, inverse: Any) -> None:
     """Replace scores by shares; fill each task's largest score, the sum of exponentials relative to it, its inverse.
 
     The last three have shape (BATCH,).
@@ -44,7 +44,7 @@ def share_out(lanes: Any, labels: Any, top: Any, total: Any, inverse: Any) -> No
 
 @njit(nogil=True, fastmath=FAST, forceinline=True)
 def known_scores(begin: Any, held: Any, places: Any, gold: Any, lanes: Any) -> float:
-    """Return the sum of the scores that the batch's gold tasks give to their labels; before `share_out`."""
+    """Return the sum of the scores that the batch's gold tasks give to their labels; before `softmax_batch`."""
     total = 0.0
     for task in range(begin, begin + held):
         if gold[task] >= 0:
@@ -70,7 +70,7 @@ def log_of_totals(begin: Any, held: Any, order: Any, gold: Any, top: Any, total:
         begin, held: the batch's first task, and the number of its tasks.
         order: task at each place, counted from the batch's first.
         gold: known label of each task or -1; empty if none is known.
-        top, total: from `share_out`.
+        top, total: from `softmax_batch`.
     """
     logarithm, product = 0.0, 1.0
     for b in range(held):

@@ -17,7 +17,7 @@ from crowdveil.em.kernels.numba_loops.softmax import (
     know,
     known_scores,
     log_of_totals,
-    share_out,
+    softmax_batch,
     write_shares,
 )
 from crowdveil.jit.kernel import kernel
@@ -53,7 +53,7 @@ def coin_step(fixed: int) -> Any:
             after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels, posterior)
             if len(gold):
                 likelihood += known_scores(begin, held, places, gold, lanes)
-            share_out(lanes, labels, top, total, inverse)
+            softmax_batch(lanes, labels, top, total, inverse)
             likelihood += log_of_totals(begin, held, order, gold, top, total)
             if len(gold):
                 know(begin, held, places, gold, lanes, labels)
