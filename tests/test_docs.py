@@ -37,24 +37,25 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_mechanism_has_its_proof_page(name: str) -> None:
-    """A registered mechanism has docs/mechanisms/<name>.md and a heading in the catalogue."""
-    assert (DOCS / "mechanisms" / f"{name}.md").exists()
-    assert re.search(rf"^### `{name}`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+    """A registered mechanism has docs/explanation/mechanisms/<name>.md and a heading in the catalogue."""
+    assert (DOCS / "explanation" / "mechanisms" / f"{name}.md").exists()
+    assert re.search(rf"^### `{name}`", (DOCS / "reference" / "catalogue.md").read_text("utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimator_has_its_page(name: str) -> None:
-    """A registered estimator has docs/estimators/<name>.md and a heading in the catalogue."""
-    assert (DOCS / "estimators" / f"{name}.md").exists()
-    assert re.search(rf"^### `{name}`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+    """A registered estimator has docs/explanation/estimators/<name>.md and a heading in the catalogue."""
+    assert (DOCS / "explanation" / "estimators" / f"{name}.md").exists()
+    assert re.search(rf"^### `{name}`", (DOCS / "reference" / "catalogue.md").read_text("utf-8"), re.MULTILINE)
 
 
 def test_catalogue_names_only_what_has_a_page() -> None:
-    """The headings of the catalogue and the pages under docs/mechanisms and docs/estimators are the same set."""
-    headings = re.findall(r"^### `(.+?)`", (DOCS / "catalogue.md").read_text("utf-8"), re.MULTILINE)
+    """The headings of the catalogue and the pages under docs/explanation/mechanisms and docs/explanation/estimators
+    are the same set."""
+    headings = re.findall(r"^### `(.+?)`", (DOCS / "reference" / "catalogue.md").read_text("utf-8"), re.MULTILINE)
 
     assert sorted(headings) == sorted(
-        page.stem for room in ("mechanisms", "estimators") for page in DOCS.glob(f"{room}/*")
+        page.stem for room in ("mechanisms", "estimators") for page in DOCS.glob(f"explanation/{room}/*")
     )
 
 
@@ -67,8 +68,9 @@ def test_menu_lists_every_page_once() -> None:
 
 
 def test_verdicts_page_says_what_the_registry_says() -> None:
-    """Each verdict of `crowdveil.verdicts` stands in docs/verdicts.md word for word, and no other row does."""
-    rows = [line for line in (DOCS / "verdicts.md").read_text("utf-8").splitlines() if line.startswith("| ")]
+    """Each verdict of `crowdveil.verdicts` stands word for word on the page of verdicts, and no other row does."""
+    lines = (DOCS / "explanation" / "verdicts.md").read_text("utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| ")]
 
     assert [verdict.row for verdict in VERDICTS] == [row for row in rows if not row.startswith(("| claim", "| ---"))]
 

@@ -1,4 +1,4 @@
-"""Real and made-up crowds in parts, for the measurements of docs/incremental.md."""
+"""Real and made-up crowds in parts, for the measurements of docs/how-to/resume-fits.md."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

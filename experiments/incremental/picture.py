@@ -1,4 +1,5 @@
-"""The picture of docs/incremental.md: while reports come in, how far a stream is from a fit of all reports so far.
+"""The picture of docs/how-to/resume-fits.md: while reports come in, how far a stream is from a fit of all reports so
+far.
 
 Run `python experiments/incremental/picture.py`; it needs the public data sets, writes `results/so_far.csv` and
 `docs/pictures/incremental.svg`. A hundred parts of whole tasks, one order (seed 0).

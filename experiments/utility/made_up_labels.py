@@ -1,6 +1,7 @@
 """Made-up crowds of labels through randomized response: errors of naive inference and through the channel, by epsilon.
 
-The tables of docs/channel-aware-inference.md: a sparse crowd like AdultContent2 with skewed labels, and a binary one.
+The tables of docs/explanation/channel-aware-inference.md: a sparse crowd like AdultContent2 with skewed labels, and a
+binary one.
 Best constant, unprotected errors and correlations stand beside. Run
 `python experiments/utility/made_up_labels.py [--crowds sparse binary]`.
 """

@@ -1,6 +1,7 @@
-"""The pictures of docs/truth-per-epsilon.md, drawn from stored results; colours read well on light and on dark pages.
+"""The pictures of docs/explanation/truth-per-epsilon.md, drawn from stored results; colours read well on light and on
+dark pages.
 
-Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the table of docs/estimators/gaussian.md.
+Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the table of the page on `gaussian`.
 """
 
 import io
@@ -167,7 +168,7 @@ def main() -> None:
     """Draw everything."""
     with matplotlib.rc_context(STYLE):
         save(real_sets(read()), "truth-per-epsilon-real")
-        save(sun_crowd((ROOT / "docs/estimators/gaussian.md").read_text("utf-8")), "truth-per-epsilon-sun")
+        save(sun_crowd((ROOT / "docs/explanation/estimators/gaussian.md").read_text("utf-8")), "truth-per-epsilon-sun")
         save(workers(read(RESULTS / "more_workers.csv")), "truth-per-epsilon-workers")
 
 

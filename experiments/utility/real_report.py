@@ -1,4 +1,4 @@
-"""Tables of `results/real_tables.csv` in Markdown, put into docs/truth-per-epsilon.md between their marks.
+"""Tables of `results/real_tables.csv` in Markdown, put into docs/explanation/truth-per-epsilon.md between their marks.
 
 Means over seeds; for the error rate (numbers: the mean absolute error) one standard error beside it.
 Run `python experiments/utility/real_report.py`.
@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
-PAGE = Path(__file__).parents[2] / "docs" / "truth-per-epsilon.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "truth-per-epsilon.md"
 Lines = Sequence[dict[str, str]]
 METHODS = {
     "adult2": (("dawid-skene", "learned"), ("ordinal-dawid-skene", "learned"), ("ordinal-dawid-skene", "public")),

@@ -1,7 +1,7 @@
 """Verdicts on the claims of the papers: for every claim whether it holds, why, and the figure that shows it.
 
 Sun: Sun, Dong, Wang, Yu, Qin, Big Data 2018. Li: Li et al., KDD 2018. Wang: Wang and Xu, private Dawid-Skene.
-Huai: Huai et al., IJCAI 2019. The proofs and counterexamples are in `docs/verdicts.md`, the bounds in
+Huai: Huai et al., IJCAI 2019. The proofs and counterexamples are in `docs/explanation/verdicts.md`, the bounds in
 `crowdveil.theory`.
 """
 
@@ -30,7 +30,7 @@ class Verdict:
 
     @property
     def row(self) -> str:
-        """The verdict as a Markdown table row, as it stands in `docs/verdicts.md`."""
+        """The verdict as a Markdown table row, as it stands in `docs/explanation/verdicts.md`."""
         return f"| {self.claim} | {self.holds} | {self.why} | {self.figure} |"
 
 
@@ -213,4 +213,4 @@ VERDICTS: tuple[Verdict, ...] = (
         "SISE > ISE^2 in 12 of 15 cells, SISE < ISE^2 in the other 3",
     ),
 )
-"""One verdict per claim; `docs/verdicts.md` holds every row, and a test recomputes every figure."""
+"""One verdict per claim; `docs/explanation/verdicts.md` holds every row, and a test recomputes every figure."""

@@ -28,8 +28,8 @@ from crowdveil.errors import (
 from tests.cli.conftest import LABELS, Run
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-SCHEMA = json.loads((DOCS / "schemas" / "crowdveil-json-1.json").read_text("utf-8"))
-PAGE = (DOCS / "guides" / "json-output.md").read_text("utf-8")
+SCHEMA = json.loads((DOCS / "reference" / "schemas" / "crowdveil-json-1.json").read_text("utf-8"))
+PAGE = (DOCS / "reference" / "json-output.md").read_text("utf-8")
 
 Words = tuple[object, ...]
 RESPONSE: Words = ("--mechanism", "randomized-response", "--epsilon", 3)

@@ -20,7 +20,7 @@ from crowdveil.mechanisms import MECHANISMS
 from crowdveil.workflow import METHODS
 from tests.cli.conftest import Run
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "guides" / "command-line.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "command-line.md"
 HEAVY = {"numpy", "scipy", "pyarrow", "matplotlib", "narwhals", "jinja2", "rich"}
 PERTURB = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", "1", "--seed", "1", "--out", "sent")
 
@@ -161,7 +161,7 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, caps
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: " ".join(path) or "crowdveil")
 def test_the_page_names_every_command_and_option(path: tuple[str, ...]) -> None:
-    """docs/guides/command-line.md speaks of each command and of each of its options by their names."""
+    """docs/reference/command-line.md speaks of each command and of each of its options by their names."""
     page = PAGE.read_text("utf-8")
     options = [name for p in COMMANDS[path].params if isinstance(p, click.Option) for name in p.opts]
 

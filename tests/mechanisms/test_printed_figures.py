@@ -8,7 +8,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import OneLayer, SunTwoLayer, TwoLayer
 
-PAGES = Path(__file__).parent.parent.parent / "docs" / "mechanisms"
+PAGES = Path(__file__).parent.parent.parent / "docs" / "explanation" / "mechanisms"
 TWO_LABELS = {"alphabet": Categories(("no", "yes")), "epsilon": 1.0, "participation": "public"}
 FIVE = Categories(tuple("abcde"))
 

@@ -1,6 +1,7 @@
 """JSON documents of the command line: one envelope for every command, for results and for errors.
 
-The page `docs/guides/json-output.md` and the schema `docs/schemas/crowdveil-json-1.json` describe every document.
+The page `docs/reference/json-output.md` and the schema `docs/reference/schemas/crowdveil-json-1.json` describe every
+document.
 """
 
 from __future__ import annotations

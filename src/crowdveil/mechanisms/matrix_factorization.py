@@ -4,7 +4,7 @@ Sun et al. 2018, section V, send the minimiser of a perturbed loss; that hides n
 `matrix_factorization_published`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c) with noise of
 its own, so the noise is added to something of bounded sensitivity. Everything is an integer from the start: answers
 count half steps of the scale from the centre, public profiles are multiples of 1 / RESOLUTION, so nothing is ever
-rounded and no sensitivity is lost to rounding. Theorem and proof: docs/mechanisms/matrix-factorization.md.
+rounded and no sensitivity is lost to rounding. Theorem and proof: docs/explanation/mechanisms/matrix-factorization.md.
 """
 
 import hashlib

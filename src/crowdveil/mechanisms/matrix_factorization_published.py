@@ -1,7 +1,8 @@
 """Matrix factorization as published (Sun et al. 2018, section V, Algorithm 2): a reproduction, NOT private.
 
 The minimiser of the perturbed loss shows which tasks a worker answered, so Theorem 4 is false as stated; see
-docs/mechanisms/matrix-factorization-published.md. It refuses secure randomness, so that no device can use it by
+docs/explanation/mechanisms/matrix-factorization-published.md. It refuses secure randomness, so that no device can use
+it by
 accident.
 """
 

@@ -2,7 +2,7 @@
 
 A report that differs from the answers in h of k cells has probability g(h) = E[(p / (s-1))^h (1-p)^(k-h)]. The
 logarithm of g is convex in h, so the worst ratio of neighbours is at the first or the last step, and the worst ratio of
-any two is between an end and the minimum. Proofs: docs/mechanisms/two-layer.md.
+any two is between an end and the minimum. Proofs: docs/explanation/mechanisms/two-layer.md.
 """
 
 import math

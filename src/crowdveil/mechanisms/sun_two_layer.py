@@ -2,7 +2,7 @@
 
 Every worker draws a secret budget with mean epsilon and applies randomized response with it to all answered cells; a
 second budget of the same distribution serves the cells without an answer. The paper compares it at epsilon; what k
-cells really lose is stated here, with the proof in docs/mechanisms/sun-two-layer.md.
+cells really lose is stated here, with the proof in docs/explanation/mechanisms/sun-two-layer.md.
 """
 
 import math

@@ -1,7 +1,8 @@
 """The two-layer mechanism (Li et al. 2018, Algorithm 2, Theorems 6.3 and 6.4), with its exact privacy loss.
 
 Every worker draws one secret flip probability and perturbs all cells with it. The paper's theorem counts one answer;
-what k answers with one flip probability really lose is stated here, with the proof in docs/mechanisms/two-layer.md.
+what k answers with one flip probability really lose is stated here, with the proof in
+docs/explanation/mechanisms/two-layer.md.
 """
 
 import math

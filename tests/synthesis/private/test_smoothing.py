@@ -12,7 +12,7 @@ from crowdveil.synthesis.private.smoothing import BIN_CHOICES, CELLS, nearest_ma
 
 
 def slow_smooth(counts: list[float], variance: float, total: float, sample: float) -> list[float]:
-    """docs/synthesis/sound.md, post-processing, for one task and one number at a time."""
+    """docs/explanation/synthesis/private.md, post-processing, for one task and one number at a time."""
     bins = len(counts)
     root = math.sqrt(2)
     theta = [

@@ -1,7 +1,8 @@
 """What Algorithm 1 of Huai et al. really promises: (epsilon, delta) over t, for every way of handling failures.
 
 Neighbours replace one claim of one task; who claimed is public. Everything starts from one candidate of which only a
-passing record is seen, with weights and bandwidth known beforehand; the proofs are in `docs/synthesis/published.md`.
+passing record is seen, with weights and bandwidth known beforehand; the proofs are in
+`docs/explanation/synthesis/paper-reproduction.md`.
 The parameter t belongs to the proof, not to the algorithm: every t gives a valid point.
 """
 

@@ -2,7 +2,8 @@
 
 Floating-point candidates tell their seed: only few seeds can give a certain double. Here claims are moved to the cells
 of a grid that is known before any claim, a kernel is a table of integer masses by distance in cells, seeds, candidates
-and public draws are integers drawn exactly, and the test adds integer noise (docs/synthesis/published.md).
+and public draws are integers drawn exactly, and the test adds integer noise
+(docs/explanation/synthesis/paper-reproduction.md).
 """
 
 import math

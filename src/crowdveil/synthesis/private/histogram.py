@@ -1,7 +1,7 @@
 """The sound release: one private histogram per task, smoothed, and any number of records drawn from it for one epsilon.
 
 Counts are integers, their noise is two-sided geometric (`integer_noise`), and all that follows sees noisy counts only.
-Proof, and what is public: docs/synthesis/sound.md.
+Proof, and what is public: docs/explanation/synthesis/private.md.
 
 What the sound modes share: what must be public, and a release drawn from private densities.
 """
@@ -96,7 +96,7 @@ Integers = NDArray[np.int64]
 TASKS_AT_ONCE = 4096
 BINS_AT_100, BINS_GROWTH = 16.0, 0.45
 """Bins where claims times epsilon is 100, and the power with which they grow. More than fits best: smoothing undoes
-fine bins at a small price, nothing undoes coarse ones (docs/synthesis/utility.md)."""
+fine bins at a small price, nothing undoes coarse ones (docs/explanation/synthesis/utility.md)."""
 WEIGHTS_SHARE = 0.25
 """Part of the budget that learning weights costs."""
 

@@ -20,7 +20,7 @@ FINE = 8
 CELLS_AT_ONCE = 1 << 21
 COVERED = 0.9
 """The spread is the finest width at which the fullest windows hold this share of all claims; picked, as `shared.REACH`,
-on weather_temperature and population_tf (docs/synthesis/utility.md)."""
+on weather_temperature and population_tf (docs/explanation/synthesis/utility.md)."""
 
 
 def captured(claims: Positions, windows: Windows) -> Integers:

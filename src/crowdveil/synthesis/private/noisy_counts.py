@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 WINDOW_SHARE = 0.35
-"""Part of the budget that finding a window costs; fixed on simulated bimodal tasks (docs/synthesis/utility.md)."""
+"""Part of the budget that finding a window costs; fixed on simulated bimodal tasks
+(docs/explanation/synthesis/utility.md)."""
 SENSITIVITY = 2
 """Sum of the changes of a task's counts, in claims, when a claim is replaced; it is 1 when one comes or goes."""
 ZOOM_FROM = 60.0

@@ -1,7 +1,8 @@
 """A sound release for tasks with few claims: a private place for each task, one private shape for many.
 
 A task's own claims say where they gather; how claims scatter around such places is much the same from task to task and
-is learned from all of them together, almost without noise. Proof, and what is public: docs/synthesis/sound.md.
+is learned from all of them together, almost without noise. Proof, and what is public:
+docs/explanation/synthesis/private.md.
 """
 
 from dataclasses import dataclass

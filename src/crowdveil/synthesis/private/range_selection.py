@@ -2,7 +2,7 @@
 
 Windows are dyadic parts of the bounds and the same parts moved by half a width. A window's score is the weight of the
 claims inside it, less a public price for its width; scores, prices and probabilities are integers, so that what is
-proved is what is drawn (docs/synthesis/sound.md).
+proved is what is drawn (docs/explanation/synthesis/private.md).
 """
 
 import math
