@@ -8,17 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.channels.channel import Channel
-from crowdveil.data.reports import Reports
-from crowdveil.estimators.dawid_skene import DawidSkene
-from crowdveil.estimators.weighted_vote import WeightedVote
-from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
-from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
-from crowdveil.theory import (
+from experiments.theory.published_bounds import (
     beta_flip_epsilon,
     density_distance_bound,
     equal_flip_probability,
@@ -39,10 +29,18 @@ from crowdveil.theory import (
     two_layer_exact_epsilon,
     weighted_vote_error_printed,
 )
-from crowdveil.verdicts import VERDICTS, Verdict
-from tests.real_data import load_or_skip
-from tests.synthesis.exact_release import excess, lone_claims
-from tests.test_theory import (
+from experiments.theory.verdicts import VERDICTS, Verdict
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.data.reports import Reports
+from crowdveil.estimators.dawid_skene import DawidSkene
+from crowdveil.estimators.weighted_vote import WeightedVote
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
+from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim
+from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from tests.experiments.test_published_bounds import (
     NORMALISED,
     SPARSE_EXAMPLE,
     half_zero_half_nine,
@@ -50,6 +48,8 @@ from tests.test_theory import (
     lone_worker_laplace_error,
     majority_error,
 )
+from tests.real_data import load_or_skip
+from tests.synthesis.exact_release import excess, lone_claims
 
 SUN_TABLE_II = {"snow_wsd": (34, 177, 0.903955, 0.0, 0.705882), "adult2": (825, 11_040, 0.999909, 0.316033, 0.993666)}
 """Workers, tasks; maximum, minimum and average sparsity as printed."""

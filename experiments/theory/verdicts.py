@@ -2,7 +2,7 @@
 
 Sun: Sun, Dong, Wang, Yu, Qin, Big Data 2018. Li: Li et al., KDD 2018. Wang: Wang and Xu, private Dawid-Skene.
 Huai: Huai et al., IJCAI 2019. The proofs and counterexamples are in `docs/explanation/verdicts.md`, the bounds in
-`crowdveil.theory`.
+`experiments.theory.published_bounds`.
 """
 
 from dataclasses import dataclass

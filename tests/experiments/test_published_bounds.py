@@ -6,15 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-
-from crowdveil.channels.alphabet import Scale
-from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
-from crowdveil.estimators.weighted_mean import WeightedMean
-from crowdveil.mechanisms.randomized_response import RandomizedResponse
-from crowdveil.randomness import seeded
-from crowdveil.theory import (
+from experiments.theory.published_bounds import (
     ability_error_bound,
     beta_flip_epsilon,
     factorization_error_bound,
@@ -37,6 +29,14 @@ from crowdveil.theory import (
     weighted_vote_error_bound,
     weighted_vote_error_printed,
 )
+from scipy.integrate import quad
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.weighted_mean import WeightedMean
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.randomness import seeded
 
 VALUES = np.arange(10.0)
 SPARSE_EXAMPLE = {"values": VALUES, "epsilon": 1.0, "participation": 0.1}
