@@ -50,8 +50,8 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "channels", "mechanisms"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "spark")
-"""Extras of the library: engines and sources that not everybody needs."""
+OPTIONAL = ("dask", "duckdb", "plots", "spark")
+"""Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""
 OF_THE_PEER = {"crowdkit", "pandas"}
