@@ -22,6 +22,7 @@ FLOORS = {
     "jit": 0,
     "plotting": 0,
     "randomness": 0,
+    "registry": 0,
     "channels": 1,
     "files": 2,
     "mechanisms": 2,

@@ -247,7 +247,7 @@ def measure(this: Case, setting: Setting, epsilon: float, seed: int, done: set[t
     for estimator, prior, naive in wanted:
         name = "naive" if naive else setting.mechanism
         made = key(this.name, epsilon, name, estimator.name, prior, seed)
-        if made not in done and (estimator.reads_channel_tables or not table):
+        if made not in done and (estimator.capabilities.reads_channel_tables or not table):
             todo.append((estimator, prior, naive))
     if not todo:
         return

@@ -81,7 +81,11 @@ def test_every_default_reads_blocks_and_tables_of_channels(name: str) -> None:
     """The defaults behind a certificate read any channel: blocks of labels, channels by cell, assigned tasks."""
     method = ESTIMATORS[name]
 
-    assert (True, True, True) == (method.reads_channel, method.reads_blocks, method.reads_channel_tables)
+    assert (True, True, True) == (
+        method.capabilities.reads_channel,
+        method.capabilities.reads_label_blocks,
+        method.capabilities.reads_channel_tables,
+    )
 
 
 def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: RunJson) -> None:

@@ -20,6 +20,7 @@ from crowdveil.estimators import ESTIMATORS, Estimator, OneCoin
 from crowdveil.estimators.one_coin import CoinModel
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
+from crowdveil.registry import ESTIMATOR_ENTRIES
 from tests import strategies
 
 AnyEstimator = Estimator[Any, Any]
@@ -28,11 +29,17 @@ CLASSES = list(ESTIMATORS.values())
 LABELS = Categories(("G", "P", "R"), ordered=True)
 every = pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
 every_categorical = pytest.mark.parametrize(
-    "cls", [c for c in CLASSES if c.kind == "categorical"], ids=lambda c: c.name
+    "cls", [c for c in CLASSES if c.capabilities.kind == "categorical"], ids=lambda c: c.name
 )
-every_numeric = pytest.mark.parametrize("cls", [c for c in CLASSES if c.kind == "numeric"], ids=lambda c: c.name)
-every_reader = pytest.mark.parametrize("cls", [c for c in CLASSES if c.reads_channel], ids=lambda c: c.name)
-every_blind = pytest.mark.parametrize("cls", [c for c in CLASSES if not c.reads_channel], ids=lambda c: c.name)
+every_numeric = pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if c.capabilities.kind == "numeric"], ids=lambda c: c.name
+)
+every_reader = pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if c.capabilities.reads_channel], ids=lambda c: c.name
+)
+every_blind = pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if not c.capabilities.reads_channel], ids=lambda c: c.name
+)
 
 
 def crowd(seed: int = 0, tasks: int = 40, workers: int = 12, share: float = 0.4) -> Reports:
@@ -56,17 +63,17 @@ def through_null(reports: Reports, channel: Channel, seed: int) -> Reports:
 
 def any_reports(cls: AnyClass) -> st.SearchStrategy[Reports]:
     """Draw small reports of a kind that the estimator reads; numeric estimators read labels too."""
-    labels = strategies.small_reports(ordered=cls.needs_order)
-    free = cls.kind == "numeric" and not cls.needs_alphabet
+    labels = strategies.small_reports(ordered=cls.capabilities.needs_ordered_labels)
+    free = cls.capabilities.kind == "numeric" and not cls.capabilities.needs_alphabet
     return st.one_of(labels, strategies.small_numeric_reports()) if free else labels
 
 
 def numbers_or_labels(cls: AnyClass, rows: list[tuple[object, object, int]], **lists: Any) -> Reports:
     """Make reports from (task, worker, label code) rows: labels for categorical estimators, else the codes."""
     task, worker, code = zip(*rows, strict=True)
-    if cls.kind == "numeric":
+    if cls.capabilities.kind == "numeric":
         # The codes are the middle of the scale, far from its ends.
-        shape: dict[str, Any] = {"alphabet": Scale(-10, 11)} if cls.needs_alphabet else {"numeric": True}
+        shape: dict[str, Any] = {"alphabet": Scale(-10, 11)} if cls.capabilities.needs_alphabet else {"numeric": True}
         return Reports.from_arrays(task, worker, code, **shape, **lists)
     return Reports.from_arrays(task, worker, [LABELS.names[k] for k in code], alphabet=LABELS, **lists)
 
@@ -74,7 +81,7 @@ def numbers_or_labels(cls: AnyClass, rows: list[tuple[object, object, int]], **l
 def check_truths(cls: AnyClass, reports: Reports, estimate: Estimate) -> None:
     """Assert that truths have the promised shape and range."""
     tasks = len(reports.tasks)
-    if cls.kind == "numeric":
+    if cls.capabilities.kind == "numeric":
         assert estimate.posterior.shape == (tasks,)
         np.testing.assert_array_equal(np.isnan(estimate.posterior), reports.per_task == 0)
         return
@@ -106,6 +113,15 @@ def test_the_registry_knows_every_estimator_by_its_name() -> None:
 
 
 @every
+def test_capabilities_and_class_are_those_of_the_registry(cls: AnyClass) -> None:
+    """The registry entry loads the class, and both have the same capabilities: the hints of errors rely on it."""
+    entry = ESTIMATOR_ENTRIES[cls.name]
+
+    assert cls is entry.load()
+    assert cls.capabilities is entry.capabilities
+
+
+@every
 def test_default_construction_gives_a_frozen_keyword_only_value(cls: AnyClass) -> None:
     """An estimator is a frozen value of settings: all have defaults, all are keyword-only, none can be changed."""
     estimator = cls()
@@ -113,8 +129,6 @@ def test_default_construction_gives_a_frozen_keyword_only_value(cls: AnyClass) -
     assert dataclasses.is_dataclass(estimator)
     assert all(field.kw_only for field in dataclasses.fields(estimator))
     assert estimator == cls()
-    assert cls.kind in ("categorical", "numeric")
-    assert isinstance(cls.reads_channel, bool)
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimator.max_steps = 7
 
@@ -237,12 +251,12 @@ def test_gold_numbers_are_kept(cls: AnyClass) -> None:
 @every
 def test_tied_votes_are_split(cls: AnyClass) -> None:
     """Reports that contradict each other share the task equally (ordered ones: the ends); a number lies half way."""
-    other = 2 if cls.needs_order else 1
+    other = 2 if cls.capabilities.needs_ordered_labels else 1
     reports = numbers_or_labels(cls, [("t", "a", 0), ("t", "b", other)])
 
     estimate = cls().fit(reports)
 
-    if cls.kind == "numeric":
+    if cls.capabilities.kind == "numeric":
         assert pytest.approx(0.5, abs=1e-6) == estimate.posterior[0]
     else:
         assert pytest.approx(estimate.posterior[0, other], abs=1e-12) == estimate.posterior[0, 0]
@@ -258,7 +272,9 @@ def test_one_report_is_believed(cls: AnyClass) -> None:
 
     check_truths(cls, reports, estimate)
     assert list(estimate.truth) == (
-        ["P"] if cls.kind == "categorical" else [pytest.approx(1.0, abs=0.1 * cls.needs_alphabet)]
+        ["P"]
+        if cls.capabilities.kind == "categorical"
+        else [pytest.approx(1.0, abs=0.1 * cls.capabilities.needs_alphabet)]
     )
 
 
@@ -266,10 +282,10 @@ def test_one_report_is_believed(cls: AnyClass) -> None:
 def test_no_report_at_all_teaches_nothing(cls: AnyClass) -> None:
     """A crowd that is listed but silent (all of its reports are NULL) is no error: labels all alike, numbers nan."""
     shape: dict[str, Any] = {"numeric": True}
-    shape = {"alphabet": LABELS} if cls.kind == "categorical" or cls.needs_alphabet else shape
+    shape = {"alphabet": LABELS} if cls.capabilities.kind == "categorical" or cls.capabilities.needs_alphabet else shape
     reports = Reports.from_arrays([], [], [], tasks=["s", "t"], workers=["a", "b"], **shape)
 
-    expected = [np.nan] * 2 if cls.kind == "numeric" else [[1 / 3] * 3] * 2
+    expected = [np.nan] * 2 if cls.capabilities.kind == "numeric" else [[1 / 3] * 3] * 2
     np.testing.assert_allclose(cls().fit(reports).posterior, expected, atol=1e-12)
 
 
@@ -290,7 +306,15 @@ def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
 
     truth = cls().fit(reports).truth
 
-    assert list(truth) == ["R" if cls.kind == "categorical" else pytest.approx(2.0, abs=0.1 * cls.needs_alphabet)] * 5
+    assert (
+        list(truth)
+        == [
+            "R"
+            if cls.capabilities.kind == "categorical"
+            else pytest.approx(2.0, abs=0.1 * cls.capabilities.needs_alphabet)
+        ]
+        * 5
+    )
 
 
 @every
@@ -302,7 +326,7 @@ def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
     assert "worker 12" == estimate.workers_columns()["worker"][12]
     assert estimate.reports_per_worker[12] == estimate.reports_per_task[40] == 0
     assert np.isfinite(estimate.workers.quality[:12]).all()
-    if cls.kind == "categorical":
+    if cls.capabilities.kind == "categorical":
         assert estimate.posterior[40].max() < 0.9
 
 
@@ -380,7 +404,7 @@ def test_a_strong_signal_survives_its_channel(cls: AnyClass) -> None:
     truth = cls().fit(through_null(answers, channel, 5), channel=channel).truth
 
     plain = cls().fit(answers).truth
-    same = truth == plain if cls.kind == "categorical" else np.abs(truth - plain) < 0.5
+    same = truth == plain if cls.capabilities.kind == "categorical" else np.abs(truth - plain) < 0.5
     assert same[:60].mean() >= 0.95
 
 

@@ -33,7 +33,7 @@ each_pair = pytest.mark.parametrize(
         pytest.param(method, channel, id=f"{name}-{method.name}")
         for name, channel in CHANNELS.items()
         for method in METHODS
-        if method.reads_blocks or sent_alphabet(channel) == channel.alphabet
+        if method.capabilities.reads_label_blocks or sent_alphabet(channel) == channel.alphabet
     ],
 )
 """Every method with every channel whose reports it reads."""

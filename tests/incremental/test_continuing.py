@@ -38,9 +38,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
     """Return a crowd of the kind that the estimator reads."""
-    if estimator.kind == "categorical":
+    if estimator.capabilities.kind == "categorical":
         return crowd(**shape)
-    return crowd(**shape, alphabet=Scale(0, 9) if estimator.needs_alphabet else None)
+    return crowd(**shape, alphabet=Scale(0, 9) if estimator.capabilities.needs_alphabet else None)
 
 
 def grow(estimator: AnyEstimator, reports: Reports, share: float = 0.95, **known: Any) -> tuple[Fit, Fit]:
@@ -192,7 +192,7 @@ def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monke
     assert saved is not None
     ordered = align_to_saved(reports, saved).reports
     coded, summary = summarize(kind(), ordered, None, None, None)
-    nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.kind == "numeric")
+    nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.capabilities.kind == "numeric")
     task = warm_start._Task(kind().simplify(summary), coded, summary, nobody)
 
     first, partial = warm_start._first(task, saved)

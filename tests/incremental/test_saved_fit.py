@@ -26,9 +26,10 @@ from tests.crowds_that_grow import LABELS, crowd
 def some_fit(method: str = "one-coin") -> SavedFit:
     """Return the saved fit of a small crowd."""
     kind = ESTIMATORS[method]
-    numbers = Scale(0, 9) if kind.needs_alphabet else None
+    numbers = Scale(0, 9) if kind.capabilities.needs_alphabet else None
     saved = fit_on(
-        kind(), crowd(tasks=40, workers=8, per_task=3, alphabet=LABELS if kind.kind == "categorical" else numbers)
+        kind(),
+        crowd(tasks=40, workers=8, per_task=3, alphabet=LABELS if kind.capabilities.kind == "categorical" else numbers),
     ).saved
     assert saved is not None
     return saved

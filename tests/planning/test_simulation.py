@@ -138,6 +138,6 @@ def test_groups_are_simulated_where_no_assignment_is_read() -> None:
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=4.0)
     found = predict(campaign, mechanism, seeds=2)
 
-    assert campaign.grouped != campaign.estimator.reads_channel_tables
+    assert campaign.grouped != campaign.estimator.capabilities.reads_channel_tables
     assert found.simulated_tasks == (5 if campaign.grouped else 20)
     assert found.error < campaign.crowd.constant_error

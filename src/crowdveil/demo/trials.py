@@ -220,8 +220,8 @@ def _infer(reports: Reports, trial: Trial) -> dict[str, Estimate]:
         return found | {method.name: method.fit(reports) for method in models if method.name not in found}
     if isinstance(trial.mechanism, Laplace) and numeric:
         models = models[:1]  # Every cell is a report here: gaussian would take longer than all the rest of the demo.
-    readers = [method for method in models if method.reads_blocks or not blocks]
-    readers = [method for method in readers if method.reads_channel_tables or trial.assignment is None]
+    readers = [method for method in models if method.capabilities.reads_label_blocks or not blocks]
+    readers = [method for method in readers if method.capabilities.reads_channel_tables or trial.assignment is None]
     return found | {
         method.name + THROUGH: method.fit(reports, channel=channel, assignment=trial.assignment) for method in readers
     }

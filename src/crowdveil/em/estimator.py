@@ -27,6 +27,7 @@ from crowdveil.em.model import Summary as Summary
 from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import End, settled
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.registry import estimators_with
 
 
 def check_null_reports(reports: Reports, channel: Channel) -> None:
@@ -113,7 +114,7 @@ class Estimator(Model[P, S]):
             ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
         coded, summary = summarize(self, reports, channel, assignment, prior)
-        known = align_gold(reports, gold, summary.alphabet, numeric=self.kind == "numeric")
+        known = align_gold(reports, gold, summary.alphabet, numeric=self.capabilities.kind == "numeric")
         return self.fit_best_of(coded, summary, known, progress, engine=engine, memory=memory).estimate
 
     def fit_best_of(
@@ -171,31 +172,32 @@ def summarize(
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
     if not len(reports.tasks):
         raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
-    if estimator.kind == "categorical" and reports.alphabet is None:
+    if estimator.capabilities.kind == "categorical" and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs labels, these are numbers", hint="Use a numeric method, or give labels."
         )
-    if estimator.needs_alphabet and reports.alphabet is None:
+    if estimator.capabilities.needs_alphabet and reports.alphabet is None:
         raise ReportsError(
             f"{estimator.name} needs numbers on a scale, these are on none",
             hint="Read them with alphabet=Scale(low, high, step).",
         )
     if channel is not None:
         _check_channel(estimator, reports, channel)
-    if assignment is not None and not estimator.reads_channel_tables:
+    if assignment is not None and not estimator.capabilities.reads_channel_tables:
         raise SettingsError(
             f"{estimator.name} reads no assignment",
             value=f"{len(assignment):,} assigned cells",
-            hint="Use dawid-skene or one-coin.",
+            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
         )
     alphabet = reports.alphabet if channel is None else channel.alphabet
-    if estimator.needs_order and alphabet is not None and not alphabet.ordered:
+    if estimator.capabilities.needs_ordered_labels and alphabet is not None and not alphabet.ordered:
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} are in no order",
-            hint="Say that they are ordered (Categories(..., ordered=True), --ordered), or use dawid-skene.",
+            hint="Say that they are ordered (Categories(..., ordered=True), --ordered), or use "
+            f"{one_of(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
         )
     coded, model = reports, None
-    if estimator.reads_channel and alphabet is not None:
+    if estimator.capabilities.reads_channel and alphabet is not None:
         coded, model = observation_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
     counts = _symbol_counts(coded)
     return coded, Summary(
@@ -213,6 +215,12 @@ def summarize(
     )
 
 
+def one_of(**required: object) -> str:
+    """Return the names of the estimators with these capabilities as text for a hint: "a, b or c"."""
+    *most, last = estimators_with(**required)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
 def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
     """Return each worker's reports by symbol, indexed [worker, symbol]; no symbol for free numbers."""
     counts = np.zeros((len(reports.workers), reports.labels))
@@ -223,17 +231,17 @@ def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
 
 
 def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
-    if not estimator.reads_channel:
+    if not estimator.capabilities.reads_channel:
         raise SettingsError(
             f"{estimator.name} cannot put a channel into its likelihood",
             value=channel.mechanism,
-            hint="Use dawid-skene, one-coin or majority-vote, or fit without the channel.",
+            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel=True)}, or fit without the channel.",
         )
-    if isinstance(channel, ChannelTable) and not estimator.reads_channel_tables:
+    if isinstance(channel, ChannelTable) and not estimator.capabilities.reads_channel_tables:
         raise SettingsError(
             f"{estimator.name} reads one channel, not a table of them",
             value=channel.mechanism,
-            hint="Use dawid-skene or one-coin.",
+            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
         )
     sent = channel.report_alphabet
     if reports.alphabet is None or reports.alphabet.names != sent.names:
@@ -242,11 +250,11 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
             f"the certificate speaks of the reports {sent.names}, these reports of {known}",
             hint="Give the certificate that was written with these reports.",
         )
-    if sent.names != channel.alphabet.names and not estimator.reads_blocks:
+    if sent.names != channel.alphabet.names and not estimator.capabilities.reads_label_blocks:
         raise SettingsError(
             f"{estimator.name} needs reports in the answers' own labels",
             value=sent.names,
-            hint="Use dawid-skene.",
+            hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_label_blocks=True)}.",
         )
     for one in channel.channels if isinstance(channel, ChannelTable) else (channel,):
         if one.null_output is not None:

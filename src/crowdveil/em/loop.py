@@ -59,7 +59,7 @@ def run(
         gold_unknown=gold.unknown,
         low=None if found.interval is None else found.interval[:, 0],
         high=None if found.interval is None else found.interval[:, 1],
-        probabilistic=estimator.probabilistic,
+        probabilistic=estimator.capabilities.probabilistic,
     )
 
 
@@ -76,10 +76,10 @@ def _work(
         counted=min(len(reports), BLOCK_REPORTS),
         blocks=len(blocks),
         all_tasks=summary.tasks,
-        columns=summary.labels if model.kind == "categorical" else WITH_INTERVAL,
+        columns=summary.labels if model.capabilities.kind == "categorical" else WITH_INTERVAL,
         cells=model.cells(summary),
         workers=summary.workers,
-        labels=summary.labels if model.kind == "categorical" else 0,
+        labels=summary.labels if model.capabilities.kind == "categorical" else 0,
         counts=sum(held.nbytes for held in (summary.per_task, summary.per_worker, summary.symbol_counts)),
         compiled=compiled,
         beside=model.beside(first),
@@ -111,7 +111,7 @@ def _iterate(work: FitTask[P, S], crew: ActiveExecutor[P, S], progress: Progress
             trace.append(likelihood + model.log_prior(step.ready))
         if progress is not None:
             progress(number, moved)
-        converged = moved <= model.tolerance or not model.iterative
+        converged = moved <= model.tolerance or not model.capabilities.iterative
         if converged or number == model.max_steps:
             return _End(statistics, parameters, tuple(trace), number, converged)
         parameters = model.m_step(statistics, parameters)

@@ -7,7 +7,7 @@ statistics are sums over reports: so blocks may be worked on in threads, from di
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.kernels import CodedBlock
 from crowdveil.em.memory import NO_EXTRA_MEMORY, ExtraMemory
 from crowdveil.em.observation_model import ObservationModel
+from crowdveil.registry import Capabilities
 
 Progress = Callable[[int, float], None]
 """Called after every step with its number and the largest change of a posterior."""
@@ -102,27 +103,13 @@ class Model(ABC, Generic[P, S]):
 
     Attributes:
         name: the word on the command line.
-        kind: what it infers.
-        iterative: False where the first expectation is already the result.
-        reads_channel: whether `fit` accepts a channel; otherwise reports are read as if they were answers.
-        reads_blocks: whether reports may be in other symbols than the labels, such as blocks of them.
-        reads_tables: whether the channel may differ by task and worker, and tasks may be assigned.
-        needs_alphabet: whether free numbers, on no scale, are refused.
-        needs_order: whether labels that are in no order are refused.
-        probabilistic: False where posteriors are elections and no probabilities.
+        capabilities: accepted inputs and kinds of results; registered estimators read theirs from the registry.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
 
     name: ClassVar[str]
-    kind: ClassVar[Literal["categorical", "numeric"]]
-    iterative: ClassVar[bool] = True
-    reads_channel: ClassVar[bool]
-    reads_blocks: ClassVar[bool] = False
-    reads_channel_tables: ClassVar[bool] = False
-    needs_alphabet: ClassVar[bool] = False
-    needs_order: ClassVar[bool] = False
-    probabilistic: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities]
     max_steps: int
     tolerance: float
 

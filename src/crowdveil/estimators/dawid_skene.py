@@ -17,6 +17,7 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.one_coin import OneCoin
+from crowdveil.registry import Capabilities, capabilities_of
 
 
 @final
@@ -30,6 +31,7 @@ class DawidSkene(ConfusionEstimator):
     """
 
     name: ClassVar[str] = "dawid-skene"
+    capabilities: ClassVar[Capabilities] = capabilities_of("dawid-skene")
     max_steps: int = 1000
     tolerance: float = 1e-6
     smoothing: float = 0.01

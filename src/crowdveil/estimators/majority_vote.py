@@ -1,7 +1,7 @@
 """Majority vote: every worker counts alike (Li et al. 2018, equation 1); through a channel, votes are deconvolved."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.em.gold import one_hot_gold
+from crowdveil.registry import Capabilities, capabilities_of
 
 
 class Parameters(NamedTuple):
@@ -36,11 +37,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     """
 
     name: ClassVar[str] = "majority-vote"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    iterative: ClassVar[bool] = False
-    reads_channel: ClassVar[bool] = True
-    reads_blocks: ClassVar[bool] = True
-    reads_channel_tables: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = capabilities_of("majority-vote")
     max_steps: int = 1
     tolerance: float = 0.0
 

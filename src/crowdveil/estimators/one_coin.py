@@ -6,7 +6,7 @@ One-coin where reports are answers: one number per worker, and no table anywhere
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from crowdveil.estimators.confusion.credible_intervals import (
 from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
 from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, log_dirichlet
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +80,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     """
 
     name: ClassVar[str] = "one-coin"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    reads_channel: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -182,6 +182,7 @@ class OneCoin(ConfusionEstimator):
     """
 
     name: ClassVar[str] = "one-coin"
+    capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
     max_steps: int = 1000
     tolerance: float = 1e-6
     smoothing: float = 0.01

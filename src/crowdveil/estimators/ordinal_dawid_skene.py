@@ -30,6 +30,7 @@ from crowdveil.estimators.confusion.model import (
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture
 from crowdveil.estimators.one_coin import OneCoin
+from crowdveil.registry import Capabilities, capabilities_of
 
 LAPSE = 0.2
 """Share of guesses among everybody's answers; without it one slip over several levels would exclude a truth."""
@@ -114,7 +115,7 @@ class OrdinalDawidSkene(CrowdEstimator):
     """
 
     name: ClassVar[str] = "ordinal-dawid-skene"
-    needs_order: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = capabilities_of("ordinal-dawid-skene")
     max_steps: int = 1000
     tolerance: float = 1e-6
     shrinkage: float = 100.0

@@ -6,7 +6,7 @@ The curator's half only: steps 4 to 8. Randomizing (steps 1 to 3) is `randomized
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.identifiers import places
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, run, summarize
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of, run, summarize
 from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.saddle_points import nudge
 from crowdveil.errors import ReportsError, SettingsError, plain
 from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
+from crowdveil.registry import Capabilities, capabilities_of
 
 LEAST_PROJECTION = 0.001
 """Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""
@@ -101,8 +102,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
     """
 
     name: ClassVar[str] = "private-dawid-skene"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    reads_channel: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = capabilities_of("private-dawid-skene")
     projection: float | None = None
     shrinkage: float = 0.0
     max_steps: int = 1000
@@ -314,13 +314,13 @@ def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
         raise SettingsError(
             "private-dawid-skene needs a channel that treats all labels alike",
             value=channel.mechanism,
-            hint="Use one-coin or dawid-skene, which read any channel.",
+            hint=f"Use {one_of(kind='categorical', reads_channel_tables=True)}, which read any channel.",
         )
     keep, flip = float(parts[0].mean()), float(parts[1].mean())
     if keep < flip - SAME:
         raise SettingsError(
             "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
             value=(keep, flip),
-            hint="Use one-coin or dawid-skene, which read any channel.",
+            hint=f"Use {one_of(kind='categorical', reads_channel_tables=True)}, which read any channel.",
         )
     return keep, flip, float(parts[2].mean()) if parts[2].size else None

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.errors import SettingsError
+from crowdveil.registry import Capabilities, capabilities_of
 
 ROUNDING = 1e-12
 """A difference below this share of the reported number is rounding: agreement is exact."""
@@ -58,8 +59,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     """
 
     name: ClassVar[str] = "weighted-mean"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
-    reads_channel: ClassVar[bool] = False
+    capabilities: ClassVar[Capabilities] = capabilities_of("weighted-mean")
     floor: float = 0.01
     max_steps: int = 1000
     tolerance: float = 1e-6

@@ -1,15 +1,16 @@
 """Truth discovery by weighted votes (Li et al., KDD 2018, equations 2 and 3)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import TIE, WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
+from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
+from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     """
 
     name: ClassVar[str] = "weighted-vote"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    reads_channel: ClassVar[bool] = False
-    probabilistic: ClassVar[bool] = False
+    capabilities: ClassVar[Capabilities] = capabilities_of("weighted-vote")
     clamp: float = 0.01
     max_steps: int = 200
     tolerance: float = 1e-8
@@ -67,7 +66,9 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         """
         if summary.prior is not None:
             raise SettingsError(
-                "weighted-vote uses no prior", value=summary.prior, hint="Use one-coin or private-dawid-skene."
+                "weighted-vote uses no prior",
+                value=summary.prior,
+                hint=f"Use {one_of(kind='categorical', uses_prior=True)}.",
             )
         return VoteParameters(summary, np.ones(summary.workers))
 

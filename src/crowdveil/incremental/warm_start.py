@@ -182,7 +182,7 @@ def fit_on(
     identity = _identity(estimator, reports, channel, assignment, summary)
     if start_from is not None:
         _check_identity(start_from.identity, identity)
-    known = align_gold(order.reports, gold, summary.alphabet, numeric=estimator.kind == "numeric")
+    known = align_gold(order.reports, gold, summary.alphabet, numeric=estimator.capabilities.kind == "numeric")
     task = _Task(estimator.simplify(summary), coded, summary, known)
     if start_from is None:
         partial = _Partial(0.0, 0, 0)

@@ -112,7 +112,7 @@ class Campaign:
     @property
     def grouped(self) -> bool:
         """Whether tasks are assigned to groups that are inferred from one by one."""
-        return self.assigned_per_task is not None and not self.estimator.reads_channel_tables
+        return self.assigned_per_task is not None and not self.estimator.capabilities.reads_channel_tables
 
     @property
     def rate(self) -> float:

@@ -73,7 +73,7 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             hint=f"{FactorizationMean.name} reads the sums.json of matrix-factorization.",
         )
     alphabet = inferred_alphabet(evidence, ESTIMATORS[name])
-    if ESTIMATORS[name].kind == "numeric" and alphabet is not None and not alphabet.ordered:
+    if ESTIMATORS[name].capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
             value=alphabet.names,
@@ -105,7 +105,7 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
 
 def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
     """Return the alphabet of the truths: that of the answers, which blocks do not show, or of the reports."""
-    if evidence.channel is not None and estimator.reads_channel:
+    if evidence.channel is not None and estimator.capabilities.reads_channel:
         return evidence.channel.alphabet
     return evidence.reports.alphabet
 
@@ -118,7 +118,7 @@ def reading(evidence: Evidence, estimator: AnyEstimator) -> str:
     crowd = evidence.crowd
     unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_PROMISE))
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
-    if estimator.reads_channel:
+    if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
         return f"through the channel of {through}{asked}"
     return f"as if reports were answers: {estimator.name} reads no channel; they went through {through}"
@@ -133,7 +133,7 @@ def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | N
     if channel is None:
         unasked = crowd is not None and evidence.answers_because != AS_ASKED
         return f"{evidence.answers_because}: its reports are read as if they were answers." if unasked else None
-    if estimator.reads_channel:
+    if estimator.capabilities.reads_channel:
         return None
     mechanism = channel.mechanism.partition(",")[0]
     readers = ", ".join(name for name, kind in ESTIMATORS.items() if _reads(kind, evidence))
@@ -147,12 +147,14 @@ def _reads(estimator: type[AnyEstimator], evidence: Evidence) -> bool:
     """Return whether an estimator reads this evidence through its channel."""
     channel = evidence.channel
     assert channel is not None
-    suits = channel.alphabet.ordered or (estimator.kind == "categorical" and not estimator.needs_order)
+    suits = channel.alphabet.ordered or (
+        estimator.capabilities.kind == "categorical" and not estimator.capabilities.needs_ordered_labels
+    )
     blocks = channel.report_alphabet.names != channel.alphabet.names
     tables = isinstance(channel, ChannelTable) or evidence.assignment is not None
     return (
-        estimator.reads_channel
+        estimator.capabilities.reads_channel
         and suits
-        and (estimator.reads_blocks or not blocks)
-        and (estimator.reads_channel_tables or not tables)
+        and (estimator.capabilities.reads_label_blocks or not blocks)
+        and (estimator.capabilities.reads_channel_tables or not tables)
     )

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,6 @@ class CrowdStatistics(NamedTuple):
 
 class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     """What all of them share: posteriors from the workers' tables, and what is told of workers in the end."""
-
-    kind: ClassVar[Literal["categorical", "numeric"]] = "categorical"
-    reads_channel: ClassVar[bool] = True
-    reads_blocks: ClassVar[bool] = True
-    reads_channel_tables: ClassVar[bool] = True
 
     def cells(self, summary: Summary) -> int:
         """Return the number of posterior sums: every worker has a table."""

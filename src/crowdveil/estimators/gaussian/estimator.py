@@ -7,7 +7,7 @@ belief propagation (`worker_messages`).
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from crowdveil.estimators.gaussian.error_classes import (
     worker_classes,
 )
 from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, nameless_crowds
+from crowdveil.registry import Capabilities, capabilities_of
 
 TASKS_AT_ONCE = 4096
 PER_CLASS, PER_POINT = 240, 96
@@ -122,11 +123,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     """
 
     name: ClassVar[str] = "gaussian"
-    kind: ClassVar[Literal["categorical", "numeric"]] = "numeric"
-    reads_channel: ClassVar[bool] = True
-    reads_blocks: ClassVar[bool] = True
-    reads_channel_tables: ClassVar[bool] = True
-    needs_alphabet: ClassVar[bool] = True
+    capabilities: ClassVar[Capabilities] = capabilities_of("gaussian")
     prior_mean: float | None = None
     prior_deviation: float | None = None
     sigmas: tuple[float, ...] | None = None
