@@ -1,0 +1,34 @@
+"""Sphinx configuration of the documentation; every warning of the build is an error (`sphinx-build -W`)."""
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
+
+project = "crowdveil"
+copyright = "crowdveil maintainers, Apache-2.0"
+version = release = installed_version("crowdveil")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+exclude_patterns = ["_build"]
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_preserve_defaults = True
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+default_role = "code"
+
+html_math_renderer = "mathml"
+html_theme = "furo"
+html_title = f"crowdveil {release}"
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"source_directory": "docs/"}
