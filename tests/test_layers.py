@@ -38,7 +38,6 @@ FLOORS = {
     "simulate": 6,
     "synthesis": 6,
     "planning": 7,
-    "bench": 8,
     "demo": 8,
     "workflow": 8,
     "__main__": 9,
@@ -55,8 +54,6 @@ OPTIONAL = ("dask", "duckdb", "plots", "spark")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""
-OF_THE_PEER = {"crowdkit", "pandas"}
-"""Packages that only the process of the peer of `crowdveil bench` imports."""
 
 
 def module_name(path: Path) -> str:
@@ -177,7 +174,7 @@ def test_every_imported_package_is_a_dependency() -> None:
 
     assert held == named & held
     assert {"numba"} <= held
-    assert set() == named - held - optional - sys.stdlib_module_names - BROUGHT_ALONG - OF_THE_PEER - {"crowdveil"}
+    assert set() == named - held - optional - sys.stdlib_module_names - BROUGHT_ALONG - {"crowdveil"}
 
 
 def test_every_public_name_can_be_imported() -> None:

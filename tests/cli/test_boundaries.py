@@ -112,7 +112,6 @@ def test_enormous_counts_of_an_account_are_refused(option: str, refusal: Refusal
         ("plan", "--tasks", ENORMOUS),
         ("plan", "--workers", ENORMOUS),
         ("next-cuts", "x", "--most", ENORMOUS),
-        ("bench", "--steps", ENORMOUS),
         *(
             ("synthesize", "x", f"--{name}", ENORMOUS)
             for name in ("records", "most-claims", "least-claims", "k", "bins")

@@ -11,8 +11,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import crowdveil.demo
-from crowdveil.bench import Bench, Line
-from crowdveil.bench.results import LeftOut, Took
 from crowdveil.cli import main
 from crowdveil.cli.json_output import as_text, json_wanted
 from crowdveil.demo import Demo
@@ -54,7 +52,6 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9)),
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
     "datasets list": ([], ()),
-    "bench": ([], ("--sizes", "1e3", "--out", "measured")),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
 
@@ -70,7 +67,6 @@ REFUSED: dict[str, Words] = {
     "account": ("--mechanism", "randomized-response", "--epsilon", 99, "--labels", "no,yes", "--tasks", 9),
     "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
     "datasets list": (),
-    "bench": ("--methods", "glad"),
 }
 """For every command: options of a run that must end with exit code 1."""
 
@@ -97,7 +93,7 @@ def check(document: dict[str, Any], part: str) -> None:
 
 @pytest.fixture
 def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """List tasks and workers, have one data set, and make up what demo and bench measure."""
+    """List tasks and workers, have one data set, and replace the work of the demo."""
     for name, most in (("task", 20), ("worker", 30)):
         rows = "".join(f"{number}\n" for number in range(1, most + 1))
         Path(f"{name}s.csv").write_text(f"{name}\n{rows}")
@@ -109,7 +105,6 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
     monkeypatch.setattr(crowdveil.demo, "beside_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
-    monkeypatch.setattr("crowdveil.bench.race", lambda *_: bench_result())
 
 
 def demo_result() -> Result:
@@ -121,22 +116,6 @@ def demo_result() -> Result:
         workers=float("nan"), scored=4, reports=9, steps=1, converged=True,
     )  # fmt: skip
     return Result(trial=None, rows=(row,), qualities={})  # type: ignore[arg-type]
-
-
-def bench_result() -> Bench:
-    """One line of a benchmark, and a program that was left out."""
-    took = Took(wall=0.5, processor=0.25, first=1.0, memory=10.0, peak=200.0)
-    line = Line(
-        method="dawid-skene", program="crowdveil", answers=1000, steps=20, rounds=(took,), wall_ratio=1.0,
-        processor_ratio=1.0, equal_labels=1.0, share_of_roof=0.5,
-    )  # fmt: skip
-    return Bench(
-        lines=(line,),
-        left_out=(LeftOut(method="dawid-skene", program="numpy", answers=9000, because="about 99 s"),),
-        roof=12.5,
-        machine={"processor": "abacus", "cores": 2, "load_before": 0.5, "load_after": None},
-        versions={"crowdveil": "0", "crowd-kit": None, "numba": None},
-    )
 
 
 def test_every_command_has_its_cases() -> None:
@@ -196,8 +175,6 @@ def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypat
     """A command that cannot be met prints an error with rule and message, beside the line on stderr."""
     if name == "datasets list":
         Path("data/tiny/meta.json").write_text("{")
-    if name == "bench":
-        monkeypatch.undo()
     result = run(*name.split(), *REFUSED[name], "--json", code=1)
     document = json.loads(result.stdout)
 
@@ -290,12 +267,11 @@ def test_lists_that_are_cut_say_so(run: Run, made_up: None) -> None:
     assert 1 + 20 == len(Path("found/truths.csv").read_text().splitlines())
 
 
-@pytest.mark.parametrize("name", ["plan", "bench"])
-def test_the_file_holds_what_is_printed(name: str, run: Run, made_up: None) -> None:
-    """plan.json and bench.json are the documents that --json prints."""
-    printed = run(name, *DONE[name][1], "--json").stdout
+def test_the_file_holds_what_is_printed(run: Run, made_up: None) -> None:
+    """plan.json is the document that --json prints."""
+    printed = run("plan", *DONE["plan"][1], "--json").stdout
 
-    assert printed == Path(DONE[name][1][-1], f"{name}.json").read_text("utf-8")
+    assert printed == Path(DONE["plan"][1][-1], "plan.json").read_text("utf-8")
 
 
 def test_the_page_describes_every_member() -> None:

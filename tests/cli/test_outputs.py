@@ -238,7 +238,6 @@ def test_single_files_replace_their_own_kind_only(command: str, run: Run, run_js
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (("bench", "--methods", "majority-vote", "--sizes", "1e3", "--rounds", 1), "bench.md"),
         (("demo",), "demo.json"),
         (
             ("plan", "--labels", "no,yes", "--tasks", 9, "--workers", 9, "--participation-rate", 1,
@@ -253,7 +252,7 @@ def test_long_work_does_not_begin_for_an_output_that_is_refused(
     words: tuple[object, ...], name: str, refusal: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A foreign file under the name of an output is found before the work, and stays."""
-    for work in ("crowdveil.bench.race", "crowdveil.planning.plan", "crowdveil.demo.scenes"):
+    for work in ("crowdveil.planning.plan", "crowdveil.demo.scenes"):
         monkeypatch.setattr(work, lambda *_, **__: pytest.fail("the work was begun"))
     Path("out").mkdir()
     Path("out", name).write_text("mine")

@@ -1,4 +1,4 @@
-"""A command as a process of its own: where pandas is installed it is left alone, and so is what a command can spare."""
+"""Modules that a command loads, in a process of its own."""
 
 import json
 import subprocess
@@ -12,7 +12,6 @@ from crowdveil.cli.start import start
 start()
 """
 SPARED = {
-    "pandas",
     "narwhals",
     "matplotlib",
     "jinja2",
@@ -24,7 +23,7 @@ SPARED = {
 
 
 def test_infer_loads_only_what_it_needs(folder: Path) -> None:
-    """A cold `infer` of a CSV file loads no pandas, narwhals, mechanisms, simulations or compiler."""
+    """A cold `infer` of a CSV file loads no narwhals, mechanisms, simulations or compiler."""
     words = ["infer", "labels.csv", "--json"]
     done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, check=True, text=True)
 

@@ -12,7 +12,6 @@ import click
 
 from crowdveil.cli.account import account
 from crowdveil.cli.assign import assign
-from crowdveil.cli.bench import bench
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import printable
@@ -38,7 +37,6 @@ COMMANDS: tuple[click.Command, ...] = (
     account,
     synthesize,
     datasets,
-    bench,
 )
 """In the order in which help lists them."""
 INTERRUPTED = 130

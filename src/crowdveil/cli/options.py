@@ -358,8 +358,7 @@ resource_options = as_one(
     click.option(
         "--memory",
         metavar="SIZE",
-        help="Most private memory of the command (2GB), of fits on other engines than threads; the numbers stay the "
-        "same. [default: no limit]",
+        help="Memory limit of the fit, such as 2GB; the results stay the same. [default: no limit]",
     ),
     click.option(
         "--engine",

@@ -3,32 +3,16 @@
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from types import FrameType, ModuleType
+from types import FrameType
 
 from crowdveil.cli import main
-
-UNUSED = "pandas"
-"""Where it is installed, pyarrow loads it with its first array, for a quarter of a second. Commands read files only."""
-
 
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
 """Signals that end the process in good order; the system does not have all of them everywhere."""
 
 
-class _Absent(MetaPathFinder):
-    """Answers whoever looks for pandas that it is not there."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """Refuse one module, and leave all others to the next finder."""
-        if name == UNUSED:
-            raise ModuleNotFoundError(f"{UNUSED} is not used by the command line", name=UNUSED)
-
-
 def start() -> None:
     """Run the command line; in a program that goes on afterwards, call `main` instead."""
-    sys.meta_path.insert(0, _Absent())
     for number in END_SIGNALS:
         # One that was ignored when the process started, as under nohup, stays so.
         if signal.getsignal(number) == signal.SIG_DFL:

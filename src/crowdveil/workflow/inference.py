@@ -119,20 +119,19 @@ def _fit(
     progress: Callable[[int, float], None] | None,
 ) -> Fit:
     """Fit with known truths and a public prior, from the start or from where a saved fit ended."""
-    with resources.for_fit(len(evidence.reports)) as memory:
-        fit = fit_on(
-            estimator,
-            evidence.reports,
-            start_from=None if kept.start_from is None else SavedFit.open(kept.start_from),
-            channel=evidence.channel if estimator.capabilities.reads_channel else None,
-            assignment=evidence.assignment if estimator.capabilities.reads_channel else None,
-            gold=known[0],
-            prior=known[1],
-            keep=kept.save is not None,
-            progress=progress,
-            engine=resources.where(),
-            memory=memory,
-        )
+    fit = fit_on(
+        estimator,
+        evidence.reports,
+        start_from=None if kept.start_from is None else SavedFit.open(kept.start_from),
+        channel=evidence.channel if estimator.capabilities.reads_channel else None,
+        assignment=evidence.assignment if estimator.capabilities.reads_channel else None,
+        gold=known[0],
+        prior=known[1],
+        keep=kept.save is not None,
+        progress=progress,
+        engine=resources.build_engine(),
+        memory=resources.memory,
+    )
     if fit.saved is not None and kept.save is not None:
         fit.saved.save(kept.save)
     return fit

@@ -1,58 +1,31 @@
-"""What a fit may use: how much memory, and whose processors."""
+"""Resources of a fit: memory limit and engine."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crowdveil.em.executor import Engine
-from crowdveil.em.memory import TooLittleMemory
 from crowdveil.em.threads import Threads
 from crowdveil.errors import SettingsError
-from crowdveil.workflow.private_memory import beside_fit, release_freed_memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What a fit may use.
+    """Memory limit and engine of a fit.
 
     Attributes:
-        memory: most bytes of private memory; None for no limit. In threads it is that of the whole process; on other
-            engines that of what fits hold, shared by the processes.
-        engine: where blocks are worked on, by its name in `crowdveil.engines.ENGINES`.
-        address: of a cluster that is there already, for engines that have one.
+        memory: limit of the fit in bytes; None for no limit.
+        engine: name of the engine, from `crowdveil.engines.ENGINES`.
+        address: address of a running cluster, for engines that connect to one.
     """
 
     memory: int | None = None
     engine: str = "threads"
     address: str | None = None
 
-    @contextmanager
-    def for_fit(self, reports: int) -> Iterator[int | None]:
-        """Give what a fit of so many reports may take, from what the process holds now on.
-
-        Raises:
-            SettingsError: that is too little for it.
-        """
-        if self.memory is None or self.engine != Threads.name:
-            yield self.memory
-            return
-        release_freed_memory()
-        beside = beside_fit(reports)
-        try:
-            yield self.memory - beside
-        except TooLittleMemory as error:
-            raise SettingsError(
-                f"memory must be at least {error.least + beside:,} bytes: {beside:,} for the command and to write "
-                f"results, {error.least:,} for one block of these reports and what is known of the crowd",
-                value=self.memory,
-                hint="Raise the limit.",
-            ) from error
-
-    def where(self) -> Engine:
+    def build_engine(self) -> Engine:
         """Return the engine.
 
         Raises:
-            SettingsError: there is none of that name, or it has no address.
+            SettingsError: unknown engine, or an address for an engine without one.
         """
         if (self.engine, self.address) == (Threads.name, None):
             return Threads()

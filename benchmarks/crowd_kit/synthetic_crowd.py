@@ -1,4 +1,4 @@
-"""Made-up crowds for benchmarks, from a seed: whole numbers for names, and the same rows for every program."""
+"""Synthetic crowds for benchmarks, drawn from a seed, with integers as identifiers."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 LABELS = 5
 LEAST_WORKERS = 20
 TASKS_AT_ONCE = 1 << 18
-"""Tasks whose answers are drawn together: memory beside the rows follows them."""
+"""Tasks whose answers are drawn together; bounds the extra memory."""
 COLUMNS = ("task", "worker", "label")
 
 

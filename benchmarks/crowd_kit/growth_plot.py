@@ -1,31 +1,31 @@
-"""Picture of time against the number of answers: a panel for each method, a line for each program, and the roof."""
+"""Plot of processor time against the number of answers: one panel a method, one line a program, and the roofline."""
 
 from collections.abc import Sequence
 
 import matplotlib
+from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Result, reading_seconds
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, Line, roof_seconds
 from crowdveil.plotting import INK, ON_ANY_PAGE, file_bytes
 
-LOOKS = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
+LINE_STYLES = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""
-SPOKEN = {PEER: 7, OURS: -15}
+LABEL_OFFSETS = {PEER: 7, OURS: -15}
 """Whose last time is written out, and so many points above it."""
 PANEL = (3.5, 3.6)
 LEGEND = 0.5
 
 
-def growth(bench: Bench) -> bytes:
+def growth(bench: Comparison) -> bytes:
     """Return the picture as the bytes of an SVG file; the same figures give the same bytes."""
-    methods = list(dict.fromkeys(line.method for line in bench.lines))
+    methods = list(dict.fromkeys(line.method for line in bench.results))
     with matplotlib.rc_context(ON_ANY_PAGE):
         figure = Figure(figsize=(0.6 + PANEL[0] * len(methods), PANEL[1] + LEGEND), layout="constrained")
         row = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
         for axes, method in zip(row, methods, strict=True):
-            _panel(axes, [line for line in bench.lines if line.method == method], bench.roof)
+            _panel(axes, [line for line in bench.results if line.method == method], bench.bandwidth)
         row[0].set_ylabel("processor seconds of a fit")
         shown: dict[str, Artist] = {}
         for axes in row:
@@ -34,18 +34,18 @@ def growth(bench: Bench) -> bytes:
         return file_bytes(figure, "svg")
 
 
-def _panel(axes: Axes, lines: Sequence[Line], roof: float) -> None:
+def _panel(axes: Axes, lines: Sequence[Result], bandwidth: float) -> None:
     steps = lines[0].steps
-    for program, (color, name) in LOOKS.items():
+    for program, (color, name) in LINE_STYLES.items():
         mine = [line for line in lines if line.program == program]
         if mine:
             sizes, seconds = [line.answers for line in mine], [line.processor for line in mine]
             axes.plot(sizes, seconds, marker="o", ms=4.5, lw=1.8, color=color, label=name)
-            if program in SPOKEN:
-                end, place = (sizes[-1], seconds[-1]), (0, SPOKEN[program])
-                axes.annotate(_said(seconds[-1]), end, place, textcoords="offset points", ha="center", fontsize=9)
+            if program in LABEL_OFFSETS:
+                end, place = (sizes[-1], seconds[-1]), (0, LABEL_OFFSETS[program])
+                axes.annotate(_time_text(seconds[-1]), end, place, textcoords="offset points", ha="center", fontsize=9)
     sizes = sorted({line.answers for line in lines})
-    reading = [roof_seconds(size, steps, roof) for size in sizes]
+    reading = [reading_seconds(size, steps, bandwidth) for size in sizes]
     axes.plot(sizes, reading, color=INK, ls=":", lw=1.6, label="reading each answer once a step")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -54,5 +54,5 @@ def _panel(axes: Axes, lines: Sequence[Line], roof: float) -> None:
     axes.set_title(lines[0].method + (f", {steps} steps" if steps else ""), fontsize=10)
 
 
-def _said(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

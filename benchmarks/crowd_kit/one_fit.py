@@ -1,9 +1,9 @@
-"""One contender in a process of its own: `python one_fit.py PROGRAM METHOD STEPS FOLDER LABELS.npy`.
+"""One measured fit in its own process: `python one_fit.py PROGRAM METHOD STEPS FOLDER LABELS.npy`.
 
-PROGRAM is crowdveil, numpy (crowdveil on its plain kernels), crowd-kit, or roof, which only reads memory, and takes no
-more words. FOLDER holds the columns of `write_crowd`. Prints one JSON object: seconds and processor seconds of the fit,
-from a table in memory to the labels, which are saved; seconds of the fit on a few rows before it, which loads code; and
-the most memory that the fit held beyond the table, and the process in all, in MB. The peer's interpreter runs this file
+PROGRAM is crowdveil, numpy (crowdveil with numpy kernels), crowd-kit, or bandwidth, which only reads memory and has no
+further arguments. FOLDER holds the columns of `write_crowd`. Prints one JSON object: seconds and processor seconds of
+the fit, from a table in memory to the labels, which are saved; seconds of a fit of a few rows before it, which loads
+code; and the peak memory in MB of the fit beyond the table, and of the process. The peer's interpreter runs this file
 too, so that it imports nothing of crowdveil but where crowdveil is the contender.
 """
 
@@ -20,9 +20,9 @@ import numpy as np
 
 COLUMNS = ("task", "worker", "label")
 WARM_ROWS = 2000
-ROOF_NUMBERS = 1 << 25
-"""Doubles read to measure the roof: 256 MB, beyond every cache."""
-ROOF_READS = 5
+BANDWIDTH_NUMBERS = 1 << 25
+"""Doubles read to measure the bandwidth: 256 MB, beyond every cache."""
+BANDWIDTH_READS = 5
 KERNELS = "CROWDVEIL_KERNELS"
 STATUS = Path("/proc/self/status")
 Fit = Callable[[Any], Any]
@@ -79,7 +79,7 @@ def warm_up(fit: Fit, folder: Path, program: str) -> None:
     del os.environ[KERNELS]
 
 
-def forget_peak() -> None:
+def reset_peak_memory() -> None:
     """Let the most memory held be counted anew from here, where the system can do that."""
     if STATUS.exists():
         Path("/proc/self/clear_refs").write_text("5")
@@ -95,11 +95,11 @@ def memory() -> float:
     return peak / 1024 if sys.platform == "darwin" else peak
 
 
-def roof() -> dict[str, float]:
+def bandwidth() -> dict[str, float]:
     """Return how many GB a second one thread reads."""
-    held = np.ones(ROOF_NUMBERS)
+    held = np.ones(BANDWIDTH_NUMBERS)
     times = []
-    for _ in range(ROOF_READS):
+    for _ in range(BANDWIDTH_READS):
         begin = time.thread_time()
         held.sum()
         times.append(time.thread_time() - begin)
@@ -112,7 +112,7 @@ def measure(program: str, method: str, steps: int, folder: Path, labels: Path) -
     fit = (peer_fit if program == "crowd-kit" else crowdveil_fit)(method, steps)
     warm_up(fit, folder, program)
     first, table, before = time.perf_counter() - begin, load(folder), memory()
-    forget_peak()
+    reset_peak_memory()
     held, begin, processor = memory(), time.perf_counter(), time.process_time()
     found = fit(table)
     wall, processor = time.perf_counter() - begin, time.process_time() - processor
@@ -124,8 +124,8 @@ def measure(program: str, method: str, steps: int, folder: Path, labels: Path) -
 
 def main(program: str, *words: str) -> None:
     """Print what was measured."""
-    if program == "roof":
-        measured = roof()
+    if program == "bandwidth":
+        measured = bandwidth()
     else:
         method, steps, folder, labels = words
         if program == "numpy":

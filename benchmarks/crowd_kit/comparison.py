@@ -1,4 +1,4 @@
-"""The programs in turn, each fit in a process of its own, several rounds, on made-up crowds of growing size."""
+"""Comparison of programs: each fit in its own process, in rounds, on synthetic crowds of growing size."""
 
 import json
 import math
@@ -14,33 +14,33 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import numpy as np
+from benchmarks.crowd_kit.peer import Peer
+from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Measurement, Result, Skipped, reading_seconds
+from benchmarks.crowd_kit.synthetic_crowd import write_crowd
 
-from crowdveil.bench.crowd import write_crowd
-from crowdveil.bench.peer import Peer
-from crowdveil.bench.results import OURS, PEER, PLAIN, Bench, LeftOut, Line, Took, roof_seconds
 from crowdveil.errors import SettingsError
 from crowdveil.files.temporary import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
 METHODS = ("majority-vote", "dawid-skene", "one-coin")
-"""Those that the peer has too."""
+"""Methods that both programs implement."""
 WITHOUT_STEPS = ("majority-vote",)
 SMALLEST, LARGEST = 1000, 200_000_000
 Progress = Callable[[int, int], None]
-"""Called after every fit: how many are done, of how many at most."""
+"""Called after every fit with the number of finished fits and the largest possible number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What is run.
+    """Settings of a comparison.
 
     Attributes:
         methods: some of `METHODS`.
         sizes: numbers of answers, ascending.
         rounds: fits of each program, in turn.
         steps: updates after the majority vote.
-        patience: seconds; a program whose next fit should take longer, in proportion to its last, is left out.
-        peer: None to go without.
+        patience: seconds; a program is skipped if its next fit should take longer, in proportion to its last one.
+        peer: interpreter with crowd-kit; None measures without it.
     """
 
     methods: tuple[str, ...] = ("dawid-skene", "one-coin")
@@ -64,43 +64,45 @@ class Setup:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The contenders, in the order of a round."""
+        """Programs in the order of a round."""
         return (OURS, PLAIN, *((PEER,) if self.peer is not None else ()))
 
     @property
     def most_fits(self) -> int:
-        """How many fits there are if none is left out."""
+        """Number of fits if none is skipped."""
         return len(self.methods) * len(self.sizes) * self.rounds * len(self.programs)
 
 
-class _Race:
-    """A run under way: what was found so far, and how much is done."""
+class _Run:
+    """State of a running comparison: results so far, and progress."""
 
     def __init__(self, setup: Setup, progress: Progress | None) -> None:
         self.setup, self.progress = setup, progress
-        self.lines: list[Line] = []
-        self.left_out: list[LeftOut] = []
-        self.roofs: list[float] = []
+        self.results: list[Result] = []
+        self.skipped: list[Skipped] = []
+        self.bandwidths: list[float] = []
         self.done = 0
 
     def table(self, folder: Path, size: int) -> None:
-        """Run all methods on one table; the roof is measured beside it."""
+        """Run all methods on one table, and measure the memory bandwidth."""
         write_crowd(folder, size)
-        self.roofs.append(_said(sys.executable, "roof")["gigabytes_per_second"])
+        self.bandwidths.append(_run_program(sys.executable, "bandwidth")["gigabytes_per_second"])
         for method in self.setup.methods:
-            absent = {program: why for program in self.setup.programs if (why := self._against(method, program, size))}
+            absent = {
+                program: why for program in self.setup.programs if (why := self._reason_to_skip(method, program, size))
+            }
             if OURS in absent:
                 absent = dict.fromkeys(self.setup.programs, absent[OURS])
-            self.left_out += [
-                LeftOut(method=method, program=program, answers=size, because=why) for program, why in absent.items()
+            self.skipped += [
+                Skipped(method=method, program=program, answers=size, reason=why) for program, why in absent.items()
             ]
             self._advance(len(absent) * self.setup.rounds)
             running = [program for program in self.setup.programs if program not in absent]
-            self.lines += self._fits(method, running, folder, size)
+            self.results += self._fits(method, running, folder, size)
 
-    def _against(self, method: str, program: str, size: int) -> str | None:
-        """Say why a program should not run on the next table, going by its last one; None if nothing speaks against."""
-        last = next((one for one in reversed(self.lines) if (one.method, one.program) == (method, program)), None)
+    def _reason_to_skip(self, method: str, program: str, size: int) -> str | None:
+        """Return the reason to skip a program on the next table, extrapolated from its last result; None to run it."""
+        last = next((one for one in reversed(self.results) if (one.method, one.program) == (method, program)), None)
         if last is None:
             return None
         growth = size / last.answers
@@ -109,32 +111,32 @@ class _Race:
             return f"about {seconds:.0f} s for a fit, more than the patience of {self.setup.patience:g} s"
         return f"about {megabytes:,.0f} MB, of which {free:,.0f} are free" if megabytes > free else None
 
-    def _fits(self, method: str, programs: list[str], folder: Path, answers: int) -> Iterator[Line]:
-        rounds: dict[str, list[Took]] = {program: [] for program in programs}
+    def _fits(self, method: str, programs: list[str], folder: Path, answers: int) -> Iterator[Result]:
+        rounds: dict[str, list[Measurement]] = {program: [] for program in programs}
         for _ in range(self.setup.rounds):
             for program in programs:
-                rounds[program].append(Took(**self._fit(program, method, folder)))
+                rounds[program].append(Measurement(**self._fit(program, method, folder)))
                 self._advance(1)
         labels = {program: np.load(folder / f"{program}.npy") for program in programs}
         steps = 0 if method in WITHOUT_STEPS else self.setup.steps
-        for program, took in rounds.items():
-            pairs = list(zip(took, rounds[OURS], strict=True))
-            processor = statistics.median(one.processor for one in took)
-            yield Line(
+        for program, measurements in rounds.items():
+            pairs = list(zip(measurements, rounds[OURS], strict=True))
+            processor = statistics.median(one.processor for one in measurements)
+            yield Result(
                 method=method,
                 program=program,
                 answers=answers,
                 steps=steps,
-                rounds=tuple(took),
+                rounds=tuple(measurements),
                 wall_ratio=statistics.median(one.wall / own.wall for one, own in pairs),
                 processor_ratio=statistics.median(one.processor / own.processor for one, own in pairs),
                 equal_labels=float(np.mean(labels[program] == labels[OURS])),
-                share_of_roof=roof_seconds(answers, steps, self.roofs[-1]) / processor,
+                roofline_share=reading_seconds(answers, steps, self.bandwidths[-1]) / processor,
             )
 
     def _fit(self, program: str, method: str, folder: Path) -> dict[str, float]:
         python = sys.executable if program != PEER or self.setup.peer is None else str(self.setup.peer.python)
-        return _said(python, program, method, str(self.setup.steps), str(folder), str(folder / f"{program}.npy"))
+        return _run_program(python, program, method, str(self.setup.steps), str(folder), str(folder / f"{program}.npy"))
 
     def _advance(self, fits: int) -> None:
         self.done += fits
@@ -142,27 +144,27 @@ class _Race:
             self.progress(self.done, self.setup.most_fits)
 
 
-def race(setup: Setup, progress: Progress | None = None) -> Bench:
-    """Run everything and return what was measured.
+def compare(setup: Setup, progress: Progress | None = None) -> Comparison:
+    """Return the results of all programs on all tables.
 
     Raises:
         SettingsError: a fit failed.
     """
-    running, before = _Race(setup, progress), _load()
+    running, before = _Run(setup, progress), _load()
     for size in setup.sizes:
         with temporary_folder(Path(gettempdir())) as folder:
             running.table(folder, size)
-    return Bench(
-        lines=tuple(running.lines),
-        left_out=tuple(running.left_out),
-        roof=statistics.median(running.roofs),
+    return Comparison(
+        results=tuple(running.results),
+        skipped=tuple(running.skipped),
+        bandwidth=statistics.median(running.bandwidths),
         machine={"processor": _processor(), "cores": os.cpu_count(), "load_before": before, "load_after": _load()},
         versions=_versions(setup.peer),
     )
 
 
-def _said(python: str, program: str, *words: str) -> dict[str, float]:
-    """Run one contender and return what it printed; the peer must not find the folders of crowdveil."""
+def _run_program(python: str, program: str, *words: str) -> dict[str, float]:
+    """Run one program and return the JSON it printed; the peer runs isolated, without crowdveil on its path."""
     start = [python, "-I" if program == PEER else "-P", str(PROGRAM), program, *words]
     done = subprocess.run(start, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -188,7 +190,7 @@ def _load() -> float | None:
 
 
 def _free_megabytes() -> float:
-    """Return how much memory is free, infinitely much where the system does not say."""
+    """Return the free memory in MB, infinity where the system does not report it."""
     about = Path("/proc/meminfo")
     lines = about.read_text().splitlines() if about.exists() else []
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("MemAvailable")), math.inf)

@@ -1,4 +1,4 @@
-"""Results of a benchmark, as values, as JSON and as a table for documents."""
+"""Results of the benchmark as values, JSON and a Markdown table."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 OURS, PLAIN, PEER = "crowdveil", "numpy", "crowd-kit"
-"""crowdveil as it is, crowdveil on its plain kernels, and the peer."""
+"""crowdveil with compiled kernels, crowdveil with numpy kernels, and the peer."""
 HEADINGS = (
     "method",
     "answers",
@@ -17,14 +17,14 @@ HEADINGS = (
     "processor",
     "MB",
     "equal labels",
-    "share of roof",
+    "share of bandwidth",
 )
 CODE_BYTES = 4
-"""Of an answer, as the compiled loops read it."""
+"""Bytes of one answer in the compiled loops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
+class Measurement:
     """One fit in a process of its own.
 
     Attributes:
@@ -42,7 +42,7 @@ class Took:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Result:
     """One program with one method on one table: medians over the rounds.
 
     Attributes:
@@ -52,18 +52,18 @@ class Line:
         rounds: the fits, one a round.
         wall_ratio, processor_ratio: medians of this program's time over crowdveil's of the same round.
         equal_labels: share of tasks that get crowdveil's label.
-        share_of_roof: the time that reading all codes once a step takes at the roof, over the processor time.
+        roofline_share: time to read all codes once a step at the memory bandwidth, over the processor time.
     """
 
     method: str
     program: str
     answers: int
     steps: int
-    rounds: tuple[Took, ...]
+    rounds: tuple[Measurement, ...]
     wall_ratio: float
     processor_ratio: float
     equal_labels: float
-    share_of_roof: float
+    roofline_share: float
 
     @property
     def wall(self) -> float:
@@ -87,49 +87,49 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """A program that was not run on a table, and why."""
+class Skipped:
+    """Program that was not run on a table, with the reason."""
 
     method: str
     program: str
     answers: int
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class Comparison:
     """A whole run.
 
     Attributes:
-        lines: what was measured, in order.
-        left_out: what was not.
-        roof: GB that one thread reads in a second, median over the run.
+        results: measurements in order.
+        skipped: programs that were not run.
+        bandwidth: memory bandwidth of one thread in GB/s, median over the run.
         machine: processor, cores, and the load when the run began and when it ended.
         versions: of crowdveil, the peer (None without one), numba, numpy and Python.
     """
 
-    lines: tuple[Line, ...]
-    left_out: tuple[LeftOut, ...]
-    roof: float
+    results: tuple[Result, ...]
+    skipped: tuple[Skipped, ...]
+    bandwidth: float
     machine: dict[str, Any]
     versions: dict[str, str | None]
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything for a program, medians beside the rounds."""
+        """Return JSON values: the rounds with their medians."""
         medians = ("wall", "processor", "memory", "peak")
-        lines = [asdict(line) | {name: getattr(line, name) for name in medians} for line in self.lines]
-        left_out = [asdict(one) for one in self.left_out]
-        about = {"machine": self.machine, "versions": self.versions, "roof_gigabytes_per_second": self.roof}
-        return about | {"lines": lines, "left_out": left_out}
+        results = [asdict(line) | {name: getattr(line, name) for name in medians} for line in self.results]
+        skipped = [asdict(one) for one in self.skipped]
+        about = {"machine": self.machine, "versions": self.versions, "roof_gigabytes_per_second": self.bandwidth}
+        return about | {"results": results, "skipped": skipped}
 
 
-def roof_seconds(answers: int, steps: int, roof: float) -> float:
-    """Return how long one thread reads the codes of all answers, once for the votes and once a step, at `roof` GB/s."""
-    return CODE_BYTES * answers * (steps + 1) / (roof * 1e9)
+def reading_seconds(answers: int, steps: int, bandwidth: float) -> float:
+    """Return the seconds in which one thread reads all codes once for the votes and once a step, in GB/s."""
+    return CODE_BYTES * answers * (steps + 1) / (bandwidth * 1e9)
 
 
-def cells(line: Line) -> tuple[str, ...]:
-    """Return what stands under the `HEADINGS`."""
+def cells(line: Result) -> tuple[str, ...]:
+    """Return the cells of a row under `HEADINGS`."""
     return (
         line.method + (f", {line.steps} steps" if line.steps else ""),
         f"{line.answers:,}",
@@ -140,11 +140,11 @@ def cells(line: Line) -> tuple[str, ...]:
         f"{line.processor_ratio:.3g}",
         f"{line.memory:,.0f}",
         f"{line.equal_labels:.2%}",
-        f"{line.share_of_roof:.2%}",
+        f"{line.roofline_share:.2%}",
     )
 
 
-def markdown(lines: Sequence[Line]) -> str:
+def markdown(lines: Sequence[Result]) -> str:
     """Return the lines as a Markdown table."""
     rows = [HEADINGS, ("---",) * len(HEADINGS), *map(cells, lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"

@@ -1,4 +1,4 @@
-"""The peer: crowd-kit in an environment of its own, given by the user or made on request, never silently."""
+"""Interpreter with crowd-kit: given by the user, or a virtual environment made on request."""
 
 import json
 import os
@@ -15,14 +15,14 @@ ASK = f"from importlib.metadata import version; import crowdkit, json; print(jso
 
 
 class Peer(NamedTuple):
-    """An interpreter that has crowd-kit, and the version it has."""
+    """Interpreter with crowd-kit, and the installed version."""
 
     python: Path
     version: str
 
 
 def find_peer(python: Path) -> Peer:
-    """Return the peer of an interpreter.
+    """Return the crowd-kit of an interpreter.
 
     Raises:
         SettingsError: it does not run, or has no crowd-kit.
@@ -38,7 +38,7 @@ def find_peer(python: Path) -> Peer:
     return Peer(python, json.loads(done.stdout))
 
 
-def peer_home() -> Path:
+def peer_directory() -> Path:
     """Return the folder in the user's cache where `install_peer` makes its environment."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "crowdveil" / f"{PACKAGE}-{VERSION}"
