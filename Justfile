@@ -25,5 +25,12 @@ docs:
 docs-check:
     .venv/bin/mkdocs build --strict
 
+lowest *args:
+    python3 -m venv .venv-lowest && .venv-lowest/bin/pip install -q -c constraints/lowest.txt '.[test]' && .venv-lowest/bin/python -m pytest -n 2 {{args}}
+
+constraints:
+    uv pip compile -q pyproject.toml --extra test --python-version 3.11 --no-annotate --no-header --no-emit-index-url --resolution lowest-direct -o constraints/lowest.txt
+    uv pip compile -q pyproject.toml --extra test --python-version 3.11 --no-annotate --no-header --no-emit-index-url -o constraints/newest.txt
+
 ci:
     .ci/run
