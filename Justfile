@@ -20,10 +20,7 @@ test *args:
     {{python}} -m pytest -n 2 {{args}}
 
 docs:
-    .venv/bin/mkdocs serve
-
-docs-check:
-    .venv/bin/mkdocs build --strict
+    .venv/bin/sphinx-build -W --keep-going docs site
 
 lowest *args:
     python3 -m venv .venv-lowest && .venv-lowest/bin/pip install -q -c constraints/lowest.txt '.[test]' && .venv-lowest/bin/python -m pytest -n 2 {{args}}
