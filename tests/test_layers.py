@@ -50,7 +50,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "channels", "mechanisms"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "plots", "spark")
+OPTIONAL = ("dask", "duckdb", "plots")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

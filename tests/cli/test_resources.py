@@ -61,5 +61,5 @@ def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., 
     """An address belongs to a cluster; sums are worked on nowhere else."""
     told = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
 
-    assert "processes work on this machine and have no address" in told
+    assert "the engine processes has no address" in told
     assert "Sums are read as they are" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

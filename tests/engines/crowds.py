@@ -1,4 +1,4 @@
-"""Small crowds cut into many blocks, and what must be the same on every engine."""
+"""Small crowd in many blocks, and assertions shared by the tests of engines."""
 
 import dataclasses
 from pathlib import Path
@@ -19,7 +19,7 @@ GOLD = {3: "b"}
 
 
 def in_blocks(size: int = 20) -> Any:
-    """Cut reports into many blocks, as if they were a thousand times as many."""
+    """Patch reports to be cut into blocks of `size` tasks."""
     whole = Reports.blocks
     return patch.object(Reports, "blocks", lambda self, n=0: whole(self, size))
 
@@ -34,7 +34,7 @@ def assert_same(left: Estimate, right: Estimate) -> None:
 
 
 def assert_damage_is_refused(engine: Engine, folder: Path) -> None:
-    """Assert that blocks which are damaged after they were opened are refused as in one thread."""
+    """Assert that blocks damaged after opening are refused as in one thread."""
     REPORTS.save(folder)
     reports = Reports.open(folder, verify=True)
     with in_blocks():

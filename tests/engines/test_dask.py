@@ -1,4 +1,4 @@
-"""The engine `dask` on a cluster of this machine: the bits of one thread, whoever dies."""
+"""Engine `dask` on a local cluster: the same bits as threads, also after workers die."""
 
 import os
 import signal
@@ -22,8 +22,8 @@ distributed_config = import_module("dask").config.set
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two workers with their nannies, which start them again when they die."""
-    with dask._local(distributed, 2) as made:
+    """Two workers with nannies, which restart them when they die."""
+    with dask._local_cluster(distributed, 2) as made:
         yield made
 
 
@@ -32,7 +32,7 @@ def cluster() -> Iterator[Any]:
 )
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
 def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tmp_path: Path) -> None:
-    """Estimates are those of one thread, whether blocks are sent to workers or read by them."""
+    """Estimates have the same bits as in one thread, with blocks sent or read from a folder."""
     reports = REPORTS
     if stored:
         REPORTS.save(tmp_path)
@@ -43,7 +43,7 @@ def test_dask_gives_the_same_bits(estimator: Any, stored: bool, cluster: Any, tm
 
 
 def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> None:
-    """Where worker processes end as soon as they have begun, the fit ends with the reason and the way out."""
+    """Worker processes that die at the start end the fit with the reason and a remedy."""
     with (
         distributed_config({"distributed.worker.preload": ["import os; os._exit(1)"]}),
         pytest.raises(EngineError, match=r"cluster of 1 workers did not start .*failed to start\..*use fewer"),
@@ -51,8 +51,8 @@ def test_a_worker_that_dies_while_the_cluster_starts_is_an_engine_error() -> Non
         OneCoin().fit(REPORTS, engine=Dask(workers=1))
 
 
-def test_threads_of_a_worker_share_its_desk() -> None:
-    """A worker of several threads has one desk for all of them, and gives the same bits."""
+def test_threads_of_a_worker_share_its_cache() -> None:
+    """A worker with several threads uses one cache, and gives the same bits."""
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=3, processes=False, dashboard_address="127.0.0.1:0"
@@ -78,25 +78,25 @@ def test_a_killed_worker_changes_no_number(cluster: Any) -> None:
     assert not doomed
 
 
-def test_a_worker_that_is_gone_again_is_waited_for_once_more() -> None:
-    """Where the worker that was waited for dies before it is given anything, blocks wait for the next one."""
+def test_a_worker_that_dies_before_its_first_task_is_awaited_again() -> None:
+    """Blocks wait for another worker if the awaited one dies before it gets any."""
     answers: list[dict[str, int]] = [{}, {}, {"tcp://next": 2}]
     client: Any = SimpleNamespace(nthreads=lambda: answers.pop(0), wait_for_workers=lambda number, timeout: None)
-    dispatch: Any = SimpleNamespace(indices=range(3))
+    driver: Any = SimpleNamespace(indices=range(3))
 
-    assert {"tcp://next": 2} == dask.DaskCrew(client, dispatch)._house()
+    assert {"tcp://next": 2} == dask.DaskExecutor(client, driver)._assign_blocks()
     assert not answers
 
 
-def test_refusals_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
-    """What a worker refuses is refused with the same class and message as in one thread."""
+def test_errors_arrive_as_they_are(cluster: Any, tmp_path: Path) -> None:
+    """Damaged blocks raise the same error class and message as in one thread."""
     assert_damage_is_refused(Dask(address=cluster.scheduler_address), tmp_path)
 
 
 def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the last worker is gone and none comes in its place, the fit ends with an error and does not hang."""
-    monkeypatch.setattr(dask, "LOOK_AGAIN", 0.2)
-    monkeypatch.setattr(dask, "LONGEST_WAIT", 0.5)
+    """A cluster that has lost its last worker ends the fit with an error, not with a hang."""
+    monkeypatch.setattr(dask, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(dask, "WORKER_WAIT_SECONDS", 0.5)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     ) as lonely:
@@ -106,12 +106,12 @@ def test_a_cluster_without_workers_ends_the_fit(monkeypatch: pytest.MonkeyPatch)
             while lonely.scheduler.workers:
                 time.sleep(0.01)
 
-        with pytest.raises(EngineError, match="Dask could not go on"):
+        with pytest.raises(EngineError, match="The Dask cluster failed"):
             DawidSkene().fit(REPORTS, engine=Dask(address=lonely.scheduler_address), progress=retire)
 
 
-def test_a_cluster_that_goes_away_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the scheduler cannot be asked any more the error says so, in place of one of the network's."""
+def test_a_lost_scheduler_ends_the_fit(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler that no longer answers ends the fit with an engine error."""
     calls: list[object] = []
 
     def lost(self: object) -> dict[str, int]:
@@ -121,21 +121,21 @@ def test_a_cluster_that_goes_away_ends_the_fit(cluster: Any, monkeypatch: pytest
         return dict.fromkeys(cluster.scheduler.workers, 1)
 
     monkeypatch.setattr(distributed.Client, "nthreads", lost)
-    with in_blocks(), pytest.raises(EngineError, match=r"Dask could not go on: stream is closed\. See whether"):
+    with in_blocks(), pytest.raises(EngineError, match=r"The Dask cluster failed: stream is closed\. Check that"):
         DawidSkene().fit(REPORTS, engine=Dask(address=cluster.scheduler_address))
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://"])
-def test_a_cluster_that_is_not_there_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address where nobody answers is refused with a way out."""
-    monkeypatch.setattr("crowdveil.engines.dask.PATIENCE", 1.0)
+def test_an_unreachable_scheduler_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address without a scheduler is refused with a remedy."""
+    monkeypatch.setattr("crowdveil.engines.dask.CONNECT_SECONDS", 1.0)
 
     with pytest.raises(EngineError, match=r"No Dask scheduler answers at .*Start one"):
         OneCoin().fit(REPORTS, engine=Dask(address=address))
 
 
 def test_workers_are_counted() -> None:
-    """A cluster of its own has at least one worker; one that is there already has the workers that it has."""
+    """`workers` is at least one, and is refused together with an address."""
     for wrong in ({"workers": 0}, {"workers": 2, "address": "tcp://127.0.0.1:8786"}):
-        with pytest.raises(SettingsError, match="workers must be at least 1, and go without an address"):
+        with pytest.raises(SettingsError, match="workers must be at least 1, and is not used with an address"):
             Dask(**wrong)

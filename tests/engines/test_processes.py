@@ -1,4 +1,4 @@
-"""The engine `processes`: the bits of one thread, whoever dies."""
+"""Engine `processes`: the same bits as threads, also after processes die."""
 
 import io
 import pickle
@@ -20,8 +20,7 @@ import pytest
 from crowdveil import DawidSkene, OneCoin, Reports
 from crowdveil.em.executor import FitTask
 from crowdveil.engines import ENGINES, Processes, process_main, processes
-from crowdveil.engines import processes as lanes
-from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.processes import ProcessHandle
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.estimators import ESTIMATORS
@@ -31,38 +30,40 @@ from tests.estimators.dense import blocks_channel, random_reports, sent_alphabet
 DRIVER = """
 import time
 from crowdveil.engines.processes import ProcessHandle
-lane = ProcessHandle()
-print(lane.ask(abs, -1, "a short call").result(), flush=True)
-lane.ask(time.sleep, 600, "a long call").result()
+handle = ProcessHandle()
+print(handle.submit(abs, -1, "a short call").result(), flush=True)
+handle.submit(time.sleep, 600, "a long call").result()
 """
 
 
 @dataclass
-class Kept:
-    """An engine whose processes stay for the next fit, for they take a second to start."""
+class ReusedProcesses:
+    """Engine whose processes serve several fits, since they take a second to start."""
 
-    lanes: list[ProcessHandle]
+    handles: list[ProcessHandle]
     folder: Path
 
     @contextmanager
-    def open(self, work: FitTask[Any, Any]) -> Iterator[processes.ProcessCrew]:
-        """Give the same processes again."""
-        yield processes.ProcessCrew(Dispatch(work, processes.FileTransport(self.folder), work.memory), self.lanes)
+    def open(self, work: FitTask[Any, Any]) -> Iterator[processes.ProcessExecutor]:
+        """Open an executor on the same processes."""
+        yield processes.ProcessExecutor(
+            FitDriver(work, processes.FileTransport(self.folder), work.memory), self.handles
+        )
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReusedProcesses]:
     """Two processes for all tests of this file."""
     both = [ProcessHandle() for _ in range(2)]
-    yield Kept(both, tmp_path_factory.mktemp("letters"))
-    for lane in both:
-        lane.close()
+    yield ReusedProcesses(both, tmp_path_factory.mktemp("payloads"))
+    for handle in both:
+        handle.close()
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS.values(), ids=lambda cls: cls.name)
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in a folder"])
-def test_processes_give_the_same_bits(cls: Any, stored: bool, kept: Kept, tmp_path: Path) -> None:
-    """Every estimator has the same numbers from processes, whether blocks are sent to them or read by them."""
+def test_processes_give_the_same_bits(cls: Any, stored: bool, kept: ReusedProcesses, tmp_path: Path) -> None:
+    """Every estimator has the same bits from processes, with blocks sent or read from a folder."""
     estimator, reports = cls(max_steps=4), REPORTS
     if stored:
         REPORTS.save(tmp_path)
@@ -71,8 +72,8 @@ def test_processes_give_the_same_bits(cls: Any, stored: bool, kept: Kept, tmp_pa
         assert_same(estimator.fit(reports, gold=GOLD, engine=kept), estimator.fit(REPORTS, gold=GOLD))
 
 
-def test_channels_and_compiled_code_go_along(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Behind a channel, on compiled code and under a limit the bits are the same too."""
+def test_channels_and_compiled_code_give_the_same_bits(kept: ReusedProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A channel, compiled code and a memory limit leave the bits unchanged."""
     channel = blocks_channel()
     reports = random_reports(np.random.default_rng(1), sent_alphabet(channel), tasks=30, workers=9, share=0.5)
     monkeypatch.setenv("CROWDVEIL_KERNELS", "compiled")
@@ -84,56 +85,58 @@ def test_channels_and_compiled_code_go_along(kept: Kept, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("moment", [1, 2, 5])
-def test_a_killed_process_changes_no_number(moment: int, kept: Kept) -> None:
+def test_a_killed_process_changes_no_number(moment: int, kept: ReusedProcesses) -> None:
     """A process that is killed after any step, even the first, is replaced, and the fit ends with the same bits."""
     estimator = DawidSkene(max_steps=6)
 
     def kill(step: int, _: float) -> None:
         if step == moment:
-            kept.lanes[moment % 2].process.kill()
+            kept.handles[moment % 2].process.kill()
 
     with in_blocks():
         assert_same(estimator.fit(REPORTS, engine=kept, progress=kill), estimator.fit(REPORTS))
 
 
-def test_a_process_killed_at_work_changes_no_number(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is killed after it got a block and before it answered is replaced; the block is done again."""
-    lane, estimator = kept.lanes[0], DawidSkene(max_steps=3)
-    exchange, done = lane._exchange, threading.Event()
+def test_a_process_killed_at_work_changes_no_number(kept: ReusedProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process killed while it works on a block is replaced, and the block is repeated."""
+    handle, estimator = kept.handles[0], DawidSkene(max_steps=3)
+    exchange, done = handle._exchange, threading.Event()
 
-    def fatal(function: Any, order: Any) -> Any:
-        if order.number == 2 and order.index == 4 and not done.is_set():
+    def fatal(function: Any, task: Any) -> Any:
+        if task.step == 2 and task.index == 4 and not done.is_set():
             done.set()
-            lane.process.stdin.write(pickle.dumps((time.sleep, 60)))  # type: ignore[union-attr]
-            lane.process.stdin.flush()  # type: ignore[union-attr]
-            threading.Timer(0.1, lane.process.kill).start()
-            return pickle.load(lane.process.stdout)  # type: ignore[arg-type]
-        return exchange(function, order)
+            handle.process.stdin.write(pickle.dumps((time.sleep, 60)))  # type: ignore[union-attr]
+            handle.process.stdin.flush()  # type: ignore[union-attr]
+            threading.Timer(0.1, handle.process.kill).start()
+            return pickle.load(handle.process.stdout)  # type: ignore[arg-type]
+        return exchange(function, task)
 
-    monkeypatch.setattr(lane, "_exchange", fatal)
+    monkeypatch.setattr(handle, "_exchange", fatal)
     with in_blocks():
         assert_same(estimator.fit(REPORTS, engine=kept), estimator.fit(REPORTS))
     assert done.is_set()
 
 
 def test_processes_that_die_again_and_again_end_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block that nobody survives ends the fit with its number and the way out, not with a hang."""
-    monkeypatch.setattr(lanes, "COMMAND", (sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"))
+    """A block that kills every process ends the fit with an error that names the block and a remedy."""
+    monkeypatch.setattr(processes, "COMMAND", (sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"))
 
-    with pytest.raises(EngineError, match=r"Processes died while working on block 1 \(3 attempts\)\. Memory may be"):
+    with pytest.raises(
+        EngineError, match=r"Worker processes died while working on block 1 \(3 attempts\)\. Memory may be"
+    ):
         OneCoin().fit(REPORTS, engine=Processes(processes=1))
 
 
-def test_errors_arrive_as_they_are(kept: Kept, tmp_path: Path) -> None:
-    """A block that a process finds damaged is refused as in one thread: the same class, the same message."""
+def test_errors_arrive_as_they_are(kept: ReusedProcesses, tmp_path: Path) -> None:
+    """Damaged blocks raise the same error class and message as in one thread."""
     assert_damage_is_refused(kept, tmp_path)
 
 
 def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No process outlives the fit that began it, and no letter stays behind."""
+    """No process outlives the fit that started it."""
     started: list[subprocess.Popen[bytes]] = []
-    start = lanes._start
-    monkeypatch.setattr(lanes, "_start", lambda: started.append(start()) or started[-1])
+    start = processes._start
+    monkeypatch.setattr(processes, "_start", lambda: started.append(start()) or started[-1])
     monkeypatch.setenv("CROWDVEIL_THREADS", "2")
     with in_blocks():
         assert_same(OneCoin(max_steps=3).fit(REPORTS, engine=Processes()), OneCoin(max_steps=3).fit(REPORTS))
@@ -141,10 +144,10 @@ def test_a_fit_starts_and_stops_its_own_processes(monkeypatch: pytest.MonkeyPatc
     assert [True, True] == [process.poll() is not None for process in started]
 
 
-def test_a_child_answers_until_its_input_ends() -> None:
-    """Calls are answered in order, refusals among them."""
+def test_a_worker_process_serves_until_its_input_ends() -> None:
+    """Results are written in order of the calls, exceptions included."""
     results = io.BytesIO()
-    process_main.answer([(len, "abc"), (len, 3)], results)
+    process_main.serve([(len, "abc"), (len, 3)], results)
     results.seek(0)
 
     assert (True, 3) == pickle.load(results)
@@ -156,8 +159,8 @@ def test_a_child_answers_until_its_input_ends() -> None:
 @pytest.mark.parametrize(
     ("rest", "code"), [(b"", 0), (pickle.dumps((len, "abc"))[:-1], 0), (b"cnowhere\nnothing\n.", 1)]
 )
-def test_a_child_ends_when_its_input_does(rest: bytes, code: int) -> None:
-    """Calls are handed on as they come; the end of the stream and a call that cannot be read end the process."""
+def test_a_worker_process_ends_when_its_input_does(rest: bytes, code: int) -> None:
+    """Calls are yielded as they come; the end of the stream and an unreadable call end the process."""
     codes = SimpleQueue[int]()
     calls = process_main.read_calls(io.BytesIO(pickle.dumps((len, "abc")) + rest), codes.put)
 
@@ -166,8 +169,8 @@ def test_a_child_ends_when_its_input_does(rest: bytes, code: int) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_children_end_with_the_process_that_started_them(number: signal.Signals) -> None:
-    """Where a process is killed while its worker process is in the middle of a call, that one ends too."""
+def test_worker_processes_end_with_their_driver(number: signal.Signals) -> None:
+    """A worker process in the middle of a call ends when its driver is killed."""
     started = [sys.executable, "-c", DRIVER]
     with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
@@ -179,12 +182,12 @@ def test_children_end_with_the_process_that_started_them(number: signal.Signals)
     assert -number == driver.returncode
 
 
-def test_no_process_is_no_engine() -> None:
-    """At least one process is needed."""
+def test_zero_processes_are_refused() -> None:
+    """The number of processes is at least one."""
     with pytest.raises(SettingsError, match="processes must be at least 1, got 0"):
         Processes(processes=0)
 
 
-def test_the_registry_knows_every_engine_by_its_name() -> None:
-    """Keys are the words of the command line."""
-    assert ["threads", "processes", "dask", "spark"] == list(ENGINES)
+def test_engines_are_listed_by_command_line_name() -> None:
+    """Keys of `ENGINES` are the names of the command line."""
+    assert ["threads", "processes", "dask"] == list(ENGINES)

@@ -332,7 +332,7 @@ def duplicates_option(default: str | None) -> Callable[[Command], Command]:
 if TYPE_CHECKING:
     from crowdveil.workflow import Resources
 
-ENGINE_NAMES = ("threads", "processes", "dask", "spark")
+ENGINE_NAMES = ("threads", "processes", "dask")
 """As registered; written out so that help needs no numerical library. A test holds them to the registry."""
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
@@ -367,5 +367,5 @@ resource_options = as_one(
         show_default=True,
         help="Where blocks of reports are worked on; the numbers stay the same.",
     ),
-    click.option("--address", metavar="URL", help="dask, spark: a cluster that is there, such as tcp://HOST:8786."),
+    click.option("--address", metavar="URL", help="dask: address of a running scheduler, such as tcp://HOST:8786."),
 )

@@ -93,11 +93,11 @@ def _run_all(trials: list[Trial]) -> Generator[tuple[int, Result]]:
         waiting = iter(enumerate(trials))
         running: dict[Future[Result], tuple[int, ProcessHandle]] = {}
         for place, trial in islice(waiting, min(os.cpu_count() or 1, MOST_CORES)):
-            lane = stack.enter_context(closing(ProcessHandle()))
-            running[lane.ask(run, trial, trial.title)] = place, lane
+            process = stack.enter_context(closing(ProcessHandle()))
+            running[process.submit(run, trial, trial.title)] = place, process
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                place, lane = running.pop(future)
+                place, process = running.pop(future)
                 for later, trial in islice(waiting, 1):
-                    running[lane.ask(run, trial, trial.title)] = later, lane
+                    running[process.submit(run, trial, trial.title)] = later, process
                 yield place, future.result()

@@ -1,7 +1,7 @@
-"""Where the blocks of a fit are worked on: threads of this process, other processes, or a cluster.
+"""Engines: executors of the E-step over blocks in threads, local processes, or a Dask cluster.
 
-An engine opens a crew for the work of a fit (`crowdveil.em.executor`): `map` gives what a step makes of each block,
-in the order of blocks, so that the sums are the same numbers on every engine.
+An engine opens an executor for one fit (`crowdveil.em.executor`). The executor returns block statistics in block order,
+so sums are the same bits on every engine.
 """
 
 from typing import Any
@@ -9,9 +9,8 @@ from typing import Any
 from crowdveil.em.threads import Threads
 from crowdveil.engines.dask import Dask
 from crowdveil.engines.processes import Processes
-from crowdveil.engines.spark import Spark
 
-ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (Threads, Processes, Dask, Spark)}
-"""Every engine by its name on the command line."""
+ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (Threads, Processes, Dask)}
+"""Engines by command-line name."""
 
-__all__ = ["ENGINES", "Dask", "Processes", "Spark", "Threads"]
+__all__ = ["ENGINES", "Dask", "Processes", "Threads"]

@@ -1,9 +1,10 @@
-"""The engine `dask`: blocks are worked on by a Dask cluster, of this machine or of others."""
+"""Dask executor: blocks are processed by the workers of a Dask cluster, local or remote."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, final
@@ -12,36 +13,35 @@ from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
 from crowdveil.em.kernels import thread_count
 from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.dependencies import check_versions, wanted
-from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import Payload
-from crowdveil.engines.worker import BlockTask, forget, report, work_on
+from crowdveil.engines.worker import BlockTask, drop_cache, read_posterior, run_step
 from crowdveil.errors import EngineError, SettingsError
 
-# Of Dask, which need not be installed: its types cannot be named.
+# Types of Dask, an optional dependency.
 Client: TypeAlias = Any
 Future: TypeAlias = Any
-QUIET = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-"""Parameters are as large as they are."""
-LARGEST_BUNDLE = 8
-"""Blocks in a task at most: their sums wait together for the driver."""
-LOOK_AGAIN, LONGEST_WAIT = 5.0, 60.0
-"""Seconds to wait for a result before workers are counted, and for a worker where there is none."""
-PATIENCE = 10.0
-"""Seconds that a scheduler may take to answer."""
+DASK_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+"""No warning about large parameters."""
+MAX_BUNDLE_BLOCKS = 8
+"""Blocks in one Dask task; their statistics wait together for the driver."""
+POLL_SECONDS, WORKER_WAIT_SECONDS = 5.0, 60.0
+"""Wait for a result before the cluster is checked, and for a worker if there is none."""
+CONNECT_SECONDS = 10.0
+"""Wait for a scheduler to answer."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dask:
-    """The workers of a Dask cluster; where one dies, others take over its blocks.
+    """Engine of Dask workers; blocks of a worker that dies are given to others.
 
     Attributes:
-        address: of the scheduler, such as tcp://10.0.0.1:8786; None for a cluster on this machine, for this fit only.
-        workers: processes of such a cluster; None for `CROWDVEIL_THREADS`, or one per free core.
+        address: of the scheduler, such as tcp://10.0.0.1:8786; None for a local cluster that lasts for one fit.
+        workers: processes of a local cluster; None for `CROWDVEIL_THREADS`, or one per free core.
 
     Raises:
-        SettingsError: no worker, or a number of them for a cluster that is there already.
+        SettingsError: fewer than one worker, or `workers` together with `address`.
     """
 
     name: ClassVar[str] = "dask"
@@ -50,39 +50,74 @@ class Dask:
 
     def __post_init__(self) -> None:
         if self.workers is not None and (self.workers < 1 or self.address is not None):
-            raise SettingsError("workers must be at least 1, and go without an address", value=self.workers)
+            raise SettingsError("workers must be at least 1, and is not used with an address", value=self.workers)
 
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
-        """Connect to the cluster."""
-        distributed = wanted("distributed", "dask")
+        """Connect to the cluster for a fit."""
+        distributed = require_extra("distributed", "dask")
         memory, cluster = work.memory, self.address
         with ExitStack() as stack:
-            stack.enter_context(wanted("dask", "dask").config.set(QUIET))
+            stack.enter_context(require_extra("dask", "dask").config.set(DASK_SETTINGS))
             if cluster is None:
                 count = min(self.workers or thread_count(), len(work.blocks))
                 memory = None if memory is None else memory // count
-                cluster = stack.enter_context(_local(distributed, count))
-            client = stack.enter_context(_client(distributed, cluster))
-            with _told_clearly():
+                cluster = stack.enter_context(_local_cluster(distributed, count))
+            client = stack.enter_context(_connect(distributed, cluster))
+            with _dask_errors():
                 check_versions(client.run(version, "crowdveil", on_error="return"))
-            dispatch = Dispatch(work, Scheduler(client), memory)
-            stack.callback(_dismiss, client, dispatch.fit)
-            yield DaskCrew(client, dispatch)
+            driver = FitDriver(work, DaskTransport(client), memory)
+            stack.callback(_drop_caches, client, driver.fit_id)
+            yield DaskExecutor(client, driver)
 
 
-def _local(distributed: Any, count: int) -> Any:
-    """Return a cluster of this machine whose workers have started.
+def require_extra(package: str, extra: str) -> Any:
+    """Return an optional package.
 
     Raises:
-        EngineError: one of them died, or took too long.
+        EngineError: it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise EngineError(
+            f"The engine {extra} needs the package {package}, which is not installed",
+            hint=f'Install it: pip install "crowdveil[{extra}]".',
+        ) from error
+
+
+def check_versions(found: Mapping[str, Any]) -> None:
+    """Check that workers have this version of crowdveil.
+
+    Args:
+        found: version by worker; an exception if crowdveil is not installed there.
+
+    Raises:
+        EngineError: a version differs.
+    """
+    expected = version("crowdveil")
+    wrong = {worker: other for worker, other in found.items() if other != expected}
+    if wrong:
+        worker, other = next(iter(wrong.items()))
+        value = "none" if isinstance(other, Exception) else other
+        raise EngineError(
+            f"All workers must have crowdveil {expected}; {len(wrong)} of {len(found)} differ: {worker} has {value}",
+            hint="Install the same version everywhere.",
+        )
+
+
+def _local_cluster(distributed: Any, count: int) -> Any:
+    """Return a local cluster whose workers have started.
+
+    Raises:
+        EngineError: a worker died, or started too slowly.
     """
     try:
         return distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             memory_limit=None,
-            # Any free port: another cluster may have the usual one.
+            # Any free port: another cluster may use the default one.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
@@ -93,24 +128,38 @@ def _local(distributed: Any, count: int) -> Any:
         ) from error
 
 
-def _client(distributed: Any, cluster: Any) -> Any:
+def _connect(distributed: Any, cluster: Any) -> Any:
     try:
-        return distributed.Client(cluster, set_as_default=False, timeout=PATIENCE)
+        return distributed.Client(cluster, set_as_default=False, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise EngineError(
-            f"No Dask scheduler answers at {cluster!r}: {error}", hint="Start one (dask scheduler), or leave it out."
+            f"No Dask scheduler answers at {cluster!r}: {error}",
+            hint="Start one (dask scheduler), or omit the address.",
         ) from error
 
 
-def _dismiss(client: Client, fit: str) -> None:
-    """Let the workers forget the fit; whoever cannot be reached will forget it for newer ones."""
+def _drop_caches(client: Client, fit_id: str) -> None:
+    """Remove the caches of a fit; an unreachable worker drops its own when newer fits come."""
     with suppress(Exception):
-        client.run(forget, fit)
+        client.run(drop_cache, fit_id)
+
+
+@contextmanager
+def _dask_errors() -> Iterator[None]:
+    """Raise Dask's failures of scheduler or workers as `EngineError`."""
+    distributed = require_extra("distributed", "dask")
+    try:
+        yield
+    except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
+        raise EngineError(
+            f"The Dask cluster failed: {error}",
+            hint="Check that the scheduler runs; workers that die may be short of memory: set a limit.",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class DaskPayload:
-    """A letter that the scheduler has: it gives it to a worker, and to another one if that one dies."""
+    """Payload held by the cluster; the scheduler makes it again if its worker dies."""
 
     future: Future
 
@@ -121,156 +170,160 @@ class DaskPayload:
         return data
 
 
-class Scheduler:
-    """A post that leaves letters with the scheduler."""
+class DaskTransport:
+    """Transport through futures; workers fetch payloads from one another."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def send(self, data: bytes, *, to_all: bool) -> DaskPayload:
-        """Return a letter that workers fetch from one another."""
+    def send(self, data: bytes) -> DaskPayload:
+        """Return a payload held by the cluster."""
         return DaskPayload(self._client.submit(bytes, data, pure=False))
 
-    def discard(self, letter: Payload) -> None:
-        """Let go of a letter."""
-        _future(letter).release()
+    def discard(self, payload: Payload) -> None:
+        """Release a payload."""
+        _future(payload).release()
 
 
-def _future(letter: Payload) -> Future:
-    assert isinstance(letter, DaskPayload)
-    return letter.future
-
-
-@contextmanager
-def _told_clearly() -> Iterator[None]:
-    """Say what a cluster means that cannot go on: scheduler or workers are gone, or a block is too much for any."""
-    distributed = wanted("distributed", "dask")
-    try:
-        yield
-    except (distributed.CancelledError, distributed.KilledWorker, OSError) as error:
-        raise EngineError(
-            f"Dask could not go on: {error}",
-            hint="See whether the scheduler runs; workers that die may be short of memory: set a limit.",
-        ) from error
+def _future(payload: Payload) -> Future:
+    assert isinstance(payload, DaskPayload)
+    return payload.future
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A letter that has arrived."""
+class BytesPayload:
+    """Payload that has arrived."""
 
     value: bytes
 
 
-def answer(
+def run_bundle(
     function: Callable[[BlockTask], Any],
     names: tuple[str, int, list[int]],
-    letters: tuple[bytes, bytes, bytes | None],
+    payloads: tuple[bytes, bytes, bytes | None],
     blocks: list[bytes],
 ) -> list[Any]:
-    """Call a function, on a worker, with orders whose letters have arrived.
+    """Return the results of a function for several block tasks, on a worker.
 
     Args:
-        function: what is to be done.
-        names: the fit, the number of the step, and which blocks.
-        letters: parcel, parameters, and parameters before.
-        blocks: the blocks themselves; none where they are in a folder.
+        function: of a block task.
+        names: fit, number of the step, and numbers of the blocks.
+        payloads: context, parameters, and parameters of the step before.
+        blocks: pickled blocks; empty if they are read from a folder.
     """
-    fit, number, indices = names
-    parcel, now, before = (None if data is None else Opened(data) for data in letters)
-    assert parcel is not None
-    assert now is not None
-    held: list[Opened | None] = [Opened(data) for data in blocks]
+    fit_id, step, indices = names
+    context, parameters, previous = (None if data is None else BytesPayload(data) for data in payloads)
+    assert context is not None
+    assert parameters is not None
+    received: list[BytesPayload | None] = [BytesPayload(data) for data in blocks]
     return [
-        function(BlockTask(fit=fit, index=index, number=number, parcel=parcel, now=now, before=before, block=block))
-        for index, block in zip_longest(indices, held)
+        function(
+            BlockTask(
+                fit_id=fit_id,
+                index=index,
+                step=step,
+                context=context,
+                parameters=parameters,
+                previous=previous,
+                block=block,
+            )
+        )
+        for index, block in zip_longest(indices, received)
     ]
 
 
-class DaskCrew:
-    """The workers for one fit; every block has one that it is given to, as long as that one lives."""
+class DaskExecutor:
+    """Executor of one fit on a cluster; a block stays with one worker as long as that worker lives."""
 
-    def __init__(self, client: Client, dispatch: Dispatch) -> None:
-        self._client, self._dispatch = client, dispatch
-        self._homes: dict[int, str] = {}
+    def __init__(self, client: Client, driver: FitDriver) -> None:
+        self._client, self._driver = client, driver
+        self._worker_of: dict[int, str] = {}
 
     def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
-        """Yield what a step makes of each block, in order."""
-        with _told_clearly():
-            self._dispatch.begin(step)
-            yield from self._ask_all(work_on)
+        """Yield the statistics of each block, in order."""
+        with _dask_errors():
+            self._driver.begin_step(step)
+            yield from self._run_all(run_step)
 
     def collect(self) -> Posterior:
-        """Return the posteriors of the last step."""
-        with _told_clearly():
-            return self._dispatch.together(self._ask_all(report))
+        """Return the posterior of all tasks after the last step."""
+        with _dask_errors():
+            return self._driver.assemble(self._run_all(read_posterior))
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in this process."""
-        return self._dispatch.blocks()
+        return self._driver.blocks()
 
-    def _ask_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
-        bundles = self._bundles(self._house())
-        futures = [self._ask(function, bundle) for bundle in bundles]
-        waiting = {index: place for place, bundle in enumerate(bundles) for index in bundle}
+    def _run_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
+        bundles = self._bundles(self._assign_blocks())
+        futures = [self._submit(function, bundle) for bundle in bundles]
+        bundle_of = {index: number for number, bundle in enumerate(bundles) for index in bundle}
         arrived: dict[int, Any] = {}
-        for index in self._dispatch.indices:
+        for index in self._driver.indices:
             if index not in arrived:
-                place = waiting[index]
-                arrived |= zip(bundles[place], self._result(futures[place]), strict=True)
-                futures[place].release()
+                number = bundle_of[index]
+                arrived |= zip(bundles[number], self._result(futures[number]), strict=True)
+                futures[number].release()
             yield arrived.pop(index)
 
-    def _house(self) -> dict[str, int]:
-        """Give blocks whose worker is gone to others, evenly; return the threads of each worker."""
-        threads = self._present()
+    def _assign_blocks(self) -> dict[str, int]:
+        """Assign blocks without a living worker evenly over threads; return the threads of each worker."""
+        threads = self._worker_threads()
         load = dict.fromkeys(threads, 0)
-        self._homes = {index: home for index, home in self._homes.items() if home in load}
-        for home in self._homes.values():
-            load[home] += 1
-        for index in self._dispatch.indices:
-            if index not in self._homes:
-                self._homes[index] = min(load, key=lambda home: load[home] / threads[home])
-                load[self._homes[index]] += 1
+        self._worker_of = {index: worker for index, worker in self._worker_of.items() if worker in load}
+        for worker in self._worker_of.values():
+            load[worker] += 1
+        for index in self._driver.indices:
+            if index not in self._worker_of:
+                self._worker_of[index] = min(load, key=lambda worker: load[worker] / threads[worker])
+                load[self._worker_of[index]] += 1
         return threads
 
     def _bundles(self, threads: dict[str, int]) -> list[list[int]]:
-        """Return the blocks that go to a worker together: one bundle for each of its threads, unless it is too large.
+        """Return block numbers grouped into Dask tasks: one per thread of a worker, of limited size.
 
-        A task of Dask costs milliseconds, a small block less.
+        A Dask task costs milliseconds, a small block less.
         """
         bundles = []
-        for home, count in threads.items():
-            own = [index for index in self._dispatch.indices if self._homes[index] == home]
-            size = max(1, min(-(-len(own) // count), LARGEST_BUNDLE))
+        for worker, count in threads.items():
+            own = [index for index in self._driver.indices if self._worker_of[index] == worker]
+            size = max(1, min(-(-len(own) // count), MAX_BUNDLE_BLOCKS))
             bundles += [own[first : first + size] for first in range(0, len(own), size)]
         return bundles
 
-    def _ask(self, function: Callable[[BlockTask], Any], bundle: list[int]) -> Future:
-        orders = [self._dispatch.order(index) for index in bundle]
-        one = orders[0]
-        letters = tuple(None if letter is None else _future(letter) for letter in (one.parcel, one.now, one.before))
-        blocks = [_future(order.block) for order in orders if order.block is not None]
-        names = (one.fit, one.number, bundle)
-        home = self._homes[bundle[0]]
+    def _submit(self, function: Callable[[BlockTask], Any], bundle: list[int]) -> Future:
+        tasks = [self._driver.task(index) for index in bundle]
+        one = tasks[0]
+        shared = (one.context, one.parameters, one.previous)
+        payloads = tuple(None if payload is None else _future(payload) for payload in shared)
+        blocks = [_future(task.block) for task in tasks if task.block is not None]
         return self._client.submit(
-            answer, function, names, letters, blocks, workers=[home], allow_other_workers=True, pure=False
+            run_bundle,
+            function,
+            (one.fit_id, one.step, bundle),
+            payloads,
+            blocks,
+            workers=[self._worker_of[bundle[0]]],
+            allow_other_workers=True,
+            pure=False,
         )
 
     def _result(self, future: Future) -> Any:
-        """Return a result; where it is long in coming, see whether anyone is there to give it."""
+        """Return a result; check for living workers while it is awaited."""
         while True:
             try:
-                return future.result(timeout=LOOK_AGAIN)
+                return future.result(timeout=POLL_SECONDS)
             except TimeoutError:
-                self._present()
+                self._worker_threads()
 
-    def _present(self) -> dict[str, int]:
-        """Return the threads of each worker, of one at least: nannies and schedulers of clusters start new ones.
+    def _worker_threads(self) -> dict[str, int]:
+        """Return the threads of each worker, at least one worker.
 
-        Who was waited for may be gone again when asked, so it is the answer that counts.
+        Clusters start new workers for dead ones. A worker may die between the wait and the query, so only the query
+        counts.
         """
         threads: dict[str, int] = self._client.nthreads()
         while not threads:
-            self._client.wait_for_workers(1, timeout=LONGEST_WAIT)
+            self._client.wait_for_workers(1, timeout=WORKER_WAIT_SECONDS)
             threads = self._client.nthreads()
         return threads

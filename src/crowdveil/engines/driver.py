@@ -1,4 +1,4 @@
-"""The driver's side of a fit on other processes: orders for them, and what comes back."""
+"""Driver side of a distributed fit: block tasks for other processes, and assembly of their results."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -9,73 +9,81 @@ from uuid import uuid4
 from crowdveil.em.executor import FitTask, Step
 from crowdveil.em.memory import MemoryPlan, Posterior, PosteriorStore
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.serialization import PROTOCOL, FitContext, Folder, Payload, ReceivedBlocks, pack, pack_parameters
+from crowdveil.engines.serialization import (
+    PROTOCOL,
+    FitContext,
+    Payload,
+    ReceivedBlocks,
+    StoredFolder,
+    dump_context,
+    dump_parameters,
+)
 from crowdveil.engines.worker import BlockTask
 
 
 class Transport(Protocol):
-    """How an engine brings bytes to its processes."""
+    """Transfer of bytes from the driver to an engine's processes."""
 
-    def send(self, data: bytes, *, to_all: bool) -> Payload:
-        """Return a letter that any process can open; `to_all` says that every process will."""
+    def send(self, data: bytes) -> Payload:
+        """Return a payload that every process can read."""
         ...
 
-    def discard(self, letter: Payload) -> None:
-        """Forget a letter that nobody will open any more."""
+    def discard(self, payload: Payload) -> None:
+        """Release a payload that is no longer read."""
         ...
 
 
-class Dispatch:
-    """Makes the orders of one fit.
+class FitDriver:
+    """Block tasks of one fit.
 
     Args:
-        work: the work of the fit.
-        post: how letters travel.
-        memory: limit of each process, in bytes; None for none.
+        work: the fit.
+        transport: transfer of payloads to the processes.
+        memory: limit of each process, in bytes; None for no limit.
 
     Raises:
-        SettingsError: the limit is below what one block takes.
+        SettingsError: the limit is too small for one block.
     """
 
-    def __init__(self, work: FitTask[Any, Any], post: Transport, memory: int | None) -> None:
-        self.work, self.fit, self._post = work, uuid4().hex, post
-        folder, room = Folder.of(work.blocks.rows), MemoryPlan.under(memory, 1, work.load)
+    def __init__(self, work: FitTask[Any, Any], transport: Transport, memory: int | None) -> None:
+        self.work, self.fit_id, self._transport = work, uuid4().hex, transport
+        folder, room = StoredFolder.of(work.blocks.rows), MemoryPlan.under(memory, 1, work.load)
         self._posteriors = PosteriorStore(work.load.all_tasks, scratch=room.scratch)
-        without = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
-        self._parcel = post.send(pack(FitContext(without, folder, room)), to_all=True)
-        shipped = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
-        self._blocks = [post.send(pickle.dumps(block, PROTOCOL), to_all=False) for block in shipped]
-        self._number = 0
-        self._letters: list[Payload] = []
+        without_rows = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
+        self._context = transport.send(dump_context(FitContext(without_rows, folder, room)))
+        sent = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
+        self._blocks = [transport.send(pickle.dumps(block, PROTOCOL)) for block in sent]
+        self._step = 0
+        self._parameters: list[Payload] = []
 
     @property
     def indices(self) -> range:
         """Numbers of all blocks."""
         return range(len(self.work.blocks))
 
-    def begin(self, step: Step[Any, Any]) -> None:
-        """Send the parameters of a step; those of the step before stay at hand."""
-        self._number = step.number
-        self._letters.append(self._post.send(pack_parameters(step.parameters, self.work.first), to_all=True))
-        if len(self._letters) > 2:
-            self._post.discard(self._letters.pop(0))
+    def begin_step(self, step: Step[Any, Any]) -> None:
+        """Send the parameters of a step; those of the step before stay available."""
+        self._step = step.number
+        self._parameters.append(self._transport.send(dump_parameters(step.parameters, self.work.first)))
+        if len(self._parameters) > 2:
+            self._transport.discard(self._parameters.pop(0))
 
-    def order(self, index: int) -> BlockTask:
-        """Return the order for a block in the current step."""
+    def task(self, index: int) -> BlockTask:
+        """Return the task of a block in the current step."""
         return BlockTask(
-            fit=self.fit,
+            fit_id=self.fit_id,
             index=index,
-            number=self._number,
-            parcel=self._parcel,
-            now=self._letters[-1],
-            before=self._letters[0] if len(self._letters) > 1 else None,
+            step=self._step,
+            context=self._context,
+            parameters=self._parameters[-1],
+            previous=self._parameters[0] if len(self._parameters) > 1 else None,
             block=self._blocks[index] if self._blocks else None,
         )
 
-    def together(self, found: Iterable[Posterior]) -> Posterior:
-        """Return the posteriors of all blocks, which come in order, as one."""
-        for (first, _), part in zip(self.work.blocks.ranges, found, strict=True):
-            self._posteriors.put(first, self._number, part)
+    def assemble(self, posteriors: Iterable[Posterior]) -> Posterior:
+        """Return the posterior of all tasks from those of the blocks, given in order."""
+        for (first, _), part in zip(self.work.blocks.ranges, posteriors, strict=True):
+            self._posteriors.put(first, self._step, part)
         return self._posteriors.whole()
 
     def blocks(self) -> Iterator[GoldBlock]:

@@ -1,6 +1,6 @@
-"""The engine `processes`: blocks are worked on by processes of this machine, letters are files.
+"""Local multi-process executor: worker processes answer calls over pipes, payloads travel through temporary files.
 
-Worker processes of this machine that answer calls over pipes; one that dies is replaced.
+A process that dies is replaced, and its call is repeated.
 """
 
 import os
@@ -20,32 +20,36 @@ from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
 from crowdveil.em.kernels import thread_count
 from crowdveil.em.memory import Posterior
 from crowdveil.em.model import GoldBlock
-from crowdveil.engines.driver import Dispatch
+from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import PROTOCOL, Payload
-from crowdveil.engines.worker import BlockTask, report, work_on
+from crowdveil.engines.worker import BlockTask, read_posterior, run_step
 from crowdveil.errors import EngineError, SettingsError
 from crowdveil.files.temporary import temporary_folder
 
-# Interruptions are ignored before anything else is loaded: they are for the process that started this one.
+# Interrupts are ignored before anything else is loaded: the driver handles them.
 PROGRAM = (
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "from crowdveil.engines.process_main import main; main()"
 )
 COMMAND = (sys.executable, "-P", "-c", PROGRAM)
-ATTEMPTS = 3
+"""Command line of a worker process."""
+MAX_ATTEMPTS = 3
+"""Calls of one function before the fit ends with an error."""
+QUEUED_PER_PROCESS = 2
+"""Block tasks given to a process at once, so that it need not wait for the driver."""
 
 
 class ProcessHandle:
-    """A worker process, and a thread that exchanges calls and results with it."""
+    """Worker process, and a thread that exchanges calls and results with it."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
         self._open = True
         self.process = _start()
 
-    def ask(self, function: Callable[[Any], Any], argument: Any, what: str) -> Future[Any]:
-        """Have a function called with an argument, after the calls before; `what` names the work in an error."""
-        return self._pool.submit(self._call, function, argument, what)
+    def submit(self, function: Callable[[Any], Any], argument: Any, name: str) -> Future[Any]:
+        """Return the future result of a call, queued after earlier ones; errors call it `name`."""
+        return self._pool.submit(self._call, function, argument, name)
 
     def close(self) -> None:
         """End thread and process at once, finished or not."""
@@ -55,8 +59,8 @@ class ProcessHandle:
         self._pool.shutdown(wait=True)
         _end(self.process)
 
-    def _call(self, function: Callable[[Any], Any], argument: Any, what: str) -> Any:
-        for _ in range(ATTEMPTS):
+    def _call(self, function: Callable[[Any], Any], argument: Any, name: str) -> Any:
+        for _ in range(MAX_ATTEMPTS):
             try:
                 good, result = self._exchange(function, argument)
             except (EOFError, BrokenPipeError, pickle.UnpicklingError):
@@ -68,8 +72,8 @@ class ProcessHandle:
                 raise result
             return result
         raise EngineError(
-            f"Processes died while working on {what}",
-            attempts=ATTEMPTS,
+            f"Worker processes died while working on {name}",
+            attempts=MAX_ATTEMPTS,
             hint="Memory may be short: use fewer processes, or set a memory limit.",
         )
 
@@ -78,8 +82,8 @@ class ProcessHandle:
         assert self.process.stdout is not None
         pickle.dump((function, argument), self.process.stdin, PROTOCOL)
         self.process.stdin.flush()
-        told: tuple[bool, Any] = pickle.load(self.process.stdout)
-        return told
+        outcome: tuple[bool, Any] = pickle.load(self.process.stdout)
+        return outcome
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -96,20 +100,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.communicate()
 
 
-AHEAD = 2
-"""Blocks that are given to a process at once, so that it need not wait."""
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processes:
-    """Processes of this machine, each with its own share of the blocks; a dead one is replaced.
+    """Engine of worker processes on this machine; a process that dies is replaced.
 
     Attributes:
-        processes: how many; None for `CROWDVEIL_THREADS`, or one per free core.
+        processes: their number; None for `CROWDVEIL_THREADS`, or one per free core.
 
     Raises:
-        SettingsError: fewer than one.
+        SettingsError: fewer than one process.
     """
 
     name: ClassVar[str] = "processes"
@@ -121,20 +121,20 @@ class Processes:
 
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
-        """Start the processes, and stop them in the end."""
+        """Start processes for a fit; they end with the context."""
         count = min(self.processes or thread_count(), len(work.blocks))
         memory = None if work.memory is None else work.memory // count
         with temporary_folder(Path(gettempdir())) as folder, ExitStack() as stack:
-            dispatch = Dispatch(work, FileTransport(folder), memory)
-            lanes = [ProcessHandle() for _ in range(count)]
-            for lane in lanes:
-                stack.callback(lane.close)
-            yield ProcessCrew(dispatch, lanes)
+            driver = FitDriver(work, FileTransport(folder), memory)
+            handles = [ProcessHandle() for _ in range(count)]
+            for handle in handles:
+                stack.callback(handle.close)
+            yield ProcessExecutor(driver, handles)
 
 
 @dataclass(frozen=True, slots=True)
 class FilePayload:
-    """A letter in a file."""
+    """Payload in a file."""
 
     path: Path
 
@@ -145,49 +145,49 @@ class FilePayload:
 
 
 class FileTransport:
-    """A folder of letters."""
+    """Transport through numbered files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._count = folder, 0
 
-    def send(self, data: bytes, *, to_all: bool) -> FilePayload:
-        """Write a letter; one file does for all."""
+    def send(self, data: bytes) -> FilePayload:
+        """Return a payload written to a new file."""
         self._count += 1
-        letter = FilePayload(self._folder / str(self._count))
-        letter.path.write_bytes(data)
-        return letter
+        payload = FilePayload(self._folder / str(self._count))
+        payload.path.write_bytes(data)
+        return payload
 
-    def discard(self, letter: Payload) -> None:
-        """Remove a letter."""
-        assert isinstance(letter, FilePayload)
-        letter.path.unlink()
+    def discard(self, payload: Payload) -> None:
+        """Remove the file of a payload."""
+        assert isinstance(payload, FilePayload)
+        payload.path.unlink()
 
 
-class ProcessCrew:
-    """The processes of one fit; every block has its own."""
+class ProcessExecutor:
+    """Executor of one fit on worker processes; each block always goes to the same process."""
 
-    def __init__(self, dispatch: Dispatch, lanes: list[ProcessHandle]) -> None:
-        self._dispatch, self.lanes = dispatch, lanes
+    def __init__(self, driver: FitDriver, handles: list[ProcessHandle]) -> None:
+        self._driver, self.handles = driver, handles
 
     def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
-        """Yield what a step makes of each block, in order."""
-        self._dispatch.begin(step)
-        return self._ask_all(work_on)
+        """Yield the statistics of each block, in order."""
+        self._driver.begin_step(step)
+        return self._run_all(run_step)
 
     def collect(self) -> Posterior:
-        """Return the posteriors of the last step."""
-        return self._dispatch.together(self._ask_all(report))
+        """Return the posterior of all tasks after the last step."""
+        return self._driver.assemble(self._run_all(read_posterior))
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in this process."""
-        return self._dispatch.blocks()
+        return self._driver.blocks()
 
-    def _ask_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
-        asked = deque[Future[Any]]()
-        for index in self._dispatch.indices:
-            if len(asked) == AHEAD * len(self.lanes):
-                yield asked.popleft().result()
-            lane, order = self.lanes[index % len(self.lanes)], self._dispatch.order(index)
-            asked.append(lane.ask(function, order, f"block {index + 1}"))
-        while asked:
-            yield asked.popleft().result()
+    def _run_all(self, function: Callable[[BlockTask], Any]) -> Iterator[Any]:
+        running = deque[Future[Any]]()
+        for index in self._driver.indices:
+            if len(running) == QUEUED_PER_PROCESS * len(self.handles):
+                yield running.popleft().result()
+            handle = self.handles[index % len(self.handles)]
+            running.append(handle.submit(function, self._driver.task(index), f"block {index + 1}"))
+        while running:
+            yield running.popleft().result()

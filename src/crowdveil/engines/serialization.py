@@ -1,7 +1,7 @@
-"""What is sent to other processes: the constants of a fit once, and in each step only what the step has learned.
+"""Pickle format of a distributed fit: constants once, then per step only the parameters that changed.
 
-Parameters hold references to constants, such as counts of the crowd. Objects that the first parameters hold are sent
-with the constants, and later parameters name them in place of sending them again.
+Parameters refer to constants, such as report counts. Objects held by the initial parameters travel with the constants;
+later parameters refer to them by field name instead of carrying them again.
 """
 
 import io
@@ -20,12 +20,13 @@ from crowdveil.em.memory import MemoryPlan
 from crowdveil.errors import ReportsError
 
 PROTOCOL = 5
+"""Pickle protocol of all messages."""
 TASK_COUNTS = "per_task"
-"""The name of the counts of all tasks, which no block needs: they are sent to nobody."""
+"""Name of the report counts of all tasks. No block needs them, so they are not sent."""
 
 
 class Payload(Protocol):
-    """Bytes on their way to a process; they travel, once, when it opens them."""
+    """Bytes that a process can read; they are transferred when first read."""
 
     @property
     def value(self) -> bytes:
@@ -33,31 +34,31 @@ class Payload(Protocol):
         ...
 
 
-class Folder(NamedTuple):
-    """A folder of encoded blocks, and the checksums of its columns."""
+class StoredFolder(NamedTuple):
+    """Folder of encoded blocks, and the checksums of its columns."""
 
     path: Path
     checksums: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, rows: Source) -> "Folder | None":
-        """Return where rows are stored; None where they are in memory."""
+    def of(cls, rows: Source) -> "StoredFolder | None":
+        """Return the folder that rows are stored in; None if they are in memory."""
         if not isinstance(rows, Stored):
             return None
         return cls(rows.index.path.parent.resolve(), _checksums(rows))
 
     def open(self) -> Source:
-        """Open the folder where it must be the same.
+        """Return the rows of the folder.
 
         Raises:
-            ReportsError: it is not there, or another.
+            ReportsError: the folder is missing, or its checksums differ.
         """
         rows = open_encoded(self.path).rows
         if _checksums(rows) != self.checksums:
             raise ReportsError(
                 "all processes must read the same encoded blocks",
                 source=str(self.path),
-                examples="other checksums than where the fit was begun",
+                examples="its checksums differ from those at the start of the fit",
                 hint="Share one folder under the same path, or copy it again.",
             )
         return rows
@@ -68,86 +69,92 @@ def _checksums(rows: Stored) -> tuple[tuple[int, ...], ...]:
 
 
 class ReceivedBlocks:
-    """Rows that arrive block by block, each in a letter that is opened when the block is made."""
+    """Source of blocks that arrive one by one; `payloads` maps a block's first task to its pickle."""
 
     def __init__(self) -> None:
-        self.letters: dict[int, Payload] = {}
+        self.payloads: dict[int, Payload] = {}
 
     def block(self, first: int, stop: int) -> Block:
-        """Return the block that begins at a task."""
-        block: Block = pickle.loads(self.letters[first].value)
+        """Return the block whose first task is `first`."""
+        block: Block = pickle.loads(self.payloads[first].value)
         return block
 
 
 class FitContext(NamedTuple):
-    """The constants of a fit: its work, the folder that blocks are in (None where they are sent), a process's room."""
+    """Constants of a fit.
+
+    Attributes:
+        work: model, initial parameters and block ranges.
+        folder: folder of the blocks; None if blocks are sent.
+        room: memory budget of one process.
+    """
 
     work: FitTask[Any, Any]
-    folder: Folder | None
+    folder: StoredFolder | None
     room: MemoryPlan
 
 
-def pack(parcel: FitContext) -> bytes:
-    """Return the constants of a fit as bytes."""
+def dump_context(context: FitContext) -> bytes:
+    """Return the pickled constants of a fit, without the report counts of all tasks."""
     stream = io.BytesIO()
-    _Pickler(stream, {id(parcel.work.blocks.summary.per_task): TASK_COUNTS}).dump(parcel)
+    _Pickler(stream, {id(context.work.blocks.summary.per_task): TASK_COUNTS}).dump(context)
     return stream.getvalue()
 
 
-def unpack(data: bytes) -> FitContext:
+def load_context(data: bytes) -> FitContext:
     """Return the constants of a fit."""
-    parcel: FitContext = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
-    return parcel
+    context: FitContext = _Unpickler(io.BytesIO(data), {TASK_COUNTS: np.zeros(0, dtype=np.int64)}).load()
+    return context
 
 
-def pack_parameters(parameters: Any, first: Any) -> bytes:
-    """Return what parameters do not share with the first ones."""
+def dump_parameters(parameters: Any, first: Any) -> bytes:
+    """Return pickled parameters, without the objects that they share with the initial ones."""
     stream = io.BytesIO()
-    _Pickler(stream, {id(part): name for name, part in _parts(first).items()}).dump(parameters)
+    _Pickler(stream, {id(part): name for name, part in _shared_fields(first).items()}).dump(parameters)
     return stream.getvalue()
 
 
-def unpack_parameters(data: bytes, first: Any) -> Any:
-    """Return the parameters, the rest taken from the first ones."""
-    return _Unpickler(io.BytesIO(data), _parts(first)).load()
+def load_parameters(data: bytes, first: Any) -> Any:
+    """Return parameters; shared objects come from the initial ones."""
+    return _Unpickler(io.BytesIO(data), _shared_fields(first)).load()
 
 
-def _parts(first: Any) -> dict[str, Any]:
-    """Return the records and arrays that parameters hold, by name: what is small has no identity to know it by."""
+def _shared_fields(first: Any) -> dict[str, Any]:
+    """Return records and arrays held by parameters, by field name; small values have no stable identity."""
     names = [field.name for field in fields(first)] if is_dataclass(first) else first._fields
     parts = {name: getattr(first, name) for name in names}
     return {name: part for name, part in parts.items() if is_dataclass(part) or isinstance(part, np.ndarray)}
 
 
 class _Pickler(pickle.Pickler):
-    """Writes names for objects that are known on the other side."""
+    """Pickler that writes names for objects known to the receiver; `known` maps their ids to names."""
 
     def __init__(self, stream: io.BytesIO, known: dict[int, str]) -> None:
         super().__init__(stream, PROTOCOL)
         self._known = known
 
-    def persistent_id(self, thing: Any) -> str | None:
-        """Return the name of an object that is not to be sent."""
-        return self._known.get(id(thing))
+    def persistent_id(self, value: Any) -> str | None:
+        """Return the name of a known object, else None."""
+        return self._known.get(id(value))
 
-    def reducer_override(self, thing: Any) -> Any:
-        """Send one number for a column that repeats it."""
-        if isinstance(thing, np.ndarray) and thing.size and thing.strides == (0,):
-            return _repeated, (thing[0], thing.shape)
+    def reducer_override(self, value: Any) -> Any:
+        """Return a reduction to one number for a broadcast array, which repeats it."""
+        if isinstance(value, np.ndarray) and value.size and value.strides == (0,):
+            return _broadcast, (value[0], value.shape)
         return NotImplemented
 
 
-def _repeated(number: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+def _broadcast(number: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.broadcast_to(number, shape)
 
 
 class _Unpickler(pickle.Unpickler):
-    """Puts the known objects in for their names."""
+    """Unpickler that replaces names by known objects."""
 
     def __init__(self, stream: io.BytesIO, known: dict[str, Any]) -> None:
         super().__init__(stream)
         self._known = known
 
     def persistent_load(self, name: str) -> Any:
-        """Return the object of a name."""
+        """Return the known object of a name."""
         return self._known[name]

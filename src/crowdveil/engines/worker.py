@@ -1,7 +1,7 @@
-"""What a process of an engine does: it keeps a desk for each fit, and works on the blocks that it is asked for.
+"""Worker side of a distributed fit: E-steps on single blocks, with a cache per fit.
 
-A desk is only a memory. A process that was started in the place of another has none; whatever it lacks it finds in the
-letters of the order, so that nobody's death changes a number.
+The cache may be lost at any time. Every task carries what is needed to rebuild it, so that results do not depend on
+failures.
 """
 
 from collections import OrderedDict
@@ -14,93 +14,94 @@ from typing import Any
 
 from crowdveil.em.executor import Bench, Part, Step
 from crowdveil.em.memory import Posterior
-from crowdveil.engines.serialization import FitContext, Payload, ReceivedBlocks, unpack, unpack_parameters
+from crowdveil.engines.serialization import FitContext, Payload, ReceivedBlocks, load_context, load_parameters
 
-MOST_DESKS = 4
-"""Fits that a process remembers at once: others may use the same workers."""
-STEPS_KEPT = 2
-_DESKS: OrderedDict[str, "WorkerCache"] = OrderedDict()
+MAX_CACHED_FITS = 4
+"""Fits cached by one process; several drivers may share its workers."""
+MAX_CACHED_STEPS = 2
+"""Steps cached per fit: the current one and the one before."""
+_CACHES: OrderedDict[str, "WorkerCache"] = OrderedDict()
 _LOCK = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockTask:
-    """A block to work on.
+    """Request for one block in one step.
 
     Attributes:
-        fit: names the fit.
-        index: which block.
-        number: which step.
-        parcel: the constants of the fit.
-        now, before: the parameters of this step and of the one before; None in the first.
-        block: the reports, where they are in no folder.
+        fit_id: unique name of the fit.
+        index: number of the block, from 0.
+        step: number of the step, from 1.
+        context: constants of the fit.
+        parameters: parameters of this step.
+        previous: parameters of the step before; None in the first.
+        block: the reports; None if they are read from a folder.
     """
 
-    fit: str
+    fit_id: str
     index: int
-    number: int
-    parcel: Payload
-    now: Payload
-    before: Payload | None
+    step: int
+    context: Payload
+    parameters: Payload
+    previous: Payload | None
     block: Payload | None
 
 
 class WorkerCache:
-    """What a process remembers of a fit."""
+    """Coded blocks, posteriors and parameters that a process keeps of one fit."""
 
-    def __init__(self, parcel: FitContext) -> None:
-        work = parcel.work
-        self.sent = ReceivedBlocks()
-        rows = self.sent if parcel.folder is None else parcel.folder.open()
-        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), parcel.room, part=True)
+    def __init__(self, context: FitContext) -> None:
+        work = context.work
+        self.received = ReceivedBlocks()
+        rows = self.received if context.folder is None else context.folder.open()
+        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), context.room, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
-    def step(self, number: int, letter: Payload) -> Step[Any, Any]:
-        """Return a step, its parameters made ready once."""
+    def step(self, number: int, parameters: Payload) -> Step[Any, Any]:
+        """Return a step with its parameters loaded and prepared once."""
         work = self.bench.work
         with self._lock:
             if number not in self._steps:
-                step = Step(work.model, number, unpack_parameters(letter.value, work.first))
-                step.ready  # noqa: B018  worked out once, before threads ask for it
+                step = Step(work.model, number, load_parameters(parameters.value, work.first))
+                step.ready  # noqa: B018  prepared once, before threads ask for it
                 self._steps[number] = step
-                while len(self._steps) > STEPS_KEPT:
+                while len(self._steps) > MAX_CACHED_STEPS:
                     self._steps.popitem(last=False)
             return self._steps[number]
 
 
-def work_on(order: BlockTask) -> Part[Any]:
-    """Return what a step makes of a block."""
-    with acquire_cache(order) as (desk, step):
-        letter = order.before
-        before = None if letter is None else partial(desk.step, order.number - 1, letter)
-        return desk.bench.step(order.index, step, before)
+def run_step(task: BlockTask) -> Part[Any]:
+    """Return the statistics of a block in a step."""
+    with _acquire_cache(task) as (cache, step):
+        previous = None if task.previous is None else partial(cache.step, task.step - 1, task.previous)
+        return cache.bench.step(task.index, step, previous)
 
 
-def report(order: BlockTask) -> Posterior:
+def read_posterior(task: BlockTask) -> Posterior:
     """Return the posterior of a block after its last step."""
-    with acquire_cache(order) as (desk, step):
-        return desk.bench.found(order.index, step)
+    with _acquire_cache(task) as (cache, step):
+        return cache.bench.found(task.index, step)
 
 
 @contextmanager
-def acquire_cache(order: BlockTask) -> Iterator[tuple[WorkerCache, Step[Any, Any]]]:
-    """Give the desk of the order's fit, with the order's letters on it, and the step."""
+def _acquire_cache(task: BlockTask) -> Iterator[tuple[WorkerCache, Step[Any, Any]]]:
+    """Give the cache of a task's fit, holding the task's payloads, and the step."""
     with _LOCK:
-        desk = _DESKS.pop(order.fit, None) or WorkerCache(unpack(order.parcel.value))
-        _DESKS[order.fit] = desk
-        while len(_DESKS) > MOST_DESKS:
-            _DESKS.popitem(last=False)
-    first = desk.bench.work.blocks.ranges[order.index][0]
-    if order.block is not None:
-        desk.sent.letters[first] = order.block
+        cache = _CACHES.pop(task.fit_id, None) or WorkerCache(load_context(task.context.value))
+        _CACHES[task.fit_id] = cache
+        while len(_CACHES) > MAX_CACHED_FITS:
+            _CACHES.popitem(last=False)
+    first = cache.bench.work.blocks.ranges[task.index][0]
+    if task.block is not None:
+        cache.received.payloads[first] = task.block
     try:
-        yield desk, desk.step(order.number, order.now)
+        yield cache, cache.step(task.step, task.parameters)
     finally:
-        desk.sent.letters.pop(first, None)
+        cache.received.payloads.pop(first, None)
 
 
-def forget(fit: str) -> None:
-    """Clear the desk of a fit that has ended."""
+def drop_cache(fit_id: str) -> None:
+    """Remove the cache of a fit that has ended."""
     with _LOCK:
-        _DESKS.pop(fit, None)
+        _CACHES.pop(fit_id, None)

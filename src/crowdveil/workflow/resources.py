@@ -1,6 +1,7 @@
 """Resources of a fit: memory limit and engine."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from crowdveil.em.executor import Engine
 from crowdveil.em.threads import Threads
@@ -29,17 +30,13 @@ class Resources:
         """
         if (self.engine, self.address) == (Threads.name, None):
             return Threads()
-        from crowdveil.engines import ENGINES, Dask, Spark
+        from crowdveil.engines import ENGINES
 
         if self.engine not in ENGINES:
             raise SettingsError(f"the engine is one of {', '.join(ENGINES)}", value=self.engine)
+        engine: Any = ENGINES[self.engine]
         if self.address is None:
-            made: Engine = ENGINES[self.engine]()
-            return made
-        if self.engine == Dask.name:
-            return Dask(address=self.address)
-        if self.engine == Spark.name:
-            return Spark(address=self.address)
-        raise SettingsError(
-            f"{self.engine} work on this machine and have no address", value=self.address, hint="Leave it out."
-        )
+            return engine()
+        if "address" not in {field.name for field in fields(engine)}:
+            raise SettingsError(f"the engine {self.engine} has no address", value=self.address, hint="Leave it out.")
+        return engine(address=self.address)
