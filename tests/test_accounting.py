@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.accounting import Account, account, account_table
+from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.errors import SettingsError
@@ -56,7 +56,7 @@ def test_the_worst_worker_of_a_table_is_found_exactly(choice, seed):
     )
     exact = max(sum(Fraction(table.channels[index].epsilon) for index in row) for row in table.choice)
 
-    worker = account_table(table, tasks=list(table.tasks), workers=list(table.workers))[1]
+    worker = account_channel_table(table, tasks=list(table.tasks), workers=list(table.workers))[1]
 
     assert exact <= Fraction(worker.exact) <= exact * (1 + Fraction(1, 10**15))
 

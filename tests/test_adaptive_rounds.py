@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdveil import Categories, Channel, ChannelTable, Gaussian, QuantizedResponse, Reports, Scale
-from crowdveil.adaptive_rounds import Round, cut_table, join_rounds, next_cuts
+from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds, threshold_table
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.simulate import numeric_crowd, perturb_cells
@@ -20,13 +20,13 @@ def cut(at: int, epsilon: float = 2.0) -> Channel:
 
 def cuts_at(values: list[float], most: int = 12) -> list[int]:
     """Return the cuts of tasks with these estimates."""
-    return list(next_cuts(np.arange(len(values)), np.array(values), SCALE, most=most).values())
+    return list(next_thresholds(np.arange(len(values)), np.array(values), SCALE, most=most).values())
 
 
 def test_every_task_is_cut_next_to_its_estimate() -> None:
     """The cut c stands between c - 1 and c: near 0 that is 1, near 9 it is 9, else beside the estimate."""
     assert [1, 1, 3, 4, 9, 9] == cuts_at([0.0, 0.9, 2.6, 3.4, 8.4, 9.0])
-    assert ["a", "b"] == list(next_cuts(np.array(["a", "b"]), np.zeros(2), SCALE))
+    assert ["a", "b"] == list(next_thresholds(np.array(["a", "b"]), np.zeros(2), SCALE))
 
 
 def test_unknown_tasks_are_cut_at_the_median() -> None:
@@ -51,14 +51,14 @@ def test_cuts_need_an_order() -> None:
     """Labels in no order and no cut at all are refused."""
     for alphabet, most in ((Categories(("A", "B")), 3), (SCALE, 0)):
         with pytest.raises(SettingsError, match="cuts need"):
-            next_cuts(np.arange(2), np.zeros(2), alphabet, most=most)
+            next_thresholds(np.arange(2), np.zeros(2), alphabet, most=most)
     with pytest.raises(SettingsError, match="cut for every task"):
-        cut_table(SCALE, 1.0, {})
+        threshold_table(SCALE, 1.0, {})
 
 
 def test_each_channel_of_a_round_keeps_epsilon() -> None:
     """Every task's channel is quantized response at its cut, with the epsilon and participation asked for."""
-    table = cut_table(SCALE, 1.5, {"a": 4, "b": 1, "c": 4}, participation="public")
+    table = threshold_table(SCALE, 1.5, {"a": 4, "b": 1, "c": 4}, participation="public")
 
     assert ["0", "0..3"] == [channel.outputs[0] for channel in table.channels]
     assert {"a": 1, "b": 0, "c": 1} == dict(table.tasks)
@@ -72,7 +72,7 @@ def two_rounds() -> list[Round]:
     crowd = numeric_crowd(
         workers=100, tasks=20, sparsity=0.5, truth=lambda rng, n: rng.normal(4, 2, n), source=seeded(1)
     )
-    by_task = cut_table(SCALE, 2.0, {str(task): 2 + task % 3 for task in range(1, 21)})
+    by_task = threshold_table(SCALE, 2.0, {str(task): 2 + task % 3 for task in range(1, 21)})
     second = ChannelTable(
         channels=(*by_task.channels, cut(7)),
         choice=((0, 1, 2), (3, 3, 3)),

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from crowdveil import channel_design as design_file
 from crowdveil.channel_design import (
-    comparators,
-    design,
+    baseline_channels,
+    design_channel,
     expected_error,
     mutual_information,
-    normal_answers,
-    one_coin_answers,
+    normal_worker_model,
+    one_coin_worker_model,
 )
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
@@ -42,7 +42,7 @@ def random_question(seed, alphabet, *, rate=0.3, spread=0.5, **given):
     return DesignObjective(
         alphabet=alphabet,
         prior=generator.dirichlet(np.full(size, spread)),
-        answers=generator.dirichlet(np.full(size, spread), size=(2, size)),
+        worker_model=generator.dirichlet(np.full(size, spread), size=(2, size)),
         participation_rate=rate,
         **given,
     )
@@ -52,26 +52,28 @@ def normal_question(rate, **given):
     """Sun et al.'s crowd: truth N(0, 1) on a fine grid, answers 0..9, half the workers sigma 1, half sigma 5."""
     truths = np.arange(-4, 9.01, 0.25)
     density = np.exp(-(truths**2) / 2)
-    answers = normal_answers(Scale(0, 9), (1.0, 5.0), truths)
+    answers = normal_worker_model(Scale(0, 9), (1.0, 5.0), truths)
     prior = density / density.sum()
-    return DesignObjective(alphabet=Scale(0, 9), prior=prior, answers=answers, participation_rate=rate, **given)
+    return DesignObjective(alphabet=Scale(0, 9), prior=prior, worker_model=answers, participation_rate=rate, **given)
 
 
 def skewed_question(rate):
     """A rating like AdultContent's: five levels, 72 % of truths the first, ability 0.75."""
     prior = np.array([0.72, 0.08, 0.08, 0.07, 0.05])
     alphabet = letters(5, ordered=True)
-    return DesignObjective(alphabet=alphabet, prior=prior, answers=one_coin_answers(5, 0.75), participation_rate=rate)
+    return DesignObjective(
+        alphabet=alphabet, prior=prior, worker_model=one_coin_worker_model(5, 0.75), participation_rate=rate
+    )
 
 
-def brute_force(question, epsilon):
+def brute_force(objective, epsilon):
     """The best objective over all vertices: every choice of as many staircase columns as inputs that is a channel."""
-    columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=question.size))).T[:, :-1]
-    gains = question.gains(columns)
+    columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=objective.input_count))).T[:, :-1]
+    gains = objective.gains(columns)
     best = -math.inf
-    for chosen in combinations(range(columns.shape[1]), question.size):
+    for chosen in combinations(range(columns.shape[1]), objective.input_count):
         try:
-            weights = np.linalg.solve(columns[:, chosen], np.ones(question.size))
+            weights = np.linalg.solve(columns[:, chosen], np.ones(objective.input_count))
         except np.linalg.LinAlgError:
             continue
         if (weights >= -1e-9).all():
@@ -91,61 +93,63 @@ def random_channel(generator, inputs, epsilon):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 5), PARTICIPATIONS, OBJECTIVES)
-def test_the_program_finds_the_best_vertex(seed, epsilon, participation, objective):
+def test_the_program_finds_the_best_vertex(seed, epsilon, participation, criterion):
     """Three inputs: the designed channel reaches the best of all vertices, found without the solver."""
     alphabet = letters(2 if participation == "protected" else 3)
-    question = random_question(seed, alphabet, participation=participation, objective=objective)
+    objective = random_question(seed, alphabet, participation=participation, criterion=criterion)
 
-    channel = design(question, epsilon)
+    channel = design_channel(objective, epsilon)
 
-    assert brute_force(question, epsilon) == pytest.approx(question.gains(channel.probabilities).sum(), rel=1e-8)
+    assert brute_force(objective, epsilon) == pytest.approx(objective.gains(channel.probabilities).sum(), rel=1e-8)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 4))
 def test_no_channel_of_another_form_is_better(seed, epsilon):
     """Fifty random channels within the epsilon, not staircases, never say more."""
-    question, generator = random_question(seed, letters(3)), np.random.default_rng(seed)
-    best = question.score(design(question, epsilon).probabilities)
+    objective, generator = random_question(seed, letters(3)), np.random.default_rng(seed)
+    best = objective.score(design_channel(objective, epsilon).probabilities)
 
     for _ in range(50):
-        assert question.score(random_channel(generator, question.size, epsilon)) <= best * (1 + 1e-9)
+        assert objective.score(random_channel(generator, objective.input_count, epsilon)) <= best * (1 + 1e-9)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.floats(1e-6, 20), PARTICIPATIONS, OBJECTIVES, st.booleans())
 @example(0, 6, 20.0, "protected", "information", True)
 @example(0, 6, 1e-6, "protected", "information", False)
-def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participation, objective, ordered):
+def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participation, criterion, ordered):
     """The integer ratio never exceeds e^epsilon; no comparator has a larger objective.
 
     Comparators are real tables: what the integers lose of a tiny epsilon, four parts in 2^48 of 1 / epsilon at each
     entry and twice that in the objective, is allowed for.
     """
     alphabet = letters(size, ordered=ordered)
-    question = random_question(seed, alphabet, participation=participation, objective=objective)
+    objective = random_question(seed, alphabet, participation=participation, criterion=criterion)
 
-    channel = design(question, epsilon)
+    channel = design_channel(objective, epsilon)
 
     assert channel.ratio <= below_exp(epsilon)
     assert channel.report_alphabet.size >= 2
     lost = 1e-9 + 8 * size / (DENOMINATOR * min(epsilon, 1.0))
-    best = question.score(channel.probabilities)
-    for name, table in comparators(question, epsilon).items():
-        assert question.score(table) <= best * (1 + lost), name
+    best = objective.score(channel.probabilities)
+    for name, table in baseline_channels(objective, epsilon).items():
+        assert objective.score(table) <= best * (1 + lost), name
 
 
 @pytest.mark.parametrize(("size", "ordered"), [(14, True), (20, False), (40, True)])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_wide_alphabet_has_a_restricted_family(size, ordered, epsilon):
     """Too many sets to try all: the claim is kept, and nothing it is compared with is better."""
-    question = random_question(3, letters(size, ordered=ordered), spread=1.0)
+    objective = random_question(3, letters(size, ordered=ordered), spread=1.0)
 
-    channel = design(question, epsilon)
+    channel = design_channel(objective, epsilon)
 
     assert channel.ratio <= below_exp(epsilon)
-    best = question.score(channel.probabilities)
-    assert [] == [name for name, table in comparators(question, epsilon).items() if question.score(table) > best]
+    best = objective.score(channel.probabilities)
+    assert [] == [
+        name for name, table in baseline_channels(objective, epsilon).items() if objective.score(table) > best
+    ]
 
 
 def test_climbing_from_a_small_family_finds_the_optimum():
@@ -154,23 +158,23 @@ def test_climbing_from_a_small_family_finds_the_optimum():
     Climbing promises no optimum; that it is found in each of these fixed cases is what the limits were chosen for.
     """
     for seed, epsilon in product(range(4), (0.3, 1.0, 3.0)):
-        question = random_question(seed, letters(10), spread=1.0)
-        family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(question)))
-        restricted = design_file._optimum(question, epsilon, family)
+        objective = random_question(seed, letters(10), spread=1.0)
+        family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(objective)))
+        restricted = design_file._optimum(objective, epsilon, family)
 
-        best = question.score(design(question, epsilon).probabilities)
+        best = objective.score(design_channel(objective, epsilon).probabilities)
         assert family.shape[1] < 2**11 / 5
-        assert best == pytest.approx(question.score(restricted.probabilities), rel=1e-6)
+        assert best == pytest.approx(objective.score(restricted.probabilities), rel=1e-6)
 
 
 def test_climbing_improves_a_poor_family():
     """From single inputs alone, climbing reaches more than the best weights of single inputs."""
-    question = random_question(0, letters(10), spread=1.0)
+    objective = random_question(0, letters(10), spread=1.0)
 
-    climbed = design_file._optimum(question, 1.0, np.eye(11, dtype=bool))
+    climbed = design_file._optimum(objective, 1.0, np.eye(11, dtype=bool))
 
-    response = question.score(comparators(question, 1.0)["randomized-response"])
-    assert 1.5 * response < question.score(climbed.probabilities)
+    response = objective.score(baseline_channels(objective, 1.0)["randomized-response"])
+    assert 1.5 * response < objective.score(climbed.probabilities)
 
 
 def test_intervals_without_null_are_of_labels_only():
@@ -194,16 +198,16 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("question", "epsilon", "expected"), TABLE)
-def test_the_table_of_shares_of_the_optimum(question, epsilon, expected):
+@pytest.mark.parametrize(("objective", "epsilon", "expected"), TABLE)
+def test_the_table_of_shares_of_the_optimum(objective, epsilon, expected):
     """Figures of an earlier, independent computation of the same table, to one in the second digit.
 
     `opt` is the optimum as a share of the information of unprotected cells, the rest are shares of the optimum;
     quantized response reaches it. The earlier setting of the skewed prior is known roughly only.
     """
-    best = question.score(design(question, epsilon).probabilities)
-    shares = {name: question.score(table) / best for name, table in comparators(question, epsilon).items()}
-    shares["opt"] = best / question.score(np.eye(question.size))
+    best = objective.score(design_channel(objective, epsilon).probabilities)
+    shares = {name: objective.score(table) / best for name, table in baseline_channels(objective, epsilon).items()}
+    shares["opt"] = best / objective.score(np.eye(objective.input_count))
 
     assert 1.0 == pytest.approx(shares["quantized-response"], abs=2e-3)
     for name, figure in expected.items():
@@ -212,60 +216,65 @@ def test_the_table_of_shares_of_the_optimum(question, epsilon, expected):
 
 def test_the_shape_of_the_optimum_at_epsilon_1():
     """Reports {0}, {1..9} and {NULL}; keep 0.576, others 0.212. At epsilon 1/2 NULL shares a report with 0."""
-    channel = design(normal_question(0.1), 1.0)
+    channel = design_channel(normal_question(0.1), 1.0)
 
     assert ("0", "1..9", NULL) == channel.outputs
     assert [0.576, 0.212, 0.212] == pytest.approx(channel.probabilities[0], abs=5e-4)
-    assert ("0|NULL", "1..9") == design(normal_question(0.1), 0.5).outputs
+    assert ("0|NULL", "1..9") == design_channel(normal_question(0.1), 0.5).outputs
 
 
 def test_null_may_be_kept_apart():
     """On request NULL is never merged with labels, whichever the best channel; public participation has no NULL."""
-    question = normal_question(0.1)
-    apart, best = design(question, 0.5, null_apart=True), design(question, 0.5)
-    public = replace(question, participation="public")
+    objective = normal_question(0.1)
+    apart, best = design_channel(objective, 0.5, null_apart=True), design_channel(objective, 0.5)
+    public = replace(objective, participation="public")
 
     assert NULL in apart.outputs
     assert not [name for name in apart.outputs if NULL in name and name != NULL]
-    assert question.score(apart.probabilities) < question.score(best.probabilities)
-    assert design(public, 0.5).rows == design(public, 0.5, null_apart=True).rows
+    assert objective.score(apart.probabilities) < objective.score(best.probabilities)
+    assert design_channel(public, 0.5).rows == design_channel(public, 0.5, null_apart=True).rows
 
 
 def test_binary_labels_need_no_design():
     """Two even labels: NULL as a coin is best at epsilon 0.1 but for a hair, randomized response itself at 1."""
-    question = DesignObjective(
-        alphabet=YES_NO, prior=[0.5, 0.5], answers=one_coin_answers(2, 0.75), participation_rate=0.1
+    objective = DesignObjective(
+        alphabet=YES_NO, prior=[0.5, 0.5], worker_model=one_coin_worker_model(2, 0.75), participation_rate=0.1
     )
-    coin = comparators(question, 0.1)["null-as-coin"]
+    coin = baseline_channels(objective, 0.1)["null-as-coin"]
 
-    assert 0.998 == pytest.approx(question.score(coin) / question.score(design(question, 0.1).probabilities), abs=5e-4)
+    assert 0.998 == pytest.approx(
+        objective.score(coin) / objective.score(design_channel(objective, 0.1).probabilities), abs=5e-4
+    )
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel()
-    assert (response.rows, "designed") == (design(question, 1.0).rows, design(question, 1.0).mechanism)
+    assert (response.rows, "designed") == (
+        design_channel(objective, 1.0).rows,
+        design_channel(objective, 1.0).mechanism,
+    )
 
 
 def test_a_question_that_cannot_be_asked_has_a_channel_too():
     """A known truth, or answers that do not depend on it: randomized response, under the name of a design."""
-    known = DesignObjective(alphabet=letters(3), prior=[1.0, 0.0, 0.0], answers=np.eye(3), participation_rate=0.5)
-    blind = DesignObjective(alphabet=letters(3), prior=[0.2, 0.3, 0.5], answers=np.full((3, 3), 1 / 3))
+    known = DesignObjective(alphabet=letters(3), prior=[1.0, 0.0, 0.0], worker_model=np.eye(3), participation_rate=0.5)
+    blind = DesignObjective(alphabet=letters(3), prior=[0.2, 0.3, 0.5], worker_model=np.full((3, 3), 1 / 3))
 
-    assert ("0", "1", "2", NULL) == design(known, 1.0).outputs
-    assert design(blind, 1.0).report_alphabet.size >= 2
+    assert ("0", "1", "2", NULL) == design_channel(known, 1.0).outputs
+    assert design_channel(blind, 1.0).report_alphabet.size >= 2
 
 
 def test_comparators_are_channels_within_the_epsilon():
     """Every comparator's rows sum to 1 and no column's ratio exceeds e^epsilon; wide alphabets have no unary ones."""
-    tables = comparators(normal_question(0.1), 1.0)
+    tables = baseline_channels(normal_question(0.1), 1.0)
     for name, table in tables.items():
         np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-9, err_msg=name)
         assert (table.max(axis=0) / table.min(axis=0)).max() <= math.exp(1.0) * (1 + 1e-9), name
 
-    assert tables.keys() - comparators(random_question(0, letters(15)), 1.0).keys() == UNARY
-    assert "null-as-coin" not in comparators(normal_question(0.1, participation="public"), 1.0)
+    assert tables.keys() - baseline_channels(random_question(0, letters(15)), 1.0).keys() == UNARY
+    assert "null-as-coin" not in baseline_channels(normal_question(0.1, participation="public"), 1.0)
 
 
 def test_unary_encodings_are_products_of_bits():
     """P(bits | input): the input's bit is 1 with p, each other with q; p, q as Wang et al. give them."""
-    tables = comparators(DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2)), 2.0)
+    tables = baseline_channels(DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2)), 2.0)
     half = math.exp(1.0) / (1 + math.exp(1.0))
     for name, keep, flip in (
         ("symmetric-unary-encoding", half, 1 - half),
@@ -296,7 +305,7 @@ def test_information_and_error_of_a_channel():
 def test_two_kinds_of_workers_are_told_apart():
     """Information is averaged over kinds, and never less than that of the averaged worker."""
     channel = Channel.identity(YES_NO, "public")
-    sure, guessing = one_coin_answers(2, 1.0), one_coin_answers(2, 0.5)
+    sure, guessing = one_coin_worker_model(2, 1.0), one_coin_worker_model(2, 0.5)
 
     assert 0.5 * math.log(2) == pytest.approx(mutual_information(channel, [0.5, 0.5], np.stack((sure, guessing))))
     assert mutual_information(channel, [0.5, 0.5], (sure + guessing) / 2) < 0.5 * math.log(2)
@@ -304,7 +313,7 @@ def test_two_kinds_of_workers_are_told_apart():
 
 def test_normal_answers_are_rounded_and_clipped():
     """The mass between the midpoints around a grid point; the ends of the scale take the tails."""
-    table = normal_answers(Scale(0, 2, 0.5), (0.5, 2.0), [-1.0, 0.6])
+    table = normal_worker_model(Scale(0, 2, 0.5), (0.5, 2.0), [-1.0, 0.6])
     normal = lambda x: 0.5 * math.erfc(-x / math.sqrt(2))  # noqa: E731
 
     assert (2, 2, 5) == table.shape
@@ -312,25 +321,25 @@ def test_normal_answers_are_rounded_and_clipped():
     assert normal(1.25 / 0.5) == pytest.approx(table[0, 0, 0])
     assert normal((0.75 - 0.6) / 2) - normal((0.25 - 0.6) / 2) == pytest.approx(table[1, 1, 1])
     assert 1 - normal((1.75 - 0.6) / 2) == pytest.approx(table[1, 1, 4])
-    assert (1, 5, 5) == normal_answers(Scale(0, 2, 0.5), (1.0,)).shape
+    assert (1, 5, 5) == normal_worker_model(Scale(0, 2, 0.5), (1.0,)).shape
 
 
 def test_one_coin_answers_err_evenly():
     """The diagonal is the ability, what is left is shared by the other labels."""
-    np.testing.assert_allclose([[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_answers(3, 0.7))
+    np.testing.assert_allclose([[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]], one_coin_worker_model(3, 0.7))
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: one_coin_answers(1, 0.5),
-        lambda: one_coin_answers(3, 1.1),
-        lambda: one_coin_answers(3, math.nan),
-        lambda: normal_answers(Scale(0, 9), ()),
-        lambda: normal_answers(Scale(0, 9), (1.0, 0.0)),
-        lambda: normal_answers(Scale(0, 9), (math.inf,)),
-        lambda: design(skewed_question(0.1), 0.0),
-        lambda: comparators(skewed_question(0.1), 21.0),
+        lambda: one_coin_worker_model(1, 0.5),
+        lambda: one_coin_worker_model(3, 1.1),
+        lambda: one_coin_worker_model(3, math.nan),
+        lambda: normal_worker_model(Scale(0, 9), ()),
+        lambda: normal_worker_model(Scale(0, 9), (1.0, 0.0)),
+        lambda: normal_worker_model(Scale(0, 9), (math.inf,)),
+        lambda: design_channel(skewed_question(0.1), 0.0),
+        lambda: baseline_channels(skewed_question(0.1), 21.0),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong):
@@ -344,4 +353,4 @@ def test_a_solver_that_gives_up_is_reported(monkeypatch):
     monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: SimpleNamespace(success=False, message="tired"))
 
     with pytest.raises(CrowdveilError, match="tired"):
-        design(skewed_question(0.1), 1.0)
+        design_channel(skewed_question(0.1), 1.0)

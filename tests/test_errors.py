@@ -14,7 +14,7 @@ from crowdveil.errors import (
     ReportsError,
     SettingsError,
     memory_shortage,
-    plain,
+    to_builtin,
 )
 
 
@@ -124,5 +124,5 @@ def test_messages_show_numbers_and_texts_of_numpy_as_they_were_given():
 
     assert "rule, got (0.5, ['a', 2])." == str(SettingsError("rule", value=value))
     assert (0.5, ["a", 2]) == SettingsError("rule", value=value).value
-    assert array is plain(array)
-    assert "x" == plain("x")
+    assert array is to_builtin(array)
+    assert "x" == to_builtin("x")

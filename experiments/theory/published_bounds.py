@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.randomized_response import epsilon_of_flip
-from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.mechanisms.randomized_response import epsilon_for_flip
+from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
 
 
 def laplace_exact_epsilon(claimed: float, *, value_range: float, domain_size: float) -> float:
@@ -121,7 +121,7 @@ def one_layer_epsilon(flip_probability: float, *, labels: int) -> float:
     """
     if not 0 < flip_probability < 1:
         raise SettingsError("flip_probability must be in (0, 1)", value=flip_probability)
-    return epsilon_of_flip(flip_probability, labels)
+    return epsilon_for_flip(flip_probability, labels)
 
 
 def two_layer_claimed_epsilon(low: float, high: float, *, labels: int) -> float:
@@ -131,7 +131,7 @@ def two_layer_claimed_epsilon(low: float, high: float, *, labels: int) -> float:
 
 def two_layer_exact_epsilon(low: float, high: float, *, labels: int, answers: int) -> float:
     """Exact epsilon per cell of two-layer when one flip probability serves `answers` answers (derived here)."""
-    return SharedFlip(low=low, high=high, symbols=labels, cells=answers).cell_loss()
+    return SharedFlipDistribution(low=low, high=high, symbols=labels, cells=answers).cell_loss()
 
 
 def beta_flip_epsilon(shape: float, *, answers: int) -> float:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
-from sun_crowd import SCALE, SIGMAS, TARGETS, WORKERS, channel_of, question
+from sun_crowd import SCALE, SIGMAS, TARGETS, WORKERS, channel_of, objective
 
-from crowdveil.channel_design import design, normal_answers
+from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators.gaussian.discretization import quantiles
 from crowdveil.randomness import seeded
@@ -60,7 +60,7 @@ def known_workers(channel: Channel, rate: float, tasks: int, seed: int = 100) ->
 
 def _reports(channel: Channel, rate: float, truths: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return P(report | truth), indexed [kind, truth, report]."""
-    answers = normal_answers(SCALE, SIGMAS, truths)
+    answers = normal_worker_model(SCALE, SIGMAS, truths)
     inputs = np.concatenate((rate * answers, np.full((*answers.shape[:2], 1), 1 - rate)), axis=2)
     table = inputs @ channel.probabilities
     return np.asarray(table / table.sum(axis=2, keepdims=True))
@@ -68,9 +68,9 @@ def _reports(channel: Channel, rate: float, truths: NDArray[np.float64]) -> NDAr
 
 def row(sparsity: float, epsilon: float, bound: tuple[NDArray[np.float64], NDArray[np.float64]], tasks: int) -> str:
     """Return one line of the table."""
-    asked = question(1 - sparsity)
-    best = design(asked, epsilon)
-    nats = WORKERS * asked.score(best.probabilities)
+    target = objective(1 - sparsity)
+    best = design_channel(target, epsilon)
+    nats = WORKERS * target.score(best.probabilities)
     least = f"{np.interp(nats, *bound):.3f}" if nats < 1 else "–"
     names: Sequence[str] = ("blocks{1}", "blocks{1,2}", "k-RR")
     channels = [best, *(channel_of(name, sparsity, epsilon) for name in names)]

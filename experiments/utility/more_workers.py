@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crowdveil import Categories, DawidSkene, RandomizedResponse
-from crowdveil.channels.rounding import bound_text, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.evaluation.metrics import score
 from crowdveil.randomness import seeded
-from crowdveil.simulate import assigned_around, categorical_crowd, perturb_cells
+from crowdveil.simulate import categorical_crowd, perturb_cells, simulated_assignment
 
 RESULTS = Path(__file__).parent / "results" / "more_workers.csv"
 LABELS = Categories(("A", "B", "C", "D"))
@@ -29,7 +29,7 @@ def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
     crowd = categorical_crowd(workers=workers, tasks=TASKS, labels=LABELS, sparsity=SPARSITY, source=seeded(seed))
     unprotected = score(DawidSkene(tolerance=1e-4).fit(crowd.answers), crowd.gold)
     per_task = max(round(2 * (1 - SPARSITY) * workers), int(crowd.answers.per_task.max()))
-    around = assigned_around(crowd.answers, per_task, seeded(100 + seed))
+    around = simulated_assignment(crowd.answers, per_task, seeded(100 + seed))
     for epsilon in EPSILONS:
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
         for asked in (None, around):
@@ -46,7 +46,7 @@ def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
                 f"{found.baseline:.4f}",
                 f"{unprotected.error:.4f}",
                 f"{found.correlation:.4f}",
-                bound_text(sum_rounded_up([(channel.epsilon, math.ceil(cells))])),
+                format_bound(sum_rounded_up([(channel.epsilon, math.ceil(cells))])),
             )
 
 

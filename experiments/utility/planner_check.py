@@ -26,9 +26,9 @@ from crowdveil import (
     Scale,
 )
 from crowdveil.adaptive_rounds import Round
-from crowdveil.channel_design import design, normal_answers, one_coin_answers
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.data.datasets import available, load
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
@@ -169,25 +169,25 @@ def campaign_of(setting: Setting) -> Campaign:
     if setting.scale is None:
         alphabet = Categories(tuple(f"label {number}" for number in range(setting.labels)), setting.ordered)
         prior = np.array(setting.prior or [1 / setting.labels] * setting.labels)
-        answers = one_coin_answers(setting.labels, setting.ability)
+        answers = one_coin_worker_model(setting.labels, setting.ability)
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(setting.ability))
     else:
         scale = setting.scale
         edges = (scale.values[:-1] + scale.step / 2 - setting.centre) / setting.width
         prior = np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-6)
         prior /= prior.sum()
-        answers = normal_answers(scale, setting.sigmas)
+        answers = normal_worker_model(scale, setting.sigmas)
         crowd = NumberCrowd(alphabet=scale, prior=prior, sigmas=setting.sigmas)
-    question = DesignObjective(
+    objective = DesignObjective(
         alphabet=crowd.alphabet,
         prior=prior,
-        answers=answers,
+        worker_model=answers,
         participation_rate=setting.rate,
         participation=setting.participation,
     )
     known = not setting.learned and (setting.scale is not None or bool(setting.prior))
     return Campaign(
-        question=question,
+        objective=objective,
         crowd=crowd,
         tasks=setting.tasks,
         workers=setting.workers,
@@ -200,9 +200,9 @@ def campaign_of(setting: Setting) -> Campaign:
 def mechanism_of(name: str, campaign: Campaign, epsilon: float) -> ChannelMechanism:
     """Return the mechanism, chosen for the campaign's question."""
     if name == Designed.name:
-        return Designed.from_channel(design(campaign.asked, epsilon, null_apart=True))
+        return Designed.from_channel(design_channel(campaign.cell_objective, epsilon, null_apart=True))
     if name == QuantizedResponse.name:
-        return QuantizedResponse.for_question(campaign.asked, epsilon)
+        return QuantizedResponse.for_objective(campaign.cell_objective, epsilon)
     return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
 
 
@@ -293,7 +293,7 @@ def simulated(quick: bool) -> None:
         what = f"{setting.labels} labels" if setting.scale is None else f"scale 0..{setting.scale.high:g}"
         print(
             f"| {what}, {setting.workers} x {setting.tasks}, rate {setting.rate:g}, {setting.participation}, "
-            f"{setting.mechanism}{_more(setting)} | {bound_text(mechanism.guarantee.epsilon, 4)} | "
+            f"{setting.mechanism}{_more(setting)} | {format_bound(mechanism.guarantee.epsilon, 4)} | "
             f"{prediction.error:.3f} | "
             f"{prediction.low:.3f} to {prediction.high:.3f} | {runs[0][0]:.3f} | {'yes' if hits[0] else 'no'} | "
             f"{sum(hits)} | {once.error:.3f} ({once.low:.3f} to {once.high:.3f}) | {hits_once} | "
@@ -340,14 +340,14 @@ def real(quick: bool) -> None:
 def as_planned(answers: Reports, labels: Categories, method: str) -> Campaign:
     """Return a real set as the planner is told of it: sizes, labels all alike, the share of answers, usual workers."""
     prior = np.full(labels.size, 1 / labels.size)
-    question = DesignObjective(
+    objective = DesignObjective(
         alphabet=labels,
         prior=prior,
-        answers=one_coin_answers(labels.size, 0.75),
+        worker_model=one_coin_worker_model(labels.size, 0.75),
         participation_rate=len(answers) / (len(answers.tasks) * len(answers.workers)),
     )
     return Campaign(
-        question=question,
+        objective=objective,
         crowd=LabelCrowd(alphabet=labels, prior=prior, abilities=beta_abilities(0.75)),
         tasks=len(answers.tasks),
         workers=len(answers.workers),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil import Categories, DawidSkene, DesignObjective, Gaussian, RandomizedResponse, Reports, Scale
-from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, available, load
 from crowdveil.demo.scenes import every_task
@@ -130,19 +130,19 @@ def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | N
     ability = ABILITY if pilot is None else pilot.ability
     if isinstance(alphabet, Scale):
         sigmas = tuple(share * alphabet.range for share in DEVIATIONS)
-        crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_answers(alphabet, sigmas)
+        crowd, table = NumberCrowd(alphabet=alphabet, prior=prior, sigmas=sigmas), normal_worker_model(alphabet, sigmas)
     else:
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(ability))
-        table = one_coin_answers(alphabet.size, ability)
+        table = one_coin_worker_model(alphabet.size, ability)
     tasks, workers = len(answers.tasks), len(answers.workers)
-    question = DesignObjective(
+    objective = DesignObjective(
         alphabet=alphabet,
         prior=prior,
-        answers=table,
+        worker_model=table,
         participation_rate=len(answers) / (tasks * workers),
         participation=participation,
     )
-    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, prior_public=pilot is not None)
+    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, prior_public=pilot is not None)
 
 
 def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float) -> tuple[float, float, int]:

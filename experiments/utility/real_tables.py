@@ -29,8 +29,8 @@ from crowdveil import (
     WeightedMean,
     WeightedVote,
 )
-from crowdveil.accounting import account_table
-from crowdveil.channel_design import design, normal_answers, one_coin_answers
+from crowdveil.accounting import account_channel_table
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
@@ -43,7 +43,7 @@ from crowdveil.estimators.gaussian.discretization import normal_prior
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
-from crowdveil.simulate import assigned_around, perturb_cells
+from crowdveil.simulate import perturb_cells, simulated_assignment
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
 SCALES = {"n_emotion": Scale(-100, 100, 10), "weather_temperature": Scale(0, 120, 5)}
@@ -77,12 +77,12 @@ class Case:
     name: str
     answers: Reports
     gold: Mapping[str, Any]
-    question: DesignObjective
+    objective: DesignObjective
 
     @property
     def numeric(self) -> bool:
         """Whether truths are numbers."""
-        return isinstance(self.question.alphabet, Scale)
+        return isinstance(self.objective.alphabet, Scale)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,18 +137,18 @@ def case(name: str) -> Case:
         name=name,
         answers=answers,
         gold=data.gold,
-        question=question(answers.alphabet, per_task / len(answers.workers)),
+        objective=objective(answers.alphabet, per_task / len(answers.workers)),
     )
 
 
-def question(alphabet: Alphabet, participation_rate: float) -> DesignObjective:
+def objective(alphabet: Alphabet, participation_rate: float) -> DesignObjective:
     """Return what is publicly expected; nothing of it comes from answers."""
     if isinstance(alphabet, Scale):
         prior = np.exp(normal_prior(alphabet.values, *expected_normal(alphabet)))
-        workers = normal_answers(alphabet, (alphabet.step, 5 * alphabet.step))
+        workers = normal_worker_model(alphabet, (alphabet.step, 5 * alphabet.step))
     else:
-        prior, workers = np.full(alphabet.size, 1 / alphabet.size), one_coin_answers(alphabet.size, ABILITY)
-    return DesignObjective(alphabet=alphabet, prior=prior, answers=workers, participation_rate=participation_rate)
+        prior, workers = np.full(alphabet.size, 1 / alphabet.size), one_coin_worker_model(alphabet.size, ABILITY)
+    return DesignObjective(alphabet=alphabet, prior=prior, worker_model=workers, participation_rate=participation_rate)
 
 
 def expected_normal(scale: Scale) -> tuple[float, float]:
@@ -158,22 +158,22 @@ def expected_normal(scale: Scale) -> tuple[float, float]:
 
 def settings(this: Case, epsilon: float) -> Iterator[Setting]:
     """Yield what the answers are sent through at one epsilon; a choice that turned out the same channel only once."""
-    alphabet, answers, asked = this.question.alphabet, this.answers, this.question
+    alphabet, answers, objective = this.objective.alphabet, this.answers, this.objective
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon).channel()
-    quantized = QuantizedResponse.for_question(asked, epsilon).channel()
-    designed = design(asked, epsilon, null_apart=True)
+    quantized = QuantizedResponse.for_objective(objective, epsilon).channel()
+    designed = design_channel(objective, epsilon, null_apart=True)
     yield Setting(mechanism="k-RR", promise=FULL, channel=response)
     if quantized.rows != response.rows:
         yield Setting(mechanism="quantized", promise=FULL, channel=quantized)
     if designed.rows not in (response.rows, quantized.rows):
         yield Setting(mechanism="designed", promise=FULL, channel=designed)
-    yield Setting(mechanism="cuts dealt", promise=FULL, channel=dealt(asked, epsilon, answers))
+    yield Setting(mechanism="cuts dealt", promise=FULL, channel=dealt(objective, epsilon, answers))
     crowd = len(answers.workers)
-    per_task = max(round(2 * asked.participation_rate * crowd), int(answers.per_task.max()))
+    per_task = max(round(2 * objective.participation_rate * crowd), int(answers.per_task.max()))
     if per_task < crowd:  # else everyone is asked everything: the full campaign
-        assignment = assigned_around(answers, per_task, seeded(1))
-        rate = asked.participation_rate * crowd / per_task
-        chosen = design(replace(asked, participation_rate=rate), epsilon, null_apart=True)
+        assignment = simulated_assignment(answers, per_task, seeded(1))
+        rate = objective.participation_rate * crowd / per_task
+        chosen = design_channel(replace(objective, participation_rate=rate), epsilon, null_apart=True)
         yield Setting(mechanism="k-RR, assigned", promise=ASKED, channel=response, assignment=assignment)
         if chosen.rows != response.rows:
             yield Setting(mechanism="designed, assigned", promise=ASKED, channel=chosen, assignment=assignment)
@@ -181,12 +181,12 @@ def settings(this: Case, epsilon: float) -> Iterator[Setting]:
     yield Setting(mechanism="k-RR, participation public", promise=PUBLIC, channel=public)
 
 
-def dealt(asked: DesignObjective, epsilon: float, answers: Reports) -> ChannelTable:
+def dealt(objective: DesignObjective, epsilon: float, answers: Reports) -> ChannelTable:
     """Deal single cuts to the workers in turn: every cut of a few labels; on a scale those at thirds of the prior."""
-    size = asked.alphabet.size
-    thirds = np.searchsorted(np.cumsum(asked.prior), (1 / 3, 2 / 3)) + 1
-    cuts = thirds.tolist() if isinstance(asked.alphabet, Scale) else range(1, size)
-    channels = [QuantizedResponse(alphabet=asked.alphabet, epsilon=epsilon, cuts=(cut,)).channel() for cut in cuts]
+    size = objective.alphabet.size
+    thirds = np.searchsorted(np.cumsum(objective.prior), (1 / 3, 2 / 3)) + 1
+    cuts = thirds.tolist() if isinstance(objective.alphabet, Scale) else range(1, size)
+    channels = [QuantizedResponse(alphabet=objective.alphabet, epsilon=epsilon, cuts=(cut,)).channel() for cut in cuts]
     return ChannelTable.by_worker(
         channels, {str(name): place % len(channels) for place, name in enumerate(answers.workers)}
     )
@@ -194,7 +194,7 @@ def dealt(asked: DesignObjective, epsilon: float, answers: Reports) -> ChannelTa
 
 def readers(this: Case, *, naive: bool) -> Iterator[tuple[Estimator[Any, Any], str]]:
     """Yield estimators, and whether their prior is public or learned; naive ones read reports as answers."""
-    alphabet = this.question.alphabet
+    alphabet = this.objective.alphabet
     if isinstance(alphabet, Scale):
         mean, deviation = expected_normal(alphabet)
         if naive:
@@ -216,7 +216,7 @@ def readers(this: Case, *, naive: bool) -> Iterator[tuple[Estimator[Any, Any], s
 
 def fit(this: Case, reports: Reports, setting: Setting | None, estimator: Estimator[Any, Any], prior: str) -> Estimate:
     """Infer; a public prior of labels is uniform, that of numbers is the estimator's own."""
-    alphabet = this.question.alphabet
+    alphabet = this.objective.alphabet
     public = prior == PUBLIC_PRIOR and isinstance(alphabet, Categories) and not isinstance(estimator, OneCoin)
     return estimator.fit(
         reports,
@@ -300,7 +300,7 @@ def promised(this: Case, setting: Setting) -> tuple[float, float]:
         if table.participation == "public":
             return table.epsilon, table.epsilon * int(this.answers.per_worker.max())
         table = ChannelTable(channels=(table,), choice=((0,),))
-    cell, worker = account_table(
+    cell, worker = account_channel_table(
         table, tasks=this.answers.tasks, workers=this.answers.workers, assignment=setting.assignment
     )
     return cell.exact, worker.exact

@@ -14,10 +14,10 @@ import numpy as np
 
 from crowdveil import Gaussian, QuantizedResponse, RandomizedResponse, Scale
 from crowdveil.adaptive_rounds import Round
-from crowdveil.channel_design import design
+from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.estimators.gaussian.discretization import answer_table
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.randomness import seeded
@@ -66,24 +66,24 @@ def channel_of(name: str, sparsity: float, epsilon: float) -> Channel | ChannelT
     if name == "rule":
         return channel_of(rule(sparsity, epsilon), sparsity, epsilon)
     if name == "rounds":
-        return design(question(1 - sparsity), epsilon, null_apart=True)
+        return design_channel(objective(1 - sparsity), epsilon, null_apart=True)
     if name == "k-RR":
         return RandomizedResponse(alphabet=SCALE, epsilon=epsilon).channel()
     if name == "dealt":
         workers = {str(worker): worker % 2 for worker in range(1, WORKERS + 1)}
         return ChannelTable.by_worker([cut(epsilon, 1), cut(epsilon, 1, 2)], workers)
     if name == "designed":
-        return design(question(1 - sparsity), epsilon)
+        return design_channel(objective(1 - sparsity), epsilon)
     return cut(epsilon, *((1,) if name == "blocks{1}" else (1, 2)))
 
 
-def question(participation_rate: float) -> DesignObjective:
+def objective(participation_rate: float) -> DesignObjective:
     """Return what is publicly known: truths N(0, 1), two kinds of workers, and how often they answer."""
     truths = np.arange(-4.0, 4.01, 0.25)
     prior = np.exp(-0.5 * truths**2)
     answers = answer_table(truths, np.array(SIGMAS), SCALE.values, 1.0)
     return DesignObjective(
-        alphabet=SCALE, prior=prior / prior.sum(), answers=answers, participation_rate=participation_rate
+        alphabet=SCALE, prior=prior / prior.sum(), worker_model=answers, participation_rate=participation_rate
     )
 
 
@@ -155,7 +155,9 @@ def row(name: str, sparsity: float, epsilon: float, seeds: int) -> None:
     label = f"rule: {rule(sparsity, epsilon)}" if name == "rule" else name
     figures = (mean.constant, mean.error, TARGETS[sparsity][epsilon], mean.error / mean.constant, mean.oracle)
     more = (mean.correlation, mean.coverage, mean.sigma_coverage, mean.learned)
-    print(f"| {sparsity:g} | {epsilon:g} | {label} | {bound_text(exact)} |", *(f"{x:.3f} |" for x in figures), end=" ")
+    print(
+        f"| {sparsity:g} | {epsilon:g} | {label} | {format_bound(exact)} |", *(f"{x:.3f} |" for x in figures), end=" "
+    )
     print(f"{mean.error / mean.oracle:.2f} |", *(f"{x:.3f} |" for x in more), flush=True)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
-from crowdveil.channels.rounding import bound_text, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.data.assignment import Assignment
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
@@ -93,7 +93,7 @@ def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) ->
     )
 
 
-def account_table(
+def account_channel_table(
     table: ChannelTable, *, tasks: Collection[Any], workers: Collection[Any], assignment: Assignment | None = None
 ) -> tuple[Account, Account]:
     """Return the privacy loss of the least protected cell, and of the worker who loses most.
@@ -119,7 +119,7 @@ def account_table(
     worst, loss = _largest_loss(cells, epsilons)
     guarantee = table.guarantee
     spread = (
-        f"from {bound_text(epsilons.min())} to {bound_text(epsilons.max())} per cell, " if len(epsilons) > 1 else ""
+        f"from {format_bound(epsilons.min())} to {format_bound(epsilons.max())} per cell, " if len(epsilons) > 1 else ""
     )
     rows = (("cell", guarantee.epsilon, 1), ("worker", loss, int(cells[worst].sum())))
     return tuple(  # type: ignore[return-value]

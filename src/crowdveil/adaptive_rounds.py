@@ -17,7 +17,7 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Participation
-from crowdveil.channels.text_validation import first_alike
+from crowdveil.channels.text_validation import first_confusable_pair
 from crowdveil.data.identifiers import NameList
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -25,7 +25,7 @@ from crowdveil.mechanisms import QuantizedResponse
 
 _Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
 
-MOST_CUTS = 12
+MAX_THRESHOLDS = 12
 """Different cuts of one round, at most, so that several rounds stay within what a table of channels holds."""
 
 
@@ -37,8 +37,8 @@ class Round:
     channel: Channel | ChannelTable
 
 
-def next_cuts(
-    tasks: NameList, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MOST_CUTS
+def next_thresholds(
+    tasks: NameList, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MAX_THRESHOLDS
 ) -> dict[str, int]:
     """Return for each task the cut nearest to its estimated truth: the first code of the upper block.
 
@@ -71,7 +71,7 @@ def next_cuts(
     return {str(task): int(cut) + 1 for task, cut in zip(tasks, cuts, strict=True)}
 
 
-def cut_table(
+def threshold_table(
     alphabet: Alphabet, epsilon: float, cuts: Mapping[str, int], *, participation: Participation = "protected"
 ) -> ChannelTable:
     """Return the channels of a round in which every task has a cut of its own, by quantized response.
@@ -151,7 +151,7 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
             examples=", ".join(names[counts > 1][:3].tolist()),
             hint="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
         )
-    alike = first_alike(names.tolist())
+    alike = first_confusable_pair(names.tolist())
     if alike is not None:
         raise ReportsError(
             "two workers must differ by more than white space, normal form and what does not print",

@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.channels.channel import Channel, ratio_at_most
+from crowdveil.channels.channel import Channel, exp_rounded_down
 from crowdveil.channels.guarantee import require_epsilon
 from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.mechanisms.quantized_response import Blocks, block_names
 
 MOST_COLUMNS = 4096
-"""Sets of one size are all tried if there are no more of them; comparators with more report symbols are left out."""
+"""Largest number of sets of one size that is enumerated; baselines with more report symbols are left out."""
 
 MOST_ENDS = 24
 """Labels at which the tried intervals begin and end, at most, spread by how often answers are expected."""
@@ -48,12 +48,12 @@ Sets = NDArray[np.bool_]
 """Sets of inputs, shape (inputs, sets): where a staircase column is high."""
 
 
-def design(question: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
+def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
     """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
 
     Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
     an ordered alphabet with and without NULL, cuts along the directions in which truths differ most, all their
-    complements, the columns of the comparators, and up to 32 inputs better sets that climbing from these finds.
+    complements, the columns of the baseline_channels, and up to 32 inputs better sets that climbing from these finds.
     Where randomized response, quantized response or NULL as a coin is as good, that is returned as "designed".
 
     Args:
@@ -67,16 +67,16 @@ def design(question: DesignObjective, epsilon: float, *, null_apart: bool = Fals
         CrowdveilError: the linear program could not be solved.
     """
     require_epsilon(epsilon)
-    quantized = QuantizedResponse.for_question(question, epsilon)
-    simple = _simple_channels(question, epsilon, quantized)
-    sets = _family(question, quantized.partition)
-    if null_apart and question.participation == "protected":
+    quantized = QuantizedResponse.for_objective(objective, epsilon)
+    simple = _simple_channels(objective, epsilon, quantized)
+    sets = _family(objective, quantized.partition)
+    if null_apart and objective.participation == "protected":
         sets, simple = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], simple[:2]
-    best = max(simple, key=lambda channel: question.score(channel.probabilities))
-    found = _optimum(question, epsilon, sets, null_apart=null_apart)
+    best = max(simple, key=lambda channel: objective.score(channel.probabilities))
+    found = _optimum(objective, epsilon, sets, null_apart=null_apart)
     if found is not None:
-        least = question.score(best.probabilities) * (1 + NOTICEABLE)
-        best = found if question.score(found.probabilities) > least else best
+        least = objective.score(best.probabilities) * (1 + NOTICEABLE)
+        best = found if objective.score(found.probabilities) > least else best
     return replace(best, mechanism=Designed.name)
 
 
@@ -90,16 +90,16 @@ def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, par
             kind is known: the average over kinds.
         participation_rate: share of cells that are answered; where participation is public the others say nothing.
     """
-    return _asked_of(channel, prior, model, participation_rate).score(channel.probabilities)
+    return _objective_for(channel, prior, model, participation_rate).score(channel.probabilities)
 
 
 def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
     """Return the probability that the best guess of the truth from one cell is wrong; arguments as above."""
-    question = replace(_asked_of(channel, prior, model, participation_rate), objective="correct")
-    return 1 - question.score(channel.probabilities)
+    objective = replace(_objective_for(channel, prior, model, participation_rate), criterion="correct")
+    return 1 - objective.score(channel.probabilities)
 
 
-def comparators(question: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
+def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
     """Return what a designed channel is compared with, by name: real tables P(report | input), shape (inputs, reports).
 
     Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
@@ -107,11 +107,11 @@ def comparators(question: DesignObjective, epsilon: float) -> dict[str, NDArray[
     cell. Those with more than `MOST_COLUMNS` report symbols are left out.
     """
     require_epsilon(epsilon)
-    inputs = question.size
-    simple = _simple_channels(question, epsilon, QuantizedResponse.for_question(question, epsilon))
+    inputs = objective.input_count
+    simple = _simple_channels(objective, epsilon, QuantizedResponse.for_objective(objective, epsilon))
     tables = {channel.mechanism: channel.probabilities for channel in simple}
     subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _sizes(inputs))
-    tables["subset-selection"] = max(subsets, key=question.score)
+    tables["subset-selection"] = max(subsets, key=objective.score)
     if 2**inputs <= MOST_COLUMNS:
         sets, half, whole = _every_set(inputs), math.exp(epsilon / 2), math.exp(epsilon)
         tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
@@ -119,7 +119,7 @@ def comparators(question: DesignObjective, epsilon: float) -> dict[str, NDArray[
     return tables
 
 
-def one_coin_answers(labels: int, ability: float) -> NDArray[np.float64]:
+def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
     """Return P(answer | truth) of a worker who is right with probability `ability`, else wrong in any way alike."""
     if labels < 2 or not 0 <= ability <= 1:
         raise SettingsError("a one-coin worker needs two labels and an ability in [0, 1]", value=(labels, ability))
@@ -128,7 +128,9 @@ def one_coin_answers(labels: int, ability: float) -> NDArray[np.float64]:
     return table
 
 
-def normal_answers(scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | None = None) -> NDArray[np.float64]:
+def normal_worker_model(
+    scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | None = None
+) -> NDArray[np.float64]:
     """Return P(answer | truth) of truth + normal error, rounded and clipped to the scale.
 
     Args:
@@ -150,39 +152,39 @@ def normal_answers(scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | 
     return np.diff(below, axis=2, prepend=0.0, append=1.0)
 
 
-def _asked_of(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> DesignObjective:
+def _objective_for(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float) -> DesignObjective:
     return DesignObjective(
         alphabet=channel.alphabet,
         prior=np.asarray(prior, dtype=float),
-        answers=np.asarray(model, dtype=float),
+        worker_model=np.asarray(model, dtype=float),
         participation_rate=participation_rate,
         participation=channel.participation,
     )
 
 
-def _optimum(question: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
+def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
     """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
 
     None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
     could be merged.
     """
-    program = _solve(question, epsilon, sets)
-    for _ in range(MOST_ROUNDS if question.size <= MOST_CLIMBED else 0):
+    program = _solve(objective, epsilon, sets)
+    for _ in range(MOST_ROUNDS if objective.input_count <= MOST_CLIMBED else 0):
         if program is None:
             break
-        better = _better_sets(question, epsilon, program, null_apart=null_apart)
+        better = _better_sets(objective, epsilon, program, null_apart=null_apart)
         if not better.shape[1]:
             break
-        program = _solve(question, epsilon, np.hstack((program.tried, better)))
+        program = _solve(objective, epsilon, np.hstack((program.tried, better)))
     if program is None:
         return None
     blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.used.T]
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
     table = (_columns(program.used, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
-    names = block_names(question.alphabet, sorted(blocks))
-    claim = ratio_at_most(epsilon)
-    return Channel.from_probabilities(question.alphabet, question.participation, names, table, claim)
+    names = block_names(objective.alphabet, sorted(blocks))
+    claim = exp_rounded_down(epsilon)
+    return Channel.from_probabilities(objective.alphabet, objective.participation, names, table, claim)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -204,13 +206,13 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
     return np.where(sets, 1.0, math.exp(-epsilon))
 
 
-def _solve(question: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
+def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
     """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
     # A second of loading that fits, which also import this file, need not wait for.
     from scipy.optimize import linprog
 
     columns = _columns(sets, epsilon)
-    gains = question.gains(columns)
+    gains = objective.gains(columns)
     unit = float(gains.max())
     if unit <= NOTHING:
         return None
@@ -221,21 +223,21 @@ def _solve(question: DesignObjective, epsilon: float, sets: Sets) -> _Solved | N
     return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
 
 
-def _better_sets(question: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+def _better_sets(objective: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
     """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
 
     def worth(sets: Sets) -> NDArray[np.float64]:
         columns = _columns(sets, epsilon)
-        return question.gains(columns) / program.unit - program.prices @ columns
+        return objective.gains(columns) / program.unit - program.prices @ columns
 
-    apart = null_apart and question.participation == "protected"
+    apart = null_apart and objective.participation == "protected"
     current = program.tried[:, ~program.tried[-1]] if apart else program.tried
     current = current[:, np.argsort(-worth(current), kind="stable")[:MOST_STARTS]]
-    flips = np.eye(question.size, dtype=bool)[:, : question.size - apart]
+    flips = np.eye(objective.input_count, dtype=bool)[:, : objective.input_count - apart]
     value = worth(current)
     while True:
         near = current[:, :, None] ^ flips[:, None, :]
-        values = worth(near.reshape(question.size, -1)).reshape(near.shape[1:])
+        values = worth(near.reshape(objective.input_count, -1)).reshape(near.shape[1:])
         best = values.argmax(axis=1)
         climbed = values.max(axis=1) > value + WORTHWHILE
         if not climbed.any():
@@ -244,58 +246,58 @@ def _better_sets(question: DesignObjective, epsilon: float, program: _Solved, *,
         current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
 
-def _simple_channels(question: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
+def _simple_channels(objective: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
     """Return the channels that need no program: randomized response, the best quantized one, NULL as a coin."""
-    alphabet, participation = question.alphabet, question.participation
+    alphabet, participation = objective.alphabet, objective.participation
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
     channels = [response, quantized.channel()]
     if participation == "protected":
         public = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation="public").channel()
         table = np.vstack((public.probabilities, public.probabilities.mean(axis=0)))
-        claim = ratio_at_most(epsilon)
+        claim = exp_rounded_down(epsilon)
         channels.append(
             Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, "null-as-coin")
         )
     return channels
 
 
-def _family(question: DesignObjective, blocks: Blocks) -> Sets:
+def _family(objective: DesignObjective, blocks: Blocks) -> Sets:
     """Return the sets to try: all of them where no size has too many, else all of few sizes and a family of others."""
-    inputs = question.size
+    inputs = objective.input_count
     sizes = _sizes(inputs)
     tried = [_sets_of_size(inputs, size) for size in sizes]
     if len(sizes) < inputs - 1:
         merged = np.zeros((inputs, len(blocks)), dtype=bool)
         for number, block in enumerate(blocks):
             merged[list(block), number] = True
-        tried += [merged, _along_axes(question)]
-        if question.alphabet.ordered:
-            intervals = _intervals(question)
+        tried += [merged, _along_axes(objective)]
+        if objective.alphabet.ordered:
+            intervals = _intervals(objective)
             tried += [intervals, ~intervals]
     sets = np.unique(np.hstack(tried), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
-def _along_axes(question: DesignObjective) -> Sets:
+def _along_axes(objective: DesignObjective) -> Sets:
     """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
 
     For small epsilon information is a quadratic form of the column, and its main axes are these directions.
     """
     spread = [
-        np.sqrt(share * question.prior)[:, None] * (inputs - question.prior @ inputs)
-        for share, inputs in zip(question.shares, question.inputs, strict=True)
+        np.sqrt(share * objective.prior)[:, None] * (inputs - objective.prior @ inputs)
+        for share, inputs in zip(objective.type_shares, objective.input_model, strict=True)
     ]
     axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MOST_AXES]
     places = axes.argsort(axis=1).argsort(axis=1).T
-    cuts = np.unique(np.linspace(1, question.size - 1, MOST_ENDS).astype(int))
-    lower = (places[:, :, None] < cuts).reshape(question.size, -1)
+    cuts = np.unique(np.linspace(1, objective.input_count - 1, MOST_ENDS).astype(int))
+    lower = (places[:, :, None] < cuts).reshape(objective.input_count, -1)
     return np.hstack((lower, ~lower))
 
 
-def _intervals(question: DesignObjective) -> Sets:
+def _intervals(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, with and without NULL."""
-    labels, inputs = question.alphabet.size, question.size
-    reached = np.cumsum(question.expected_answers)
+    labels, inputs = objective.alphabet.size, objective.input_count
+    reached = np.cumsum(objective.answer_distribution)
     ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MOST_ENDS)[1:-1]) + 1)
     ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
     sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)

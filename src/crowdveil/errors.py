@@ -27,10 +27,10 @@ def _again(kind: type[CrowdveilError], args: tuple[object, ...], numbers: dict[s
     return error
 
 
-def plain(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
     """Return a number or text of numpy as Python's own, in lists and tuples too: messages show it as it was given."""
     if type(value) in (list, tuple):
-        return type(value)(map(plain, value))
+        return type(value)(map(to_builtin, value))
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
@@ -44,7 +44,7 @@ class SettingsError(CrowdveilError, ValueError):
     """
 
     def __init__(self, rule: str, *, value: object, hint: str = "") -> None:
-        self.rule, self.value, self.hint = rule, plain(value), hint
+        self.rule, self.value, self.hint = rule, to_builtin(value), hint
         super().__init__(f"{rule}, got {self.value!r}." + (f" {hint}" if hint else ""))
 
 
@@ -110,14 +110,14 @@ class MemoryShortageError(CrowdveilError, MemoryError):
         super().__init__(f"{self.rule}, but the system said: {found}. {self.hint}")
 
 
-SAID_WITHOUT_MEMORY = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
+MEMORY_ERROR_TEXTS = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
 """What errors of other classes say where a thread or a library found no address space."""
 
 
 def memory_shortage(error: BaseException) -> MemoryShortageError | None:
     """Return the error to show if a lack of memory, or of address space, is behind this one; else None."""
     said = str(error).strip().rstrip(".")
-    lacking = isinstance(error, MemoryError) or any(sign in said.lower() for sign in SAID_WITHOUT_MEMORY)
+    lacking = isinstance(error, MemoryError) or any(sign in said.lower() for sign in MEMORY_ERROR_TEXTS)
     return MemoryShortageError(said.partition("\n")[0][:200] or "out of memory") if lacking else None
 
 

@@ -16,9 +16,9 @@ from crowdveil.channels.certificate import (
     LISTS_MARK,
     MAX_BYTES,
     digest,
-    read_certificate,
-    seal_certificate,
+    parse_certificate,
     simulation_mark,
+    with_checksum,
 )
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CertificateError
@@ -86,26 +86,26 @@ def test_huge_text_is_refused_unread():
     """More bytes than the limit are refused before parsing, as text and as bytes."""
     for text in (" " * (MAX_BYTES + 1), b" " * (MAX_BYTES + 1)):
         with pytest.raises(CertificateError) as refused:
-            read_certificate(text)
+            parse_certificate(text)
         assert "oversize" == refused.value.defect
 
 
 def test_bytes_that_are_not_text_are_refused():
     """Invalid UTF-8 is not JSON."""
     with pytest.raises(CertificateError, match="not json"):
-        read_certificate(b"\xff\xfe\xfa")
+        parse_certificate(b"\xff\xfe\xfa")
 
 
 def test_bytes_are_read_like_text():
     """A file may be handed over undecoded."""
-    assert certificate() == read_certificate(json.dumps(certificate()).encode())
+    assert certificate() == parse_certificate(json.dumps(certificate()).encode())
 
 
 def test_layout_and_field_order_do_not_matter():
     """The seal is over the content: spaces, line ends and the order of fields are free."""
     shuffled = dict(reversed(certificate().items()))
 
-    assert certificate() == read_certificate(json.dumps(shuffled, indent=3))
+    assert certificate() == parse_certificate(json.dumps(shuffled, indent=3))
 
 
 def test_a_seal_covers_every_field():
@@ -121,7 +121,7 @@ def test_a_seal_covers_every_field():
 def test_sealing_adds_format_and_hash_only():
     """The fields themselves are kept."""
     fields = {name: value for name, value in certificate().items() if name not in ("format", "sha256")}
-    sealed = seal_certificate(fields)
+    sealed = with_checksum(fields)
 
     assert {**fields, "format": "crowdveil-channel/1", "sha256": sealed["sha256"]} == sealed
 

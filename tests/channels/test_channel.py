@@ -14,7 +14,7 @@ from crowdveil import randomness
 from crowdveil.channels import channel as channel_module
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.channels.certificate import CERTIFIED
-from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
@@ -114,7 +114,7 @@ def test_randomized_response_never_exceeds_its_claim(labels, epsilon, participat
     mechanism = RandomizedResponse(alphabet=Categories(names(labels)), epsilon=epsilon, participation=participation)
     channel = mechanism.channel()
 
-    assert channel.ratio <= ratio_at_most(epsilon)
+    assert channel.ratio <= exp_rounded_down(epsilon)
     assert math.nextafter(epsilon, math.inf) >= channel.epsilon > epsilon - 1e-9
 
 
@@ -180,7 +180,7 @@ def test_composition_is_the_exact_product(data):
     first = from_table(table, None, tuple(f"in{k}" for k in range(len(table))))
     second = from_table(data.draw(tables(inputs=table.shape[1])), None)
 
-    both = first.then(second)
+    both = first.compose(second)
 
     product = [
         [
@@ -198,14 +198,14 @@ def test_composition_is_the_exact_product(data):
 def test_composition_needs_matching_symbols():
     """The second layer must accept what the first one sends."""
     with pytest.raises(SettingsError, match="must accept"):
-        RATINGS.then(RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel())
+        RATINGS.compose(RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel())
 
 
 @given(st.floats(0.1, 5), st.floats(0.1, 5))
 def test_rounding_a_product_to_48_bits_never_raises_epsilon(first, second):
     """A composed channel comes back in the device's denominator with no larger an epsilon, and nearly the same."""
     layers = [RandomizedResponse(alphabet=YES_NO, epsilon=e, participation="public").channel() for e in (first, second)]
-    both = layers[0].then(layers[1])
+    both = layers[0].compose(layers[1])
 
     device = both.rounded()
 
@@ -228,7 +228,7 @@ def test_exponential_is_rounded_down(epsilon):
     """The rational is below exp(epsilon) (100 digits), by a relative 1e-54 at most."""
     true = Fraction(PRECISE.exp(Decimal(epsilon)))
 
-    assert true * (1 - Fraction(1, 10**54)) < ratio_at_most(epsilon) < true
+    assert true * (1 - Fraction(1, 10**54)) < exp_rounded_down(epsilon) < true
 
 
 @pytest.mark.parametrize("source", [seeded(1), secure()], ids=["seeded", "secure"])
@@ -349,7 +349,7 @@ def test_wide_scales_are_channels_too(points):
     scale = Scale(0, points)
     channel = RandomizedResponse(alphabet=scale, epsilon=2.0).channel()
 
-    assert channel.ratio <= ratio_at_most(2.0)
+    assert channel.ratio <= exp_rounded_down(2.0)
     assert points + 2 == len(channel.inputs)
 
 

@@ -10,7 +10,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import digest
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_table
+from crowdveil.channels.channel_table import MAX_CHANNELS, TABLE_FORMAT, ChannelTable, is_channel_table
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
 from crowdveil.randomness import seeded
@@ -127,18 +127,18 @@ def test_certificates_come_back() -> None:
 
     assert mixed().certificate() == back.certificate()
     assert [one.rows for one in mixed().channels] == [one.rows for one in back.channels]
-    assert is_table(text)
-    assert is_table(text.encode())
-    assert not is_table(json.dumps(cut(1).certificate()))
+    assert is_channel_table(text)
+    assert is_channel_table(text.encode())
+    assert not is_channel_table(json.dumps(cut(1).certificate()))
 
 
 def test_a_label_may_be_named_like_the_format_of_a_table() -> None:
     """Whether a certificate is a table's says its field `format`, not a text anywhere in it."""
     named = RandomizedResponse(alphabet=Categories((TABLE_FORMAT, "b")), epsilon=1.0).channel()
 
-    assert not is_table(json.dumps(named.certificate()))
-    assert not is_table("[]")
-    assert not is_table("{")
+    assert not is_channel_table(json.dumps(named.certificate()))
+    assert not is_channel_table("[]")
+    assert not is_channel_table("{")
 
 
 @pytest.mark.parametrize("changes", [{"workers": {"ann": 0, "ann\u200b": 1}}, {"workers": {"ann": 0, "ann ": 1}}])

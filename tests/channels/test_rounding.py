@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.rounding import bound_text, delta_text, float_at_least, log_rounded_up, stated, sum_rounded_up
+from crowdveil.channels.rounding import (
+    float_rounded_up,
+    format_bound,
+    format_delta,
+    least_reading,
+    log_rounded_up,
+    sum_rounded_up,
+)
 
 PRECISE = Context(prec=100)
 losses = st.just(0.0) | st.floats(1e-300, 1e9)
@@ -36,19 +43,19 @@ losses = st.just(0.0) | st.floats(1e-300, 1e9)
 )
 def test_bounds_are_printed_rounded_up(value, text):
     """Six digits, the last one rounded up; what needs fewer digits is printed as it is."""
-    assert text == bound_text(value)
+    assert text == format_bound(value)
 
 
 def test_a_delta_has_three_digits():
     """A delta is rounded up to three digits."""
-    assert "9.71e-07" == delta_text(9.7003e-7)
+    assert "9.71e-07" == format_delta(9.7003e-7)
 
 
 @given(losses, st.integers(1, 15))
 @example(0.1 + 0.2, 15)
 def test_a_printed_bound_read_back_is_not_below(value, digits):
     """Read back, the text is at least the value, and with one unit less in its last digit it would be below it."""
-    text = bound_text(value, digits)
+    text = format_bound(value, digits)
     last = Decimal(1).scaleb(Decimal(text).adjusted() - digits + 1)
 
     assert float(text) >= value
@@ -60,7 +67,7 @@ def test_a_printed_bound_read_back_is_not_below(value, digits):
 @example(Fraction(3, 10) + Fraction(1, 10**30))
 def test_a_float_states_at_least_the_exact_number(exact):
     """Both the float and the decimal number written for it are at least the exact number; the float below is not."""
-    found = float_at_least(exact)
+    found = float_rounded_up(exact)
     below = math.nextafter(found, -math.inf)
 
     assert min(Fraction(found), Fraction(repr(found))) >= exact
@@ -72,12 +79,12 @@ def test_a_float_states_at_least_the_exact_number(exact):
 @example([(0.7, 7), (1.1, 10)])
 def test_a_sum_is_rounded_up_once(terms):
     """A sum of losses is the exact sum of what the floats state, rounded up to a float."""
-    exact = sum((stated(value) * count for value, count in terms), Fraction(0))
+    exact = sum((least_reading(value) * count for value, count in terms), Fraction(0))
 
     found = sum_rounded_up(terms)
 
-    assert stated(found) >= exact
-    assert exact == 0 or stated(math.nextafter(found, -math.inf)) < exact
+    assert least_reading(found) >= exact
+    assert exact == 0 or least_reading(math.nextafter(found, -math.inf)) < exact
 
 
 def test_whole_sums_are_whole():
@@ -121,10 +128,10 @@ def test_epsilon_of_an_integer_table_is_never_below_its_logarithm(first, second)
 
     epsilon = channel.epsilon
 
-    assert min(Decimal(epsilon), Decimal(repr(epsilon)), Decimal(bound_text(epsilon))) >= true
+    assert min(Decimal(epsilon), Decimal(repr(epsilon)), Decimal(format_bound(epsilon))) >= true
 
 
 def test_a_loss_beyond_all_floats_is_infinite():
     """What no float can state promises nothing."""
-    assert math.inf == float_at_least(Fraction(10**400))
+    assert math.inf == float_rounded_up(Fraction(10**400))
     assert math.inf == sum_rounded_up([(1.0, 10**400)])

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.channels.text_validation import INVISIBLE, fault_of_name, fault_of_text, first_alike, parse_json, visible
+from crowdveil.channels.text_validation import (
+    INVISIBLE,
+    first_confusable_pair,
+    name_defect,
+    parse_json,
+    text_defect,
+    visible_form,
+)
 
 INVISIBLE_SIGNS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\uffa0\U000e0100\U000e01ef"
 SHOWN_FORMATS = {
@@ -60,7 +67,7 @@ def test_plain_json_is_read():
 )
 def test_printing_text_is_a_name(name):
     """Letters of any script, spaces inside and the joiners that spelling needs are fine."""
-    assert ("", "") == (fault_of_text(name), fault_of_name(name))
+    assert ("", "") == (text_defect(name), name_defect(name))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_printing_text_is_a_name(name):
 )
 def test_what_is_no_name_is_said_why(name, fault):
     """A name that nobody could tell from another by looking is refused, with what was found."""
-    assert fault == fault_of_name(name)
+    assert fault == name_defect(name)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,7 @@ def test_what_is_no_name_is_said_why(name, fault):
 )
 def test_names_that_look_alike_are_found(one, other):
     """White space around or repeated, its kind, what does not print and the normal form do not make two names."""
-    assert (one, other) == first_alike(["w", one, "v", other, "u"])
+    assert (one, other) == first_confusable_pair(["w", one, "v", other, "u"])
 
 
 @pytest.mark.parametrize(
@@ -125,16 +132,16 @@ def test_names_that_look_alike_are_found(one, other):
 )
 def test_names_that_differ_to_the_eye_are_apart(names):
     """Upper and lower case, an inner space, accents, width and height are differences."""
-    assert first_alike(names) is None
+    assert first_confusable_pair(names) is None
 
 
 @given(st.text())
 def test_a_name_is_what_is_visible_of_it(text):
     """A name without joiners, with single spaces, is its own visible form; a visible form is that of itself."""
-    seen = visible(text)
+    seen = visible_form(text)
 
-    assert seen == visible(seen)
-    if not fault_of_name(text) and not any(sign in "\u200c\u200d\ufe0e\ufe0f" for sign in text):
+    assert seen == visible_form(seen)
+    if not name_defect(text) and not any(sign in "\u200c\u200d\ufe0e\ufe0f" for sign in text):
         assert " ".join(text.split()) == seen
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from crowdveil.channels.alphabet import LARGEST_NUMBER, SMALLEST_NUMBER, Categories, Scale
+from crowdveil.channels.alphabet import MAX_MAGNITUDE, MIN_MAGNITUDE, Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.errors import SettingsError
@@ -211,7 +211,7 @@ def test_settings_are_checked() -> None:
         WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
 
 
-@pytest.mark.parametrize("unit", [LARGEST_NUMBER / 4, SMALLEST_NUMBER])
+@pytest.mark.parametrize("unit", [MAX_MAGNITUDE / 4, MIN_MAGNITUDE])
 def test_numbers_at_the_ends_of_the_range_are_computed_with(unit) -> None:
     """In the largest and the smallest unit, no sum overflows or vanishes: truths are finite, and workers differ."""
     value = unit * np.array([4, 3, -4, 2, -2, 4, 1, -4, 4])

@@ -39,7 +39,7 @@ def truths_of(kind: str) -> list[object]:
     return [("b", "a", "c")[code] for code in drawn] if kind == "labels" else [float(code) for code in drawn]
 
 
-def in_parts(kind: str, truths: list[object], parts: int) -> Score:
+def short_slices(kind: str, truths: list[object], parts: int) -> Score:
     """Score part by part."""
     estimate, total = estimate_of(kind), None
     for at in np.array_split(np.arange(TASKS), parts):
@@ -61,12 +61,12 @@ def test_parts_score_as_the_whole(kind: str, parts: int) -> None:
     """Whatever the parts, even single tasks, the score of all tasks comes out: ties, silence and constant included."""
     truths, estimate = truths_of(kind), estimate_of(kind)
 
-    assert_alike(in_parts(kind, truths, parts), score(estimate, dict(zip(estimate.tasks, truths, strict=True))))
+    assert_alike(short_slices(kind, truths, parts), score(estimate, dict(zip(estimate.tasks, truths, strict=True))))
 
 
 @pytest.mark.parametrize("kind", ALPHABETS)
 def test_a_constant_side_has_no_correlation(kind: str) -> None:
     """Where all truths are alike the correlation is 0, and the constant is never wrong."""
-    found = in_parts(kind, truths_of(kind)[:1] * TASKS, 7)
+    found = short_slices(kind, truths_of(kind)[:1] * TASKS, 7)
 
     assert (0.0, 0.0) == (found.correlation, found.baseline)

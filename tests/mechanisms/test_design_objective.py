@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import DesignObjective, RandomizedResponse
-from crowdveil.mechanisms.design_objective import COLUMNS_AT_ONCE
+from crowdveil.mechanisms.design_objective import COLUMNS_PER_BATCH
 
 YES_NO = Categories(("no", "yes"))
 
@@ -23,22 +23,22 @@ def random_question(seed, **settings):
     return DesignObjective(
         alphabet=YES_NO,
         prior=generator.dirichlet(np.ones(3)),
-        answers=generator.dirichlet(np.ones(2), size=(2, 3)),
-        shares=(0.25, 0.75),
+        worker_model=generator.dirichlet(np.ones(2), size=(2, 3)),
+        type_shares=(0.25, 0.75),
         participation_rate=0.3,
         **settings,
     )
 
 
-def reports_by_truth(question, kind, table):
+def reports_by_truth(objective, kind, table):
     """P(report | truth) of one kind of worker, by summing over answers, with NULL where protected."""
-    rate = question.participation_rate if question.participation == "protected" else 1.0
+    rate = objective.participation_rate if objective.participation == "protected" else 1.0
     for truth in range(3):
         row = [0.0] * len(table[0])
         for report in range(len(row)):
             for answer in range(2):
-                row[report] += rate * question.answers[kind, truth, answer] * table[answer][report]
-            if question.participation == "protected":
+                row[report] += rate * objective.worker_model[kind, truth, answer] * table[answer][report]
+            if objective.participation == "protected":
                 row[report] += (1 - rate) * table[2][report]
         yield row
 
@@ -46,73 +46,73 @@ def reports_by_truth(question, kind, table):
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_information_is_the_double_sum_of_its_definition(seed, participation):
     """Sum over kinds, truths and reports of share P(t) P(y|t) ln(P(y|t) / P(y)), times the share of cells reported."""
-    question = random_question(seed, participation=participation)
-    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=question.size)
+    objective = random_question(seed, participation=participation)
+    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     expected = 0.0
     for kind, share in enumerate((0.25, 0.75)):
-        rows = list(reports_by_truth(question, kind, table))
+        rows = list(reports_by_truth(objective, kind, table))
         for report in range(4):
-            marginal = sum(p * row[report] for p, row in zip(question.prior, rows, strict=True))
-            for p, row in zip(question.prior, rows, strict=True):
+            marginal = sum(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
+            for p, row in zip(objective.prior, rows, strict=True):
                 expected += share * p * row[report] * math.log(row[report] / marginal)
     expected *= 0.3 if participation == "public" else 1.0
 
-    assert expected == pytest.approx(question.score(table), abs=1e-12)
+    assert expected == pytest.approx(objective.score(table), abs=1e-12)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_correct_is_the_probability_of_the_best_guess(seed, participation):
     """Every report is answered by its likeliest truth; a cell that is visibly not answered by the prior's."""
-    question = random_question(seed, participation=participation, objective="correct")
-    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=question.size)
+    objective = random_question(seed, participation=participation, criterion="correct")
+    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     right = 0.0
     for kind, share in enumerate((0.25, 0.75)):
-        rows = list(reports_by_truth(question, kind, table))
+        rows = list(reports_by_truth(objective, kind, table))
         for report in range(4):
-            right += share * max(p * row[report] for p, row in zip(question.prior, rows, strict=True))
-    expected = right if participation == "protected" else 0.3 * right + 0.7 * max(question.prior)
+            right += share * max(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
+    expected = right if participation == "protected" else 0.3 * right + 0.7 * max(objective.prior)
 
-    assert expected == pytest.approx(question.score(table), abs=1e-12)
+    assert expected == pytest.approx(objective.score(table), abs=1e-12)
 
 
 def test_tiny_information_does_not_drown_in_rounding():
     """At epsilon = 1e-5 two even labels through randomized response: equal to 40 digits to one part in 10^6."""
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1e-5, participation="public").channel()
-    question = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2), participation="public")
+    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2), participation="public")
     with localcontext(prec=40):
         keep, flip = (Decimal(entry) / response.denominator for entry in response.rows[0])
         exact = keep * (2 * keep).ln() + flip * (2 * flip).ln()
 
-    assert float(exact) == pytest.approx(question.score(response.probabilities), rel=1e-6)
+    assert float(exact) == pytest.approx(objective.score(response.probabilities), rel=1e-6)
 
 
 def test_a_channel_without_noise_gives_all_there_is():
     """Zeros in table, prior and model: the identity tells two even truths apart, ln 2 nats; an unused label is fine."""
     labels = Categories(("a", "b", "c"))
-    question = DesignObjective(
-        alphabet=labels, prior=[0.5, 0.5, 0.0], answers=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
+    objective = DesignObjective(
+        alphabet=labels, prior=[0.5, 0.5, 0.0], worker_model=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
     )
 
-    assert math.log(2) == pytest.approx(question.score(np.eye(3)))
+    assert math.log(2) == pytest.approx(objective.score(np.eye(3)))
 
 
-def test_many_columns_are_measured_like_few():
-    """Columns beyond the first portion are measured as if they stood alone."""
-    question = random_question(0)
-    columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_AT_ONCE + 7))
+def test_gains_do_not_depend_on_batches():
+    """Columns beyond the first batch have the gain of the single column."""
+    objective = random_question(0)
+    columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_PER_BATCH + 7))
 
-    assert question.gains(columns)[-1] == question.gains(columns[:, -1:])[0]
+    assert objective.gains(columns)[-1] == objective.gains(columns[:, -1:])[0]
 
 
-def test_one_table_stands_for_one_kind():
-    """A model of two axes is one kind of worker; equal shares are the default; expected answers sum to 1."""
-    one = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], answers=[[0.9, 0.1], [0.3, 0.7]])
-    twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], answers=np.stack([one.answers[0]] * 2))
+def test_one_table_is_one_worker_type():
+    """A model of two axes is one worker type; equal shares are the default; P(answer) sums to 1."""
+    one = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=[[0.9, 0.1], [0.3, 0.7]])
+    twice = DesignObjective(alphabet=YES_NO, prior=[0.2, 0.8], worker_model=np.stack([one.worker_model[0]] * 2))
     table = np.eye(3)
 
-    assert ((1.0,), (0.5, 0.5)) == (one.shares, twice.shares)
+    assert ((1.0,), (0.5, 0.5)) == (one.type_shares, twice.type_shares)
     assert one.score(table) == pytest.approx(twice.score(table))
-    assert [0.42, 0.58] == pytest.approx(one.expected_answers)
+    assert [0.42, 0.58] == pytest.approx(one.answer_distribution)
 
 
 @pytest.mark.parametrize(
@@ -122,29 +122,29 @@ def test_one_table_stands_for_one_kind():
         ({"prior": [1.5, -0.5]}, "prior"),
         ({"prior": [math.nan, 1.0]}, "prior"),
         ({"prior": []}, "prior"),
-        ({"answers": np.full((2, 3), 1 / 3)}, "shape"),
-        ({"answers": np.ones((2, 2))}, "worker model"),
-        ({"shares": (0.5, 0.5)}, "one share"),
-        ({"shares": (0.5,)}, "shares"),
+        ({"worker_model": np.full((2, 3), 1 / 3)}, "shape"),
+        ({"worker_model": np.ones((2, 2))}, "worker model"),
+        ({"type_shares": (0.5, 0.5)}, "one share"),
+        ({"type_shares": (0.5,)}, "shares"),
         ({"participation_rate": 0.0}, "rate"),
         ({"participation_rate": math.nan}, "rate"),
-        ({"objective": "beauty"}, "objective"),
+        ({"criterion": "beauty"}, "criterion"),
     ],
 )
-def test_what_is_no_question_is_refused(wrong, message):
-    """A distribution that is none, a wrong shape, rate or objective."""
-    question = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], answers=np.eye(2))
+def test_invalid_objective_is_refused(wrong, message):
+    """An invalid distribution, shape, rate or criterion raises SettingsError."""
+    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2))
 
     with pytest.raises(SettingsError, match=message):
-        replace(question, **wrong)
+        replace(objective, **wrong)
 
 
 def test_what_was_given_is_kept_from_later_changes():
     """The arrays are copies that cannot be written to."""
     prior = np.array([0.5, 0.5])
-    question = DesignObjective(alphabet=YES_NO, prior=prior, answers=np.eye(2))
+    objective = DesignObjective(alphabet=YES_NO, prior=prior, worker_model=np.eye(2))
     prior[0] = 7.0
 
-    assert [0.5, 0.5] == question.prior.tolist()
-    assert not question.prior.flags.writeable
-    assert not question.answers.flags.writeable
+    assert [0.5, 0.5] == objective.prior.tolist()
+    assert not objective.prior.flags.writeable
+    assert not objective.worker_model.flags.writeable

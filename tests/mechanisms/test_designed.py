@@ -45,8 +45,8 @@ def test_a_table_of_another_denominator_is_refused():
     response = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel()
 
     with pytest.raises(SettingsError, match="rounded"):
-        Designed.from_channel(response.then(response))
-    assert Designed.from_channel(response.then(response).rounded()).epsilon < 1.0
+        Designed.from_channel(response.compose(response))
+    assert Designed.from_channel(response.compose(response).rounded()).epsilon < 1.0
 
 
 def test_a_channel_without_protection_is_refused():

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
-from crowdveil.mechanisms.laplace import continuous_laplace, continuous_laplace_channel, folded_geometric
+from crowdveil.mechanisms.laplace import binned_laplace_channel, folded_geometric, simulate_continuous_laplace
 from crowdveil.randomness import secure, seeded
 from tests.chi_square import chi_square_p_value
 from tests.mechanisms.test_mechanism_contract import below_exp
@@ -122,7 +122,7 @@ def test_continuous_noise_is_laplace_with_scale_range_over_epsilon():
     """
     values = np.full(50_000, 4.0)
 
-    noise = continuous_laplace(values, domain=DIGITS, epsilon=2.0, source=seeded(1)) - 4.0
+    noise = simulate_continuous_laplace(values, domain=DIGITS, epsilon=2.0, source=seeded(1)) - 4.0
 
     assert kstest(noise, "laplace", args=(0, 9 / 2)).pvalue > 1e-4
     assert kstest(noise, "laplace", args=(0, 10 / 2)).pvalue < 1e-4
@@ -131,16 +131,16 @@ def test_continuous_noise_is_laplace_with_scale_range_over_epsilon():
 def test_continuous_noise_is_added_to_clipped_values_and_to_what_stands_for_null():
     """Two runs with one seed differ by the clipped values alone; NaN is replaced by the constant."""
     settings = {"domain": DIGITS, "epsilon": 1.0, "null_value": 3.0}
-    zero = continuous_laplace(np.zeros((2, 2)), source=seeded(5), **settings)
+    zero = simulate_continuous_laplace(np.zeros((2, 2)), source=seeded(5), **settings)
 
-    shifted = continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
+    shifted = simulate_continuous_laplace([[-4.0, 99.0], [2.5, math.nan]], source=seeded(5), **settings)
 
     np.testing.assert_allclose(shifted - zero, [[0, 9], [2.5, 3]], atol=1e-12)
 
 
 def test_continuous_uniform_null_draws_every_value_alike():
     """NULL drawn uniformly has the domain's mean and variance, noise added: 100,000 draws, 5 standard errors."""
-    drawn = continuous_laplace(np.full(100_000, math.nan), domain=DIGITS, epsilon=20.0, source=seeded(2))
+    drawn = simulate_continuous_laplace(np.full(100_000, math.nan), domain=DIGITS, epsilon=20.0, source=seeded(2))
     variance = 99 / 12 + 2 * (9 / 20) ** 2
 
     assert abs(drawn.mean() - 4.5) < 5 * math.sqrt(variance / 100_000)
@@ -150,14 +150,14 @@ def test_continuous_uniform_null_draws_every_value_alike():
 def test_continuous_form_refuses_secure_randomness():
     """Floating-point noise must not pass for protection on a device."""
     with pytest.raises(SettingsError, match="seeded source"):
-        continuous_laplace([1.0], domain=DIGITS, epsilon=1.0, source=secure())
+        simulate_continuous_laplace([1.0], domain=DIGITS, epsilon=1.0, source=secure())
 
 
 @pytest.mark.parametrize(("epsilon", "null_value"), [(0.0, 1.0), (1.0, 4.5)])
 def test_continuous_form_refuses_bad_settings(epsilon, null_value):
     """Epsilon and the NULL value obey the same rules as on a device."""
     with pytest.raises(SettingsError, match="must be"):
-        continuous_laplace([1.0], domain=DIGITS, epsilon=epsilon, null_value=null_value, source=seeded(0))
+        simulate_continuous_laplace([1.0], domain=DIGITS, epsilon=epsilon, null_value=null_value, source=seeded(0))
 
 
 @pytest.mark.parametrize("scale", [DIGITS, Scale(-1, 1, 0.25), Scale(0, 100, 100)])
@@ -169,7 +169,7 @@ def test_binned_channel_is_the_law_between_half_steps(scale, epsilon):
     def below(x):
         return 0.5 * math.exp(x / width) if x < 0 else 1 - 0.5 * math.exp(-x / width)
 
-    table = continuous_laplace_channel(scale, epsilon=epsilon, participation="public").probabilities
+    table = binned_laplace_channel(scale, epsilon=epsilon, participation="public").probabilities
 
     for answer, x in enumerate(scale.values):
         for report, y in enumerate(scale.values):
@@ -181,10 +181,12 @@ def test_binned_channel_is_the_law_between_half_steps(scale, epsilon):
 @pytest.mark.parametrize("null_value", ["uniform", 2.0])
 def test_binned_simulated_reports_follow_their_channel(null_value):
     """40,000 simulated reports each of an answer and of NULL, binned, pass a chi-square test at 1 in 10,000."""
-    channel = continuous_laplace_channel(DIGITS, epsilon=1.5, null_value=null_value)
+    channel = binned_laplace_channel(DIGITS, epsilon=1.5, null_value=null_value)
     for code, answer in ((3, 3.0), (10, math.nan)):
         values = np.full(40_000, answer)
-        sent = continuous_laplace(values, domain=DIGITS, epsilon=1.5, source=seeded(code), null_value=null_value)
+        sent = simulate_continuous_laplace(
+            values, domain=DIGITS, epsilon=1.5, source=seeded(code), null_value=null_value
+        )
 
         counts = np.bincount(DIGITS.encode(sent), minlength=10)
 
@@ -196,6 +198,6 @@ def test_binned_simulated_reports_follow_their_channel(null_value):
 @example(epsilon=1e-6, size=40)
 def test_binning_never_exceeds_epsilon(epsilon, size):
     """In exact arithmetic no ratio of the binned table's integers is above e^epsilon."""
-    channel = continuous_laplace_channel(Scale(0, size - 1), epsilon=epsilon)
+    channel = binned_laplace_channel(Scale(0, size - 1), epsilon=epsilon)
 
     assert channel.ratio <= below_exp(epsilon)

@@ -5,8 +5,8 @@ from decimal import Decimal, localcontext
 
 import pytest
 
-from crowdveil.channels.rounding import bound_text
-from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.channels.rounding import format_bound
+from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
 from tests.mechanisms.test_two_layer import exact_probability, public
 
 
@@ -23,7 +23,7 @@ def test_printed_epsilons_are_not_below_the_exact_loss(low, high, labels, cells)
         for guarantee, ratio in ((cell, max(steps)), (worker, max(table) / min(table))):
             exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
             assert Decimal(guarantee.epsilon) >= exact
-            assert Decimal(bound_text(guarantee.epsilon)) >= exact
+            assert Decimal(format_bound(guarantee.epsilon)) >= exact
 
 
 @pytest.mark.parametrize("cells", [2, 10, 277, 10_000, 1_000_000])
@@ -37,6 +37,6 @@ def test_quadrature_errs_by_less_than_what_is_added_for_it(low, high, labels, ce
         ratio = ((1 - a) ** (k + 1) - (1 - b) ** (k + 1)) / (b ** (k + 1) - a ** (k + 1))
         exact = k * Decimal(labels - 1).ln() + ratio.ln()
 
-        error = Decimal(SharedFlip(low=low, high=high, symbols=labels, cells=cells).worker_loss()) - exact
+        error = Decimal(SharedFlipDistribution(low=low, high=high, symbols=labels, cells=cells).worker_loss()) - exact
 
         assert abs(error) < Decimal("1e-14") * (cells + 1)

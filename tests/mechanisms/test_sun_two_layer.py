@@ -152,7 +152,7 @@ def test_single_cell_channel_is_the_exact_average_over_budgets(few_budgets):
 def sampled(mechanism: SunTwoLayer, codes: np.ndarray, workers: int, seed: int) -> np.ndarray:
     """Reports of many workers with the same answers, each with its own secrets; indexed [worker, cell]."""
     source = seeded(seed)
-    secrets = mechanism.draw_shares(workers, source)[:, (codes == mechanism.alphabet.size).astype(int)]
+    secrets = mechanism.draw_flip_weights(workers, source)[:, (codes == mechanism.alphabet.size).astype(int)]
     reports = substitute(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
     return reports.reshape(workers, len(codes))
 

@@ -16,7 +16,7 @@ from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
-from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
 from crowdveil.mechanisms.shared_secret import substitute
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
@@ -169,7 +169,7 @@ def test_cell_loss_equals_its_closed_form(low, high, symbols, cells):
         last = (s - 1) * ((b**k - a**k) / k * (k + 1) / (b ** (k + 1) - a ** (k + 1)) - 1)
         expected = float(max(abs(first.ln()), abs(last.ln())))
 
-    loss = SharedFlip(low=low, high=high, symbols=symbols, cells=cells).cell_loss()
+    loss = SharedFlipDistribution(low=low, high=high, symbols=symbols, cells=cells).cell_loss()
 
     assert expected == pytest.approx(loss, abs=1e-10)
 
@@ -183,7 +183,9 @@ def test_worker_loss_equals_its_closed_form(cells):
         ratio = ((1 - a) ** (k + 1) - (1 - b) ** (k + 1)) / (b ** (k + 1) - a ** (k + 1))
         expected = float(k * Decimal(2).ln() + ratio.ln())
 
-    assert expected == pytest.approx(SharedFlip(low=low, high=high, symbols=3, cells=cells).worker_loss(), rel=1e-13)
+    assert expected == pytest.approx(
+        SharedFlipDistribution(low=low, high=high, symbols=3, cells=cells).worker_loss(), rel=1e-13
+    )
 
 
 @pytest.mark.parametrize(("low", "high", "labels", "cells"), [(0.0, 0.8, 2, 1), (0.1, 0.9, 3, 2), (0.0, 1.0, 2, 3)])
@@ -199,7 +201,7 @@ def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels,
         def words(self, count):
             return np.arange(count, dtype=np.uint64)
 
-    p = [Fraction(int(t) * (labels - 1), 1 << 10) for t in mechanism.draw_flips(1 << 10, EveryWord())]
+    p = [Fraction(int(t) * (labels - 1), 1 << 10) for t in mechanism.draw_flip_weights(1 << 10, EveryWord())]
     g = [
         sum((q / (labels - 1)) ** h * (1 - q) ** (cells - h) for q in p) / len(p) for h in range(cells + 1)
     ]  # fmt: skip
@@ -327,7 +329,7 @@ def test_protected_null_counts_as_a_cell():
 def sampled_vectors(mechanism, codes, workers, seed):
     """Reports of many workers with the same answers, each with its own secret; indexed [worker, cell]."""
     source = seeded(seed)
-    flips = np.repeat(mechanism.draw_flips(workers, source), len(codes))
+    flips = np.repeat(mechanism.draw_flip_weights(workers, source), len(codes))
     return substitute(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
 
 

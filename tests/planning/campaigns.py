@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.mechanisms import DesignObjective
@@ -28,15 +28,15 @@ def of_labels(
     """Return a campaign of labels a, b, ...; every label alike unless told otherwise."""
     alphabet = Categories(tuple("abcdefghij"[:labels]), ordered)
     shares = np.array(prior) if prior else np.full(labels, 1 / labels)
-    question = DesignObjective(
+    objective = DesignObjective(
         alphabet=alphabet,
         prior=shares,
-        answers=one_coin_answers(labels, float(np.mean(abilities))),
+        worker_model=one_coin_worker_model(labels, float(np.mean(abilities))),
         participation_rate=rate,
         participation=participation,
     )
     crowd = LabelCrowd(alphabet=alphabet, prior=shares, abilities=abilities)
-    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, **more)
+    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, **more)
 
 
 def of_numbers(
@@ -50,12 +50,12 @@ def of_numbers(
 ) -> Campaign:
     """Return a campaign on the scale 0..4 whose truths lie low; the prior is known to inference."""
     prior = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
-    question = DesignObjective(
+    objective = DesignObjective(
         alphabet=SCALE,
         prior=prior,
-        answers=normal_answers(SCALE, sigmas),
+        worker_model=normal_worker_model(SCALE, sigmas),
         participation_rate=rate,
         participation=participation,
     )
     crowd = NumberCrowd(alphabet=SCALE, prior=prior, sigmas=sigmas)
-    return Campaign(question=question, crowd=crowd, tasks=tasks, workers=workers, prior_public=True, **more)
+    return Campaign(objective=objective, crowd=crowd, tasks=tasks, workers=workers, prior_public=True, **more)

@@ -38,7 +38,7 @@ def table_by_loops(campaign: Campaign, channel: Channel, kind: int, truth: int) 
 def test_report_table_equals_its_definition(make, participation) -> None:  # type: ignore[no-untyped-def]
     """Every entry is the sum over answers, and over NULL where it is protected, written as loops."""
     campaign = make(participation=participation)
-    channel = QuantizedResponse.for_question(campaign.asked, 1.5).channel()
+    channel = QuantizedResponse.for_objective(campaign.cell_objective, 1.5).channel()
     found = report_table(campaign.crowd.tables(), campaign.rate, channel)
 
     expected = [

@@ -61,11 +61,11 @@ def test_quick_kinds_are_a_part_of_all() -> None:
 
 def test_other_blocks_are_the_best_of_one_more() -> None:
     """The other response has one block more and the largest information of all cuts with one more (by trying each)."""
-    question = of_numbers().asked
-    best = QuantizedResponse.for_question(question, 0.5)
-    other = other_blocks(question, best)
+    objective = of_numbers().cell_objective
+    best = QuantizedResponse.for_objective(objective, 0.5)
+    other = other_blocks(objective, best)
     tried = [
-        QuantizedResponse(alphabet=question.alphabet, epsilon=0.5, cuts=tuple(sorted({*best.cuts, cut})))
+        QuantizedResponse(alphabet=objective.alphabet, epsilon=0.5, cuts=tuple(sorted({*best.cuts, cut})))
         for cut in range(1, 5)
         if cut not in best.cuts
     ]
@@ -73,15 +73,15 @@ def test_other_blocks_are_the_best_of_one_more() -> None:
     assert other is not None
     assert len(other.partition) == len(best.partition) + 1
     assert other.cuts in [one.cuts for one in tried]
-    scores = [question.score(one.channel().probabilities) for one in tried]
-    assert question.score(other.channel().probabilities) == pytest.approx(max(scores))
+    scores = [objective.score(one.channel().probabilities) for one in tried]
+    assert objective.score(other.channel().probabilities) == pytest.approx(max(scores))
 
 
 def test_where_every_label_is_a_block_the_other_response_merges_two() -> None:
     """At a large epsilon the best blocks are the labels: the other has one less, and unordered labels have blocks."""
-    question = of_labels().asked
-    best = QuantizedResponse.for_question(question, 8.0)
-    other = other_blocks(question, best)
+    objective = of_labels().cell_objective
+    best = QuantizedResponse.for_objective(objective, 8.0)
+    other = other_blocks(objective, best)
 
     assert (3, 2) == (len(best.partition), len(other.partition) if other else 0)
     assert other is not None

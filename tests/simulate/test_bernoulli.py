@@ -17,7 +17,9 @@ FALSE_ALARM = 1e-4
 def test_hits_ascend_within_bounds(cells, seed, wanted):
     """Numbers that come up are distinct, ascending and below the number of coins, however many coins there are."""
     found = (
-        bernoulli.all_hits(seeded(seed).generator, cells, min(1.0, wanted / max(cells, 1))) if cells else np.arange(0)
+        bernoulli.bernoulli_indices(seeded(seed).generator, cells, min(1.0, wanted / max(cells, 1)))
+        if cells
+        else np.arange(0)
     )
 
     assert (np.diff(found) > 0).all()
@@ -27,7 +29,7 @@ def test_hits_ascend_within_bounds(cells, seed, wanted):
 @pytest.mark.parametrize("cells", [1, 7])
 def test_a_certain_coin_always_comes_up(cells):
     """With probability 1 every number comes up."""
-    assert list(range(cells)) == bernoulli.all_hits(seeded(1).generator, cells, 1.0).tolist()
+    assert list(range(cells)) == bernoulli.bernoulli_indices(seeded(1).generator, cells, 1.0).tolist()
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.3, 0.7])
@@ -41,7 +43,7 @@ def test_patterns_are_those_of_independent_coins(probability, monkeypatch):
     generator = seeded(7).generator
     counts = np.zeros(16)
     for _ in range(20_000):
-        counts[(1 << bernoulli.all_hits(generator, 4, probability)).sum()] += 1
+        counts[(1 << bernoulli.bernoulli_indices(generator, 4, probability)).sum()] += 1
     ones = np.array([pattern.bit_count() for pattern in range(16)])
     expected = 20_000 * probability**ones * (1 - probability) ** (4 - ones)
     rare = expected < 5
@@ -53,9 +55,9 @@ def test_patterns_are_those_of_independent_coins(probability, monkeypatch):
 
 def test_chunks_cover_all_coins_once(monkeypatch):
     """Chunks end where the next begins, the last at the number of coins, and hold their own numbers only."""
-    monkeypatch.setattr(bernoulli, "HITS_AT_ONCE", 10)
+    monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 10)
     first, ends = 0, []
-    for stop, found in bernoulli.hits(seeded(3).generator, 1000, 0.1):
+    for stop, found in bernoulli.bernoulli_chunks(seeded(3).generator, 1000, 0.1):
         assert ((found >= first) & (found < stop)).all()
         ends.append(first := stop)
 
@@ -64,6 +66,6 @@ def test_chunks_cover_all_coins_once(monkeypatch):
 
 def test_a_few_hits_in_very_many_coins_are_found_at_once():
     """Ten expected hits among 10**13 coins: their number is Poisson, within 10 +- 15 (false alarm 2e-5)."""
-    found = bernoulli.all_hits(seeded(5).generator, 10**13, 1e-12)
+    found = bernoulli.bernoulli_indices(seeded(5).generator, 10**13, 1e-12)
 
     assert 0 <= len(found) <= 25

@@ -9,7 +9,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import assigned_around, numeric_crowd, perturb_cells
+from crowdveil.simulate import numeric_crowd, perturb_cells, simulated_assignment
 from tests.chi_square import chi_square_p_value
 
 SCALE = Scale(0, 2)
@@ -79,13 +79,13 @@ def test_an_assignment_around_answers_holds_them() -> None:
     crowd = numeric_crowd(workers=20, tasks=10, sparsity=0.8, scale=SCALE, source=seeded(3))
     most = int(crowd.answers.per_task.max())
 
-    drawn = assigned_around(crowd.answers, most + 2, seeded(4))
+    drawn = simulated_assignment(crowd.answers, most + 2, seeded(4))
 
     answered = set(zip(crowd.answers.task.tolist(), crowd.answers.worker.tolist(), strict=True))
     assert answered <= set(zip(drawn.task.tolist(), drawn.worker.tolist(), strict=True))
     assert [most + 2] * 10 == np.bincount(drawn.task).tolist()
     with pytest.raises(SettingsError, match="per_task must be in"):
-        assigned_around(crowd.answers, most - 1, seeded(4))
+        simulated_assignment(crowd.answers, most - 1, seeded(4))
 
 
 def test_progress_counts_the_groups() -> None:

@@ -31,7 +31,7 @@ def made(tmp_path_factory) -> tuple[CrowdFolder, Path]:
     """Return a crowd that was drawn in 60 ranges of tasks, and its folder."""
     folder = tmp_path_factory.mktemp("crowd")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_crowds, "HITS_AT_ONCE", 400)
+        patch.setattr(large_crowds, "SUCCESSES_PER_CHUNK", 400)
         patch.setattr(large_crowds, "TASKS_AT_ONCE", 128)
         return categorical_crowd_folder(folder, **SETTINGS, ability=two_abilities, source=seeded(3)), folder
 

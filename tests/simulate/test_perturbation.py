@@ -174,7 +174,7 @@ def test_reports_in_a_folder_are_the_same(tmp_path, monkeypatch):
 
 def test_memory_of_a_streamed_crowd_follows_one_chunk(tmp_path, monkeypatch):
     """Three million reports, 30 MB in memory, are written in chunks of 2**16 below 8 MB."""
-    monkeypatch.setattr(bernoulli, "HITS_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 1 << 16)
     nobody = exactly(0, 10_000, 1000, YES_NO)
     tracemalloc.start()
     reports = perturb(nobody, RandomizedResponse(alphabet=YES_NO, epsilon=1.6), seeded(2), folder=tmp_path)

@@ -120,7 +120,7 @@ def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
 
     Two-sided comparison of about 29,000 neighbours of answers with about 43,000 other NULL cells.
     """
-    monkeypatch.setattr(bernoulli, "HITS_AT_ONCE", 500)
+    monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 500)
     mechanism = MECHANISMS[0]
     answers = answers_for(mechanism)
     given = dense(answers).ravel() < LABELS.size

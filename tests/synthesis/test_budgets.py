@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdveil.channels.rounding import stated
+from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.budgets import FIXED_POINT, divide, fixed_weights
@@ -33,7 +33,7 @@ def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon:
     cell, worker = budgets.curves()
 
     assert spent.max() <= worker.exact[0].epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
-    assert stated(cell.exact[0].epsilon) >= max(budgets.exact.values())
+    assert least_reading(cell.exact[0].epsilon) >= max(budgets.exact.values())
     assert cell.exact[0].epsilon == pytest.approx(budgets.of_tasks.max(), rel=1e-15)
     assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.accounting import account_table
+from crowdveil.accounting import account_channel_table
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -38,8 +38,8 @@ def test_a_table_is_accounted_for_by_cells() -> None:
     names = {"tasks": np.array(["t", "u", "v"]), "workers": np.array(["a", "b"])}
     few = Assignment.from_arrays(["t", "u", "t"], ["a", "a", "b"])
 
-    everything = account_table(table, **names)
-    assigned = account_table(table, **names, assignment=few)
+    everything = account_channel_table(table, **names)
+    assigned = account_channel_table(table, **names, assignment=few)
 
     assert [two.epsilon, 3 * two.epsilon] == [row.exact for row in everything]
     assert [1, 3] == [row.cells for row in everything]
@@ -54,6 +54,6 @@ def test_unprotected_cells_cost_everything_to_those_who_have_them() -> None:
     )
     names = {"tasks": np.array(["t", "u"]), "workers": np.array(["a"])}
 
-    assert np.inf == account_table(open_task, **names)[1].exact
-    protected = account_table(open_task, **names, assignment=Assignment.from_arrays(["t"], ["a"]))[1]
+    assert np.inf == account_channel_table(open_task, **names)[1].exact
+    protected = account_channel_table(open_task, **names, assignment=Assignment.from_arrays(["t"], ["a"]))[1]
     assert np.isclose(1.0, protected.exact, atol=1e-6)

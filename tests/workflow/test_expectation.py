@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, QuantizedResponse
@@ -24,33 +24,33 @@ def write_prior(folder: Path, rows: str) -> Path:
 def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
     """Rows may stand in any order; rate and ability are passed on."""
     prior = write_prior(tmp_path, "high,0.25\nlow,0.5\nmiddle,0.25\n")
-    question = Expectation(prior=prior, participation_rate=0.2, ability=0.9).question(RATINGS, "protected")
+    objective = Expectation(prior=prior, participation_rate=0.2, ability=0.9).objective(RATINGS, "protected")
 
-    assert [0.5, 0.25, 0.25] == question.prior.tolist()
-    assert (0.2, "protected") == (question.participation_rate, question.participation)
-    np.testing.assert_allclose(one_coin_answers(3, 0.9)[None], question.answers)
+    assert [0.5, 0.25, 0.25] == objective.prior.tolist()
+    assert (0.2, "protected") == (objective.participation_rate, objective.participation)
+    np.testing.assert_allclose(one_coin_worker_model(3, 0.9)[None], objective.worker_model)
 
 
 def test_nothing_said_is_every_label_alike() -> None:
     """By default labels are equally likely, everyone answers and is right with 0.75; sigmas describe a scale."""
-    labels = Expectation().question(RATINGS, "public")
-    numbers = Expectation(sigmas=(1.0, 5.0)).question(GRID, "public")
+    labels = Expectation().objective(RATINGS, "public")
+    numbers = Expectation(sigmas=(1.0, 5.0)).objective(GRID, "public")
 
     assert [1 / 3] * 3 == pytest.approx(labels.prior)
-    assert (1.0, 0.75) == (labels.participation_rate, pytest.approx(labels.answers[0, 0, 0]))
-    np.testing.assert_allclose(normal_answers(GRID, (1.0, 5.0)), numbers.answers)
+    assert (1.0, 0.75) == (labels.participation_rate, pytest.approx(labels.worker_model[0, 0, 0]))
+    np.testing.assert_allclose(normal_worker_model(GRID, (1.0, 5.0)), numbers.worker_model)
 
 
 def test_what_fits_no_alphabet_is_refused(tmp_path: Path) -> None:
     """Sigmas for labels, sigmas with an ability, a prior about something else or of some labels only."""
     with pytest.raises(SettingsError, match="sigmas"):
-        Expectation(sigmas=(1.0,)).question(RATINGS, "public")
+        Expectation(sigmas=(1.0,)).objective(RATINGS, "public")
     with pytest.raises(SettingsError, match="sigmas"):
-        Expectation(sigmas=(1.0,), ability=0.5).question(GRID, "public")
+        Expectation(sigmas=(1.0,), ability=0.5).objective(GRID, "public")
     with pytest.raises(ReportsError, match="huge"):
-        Expectation(prior=write_prior(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).question(RATINGS, "public")
+        Expectation(prior=write_prior(tmp_path, "huge,0.25\nlow,0.5\nmiddle,0.25\n")).objective(RATINGS, "public")
     with pytest.raises(ReportsError, match="high"):
-        Expectation(prior=write_prior(tmp_path, "low,0.5\nmiddle,0.5\n")).question(RATINGS, "public")
+        Expectation(prior=write_prior(tmp_path, "low,0.5\nmiddle,0.5\n")).objective(RATINGS, "public")
 
 
 def test_cuts_are_named_by_labels() -> None:

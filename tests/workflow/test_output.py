@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale, alphabet_from_json
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import visible
+from crowdveil.channels.text_validation import visible_form
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
@@ -79,8 +79,8 @@ def test_reports_survive_the_files(folder, reports: Reports) -> None:
 
 
 @given(
-    st.lists(AWKWARD, min_size=1, max_size=4, unique_by=visible),
-    st.lists(AWKWARD, min_size=2, max_size=4, unique_by=visible),
+    st.lists(AWKWARD, min_size=1, max_size=4, unique_by=visible_form),
+    st.lists(AWKWARD, min_size=2, max_size=4, unique_by=visible_form),
 )
 def test_any_text_survives_as_a_name(folder, tasks, workers) -> None:
     """Commas, quotes, line ends, blanks, byte-order marks and any script in ids come back as they were."""

@@ -15,10 +15,10 @@ from crowdveil.errors import SettingsError
 
 NULL = "NULL"
 MAX_LABELS = 1024
-LARGEST_NUMBER, SMALLEST_NUMBER = 1e100, 1e-100
+MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
 """Sizes of numbers other than 0: squares of their differences, summed over any number of reports, stay numbers."""
-RANGE_RULE = f"must be 0, or between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g} in size: their squares are summed"
-ANOTHER_UNIT = "Choose another unit; write numbers that are nearly 0 as 0."
+MAGNITUDE_RULE = f"must be 0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size: their squares are summed"
+MAGNITUDE_HINT = "Choose another unit; write numbers that are nearly 0 as 0."
 _WHOLE = 1 << 53
 """Integers up to here are exact as floats."""
 
@@ -39,7 +39,7 @@ class Categories:
             raise SettingsError(
                 f"{NULL!r} and the empty string cannot be labels", value=self.names, hint="Rename the label."
             )
-        if not all(map(encodable, self.names)):
+        if not all(map(is_utf8_encodable, self.names)):
             raise SettingsError("labels must be text that can be written in UTF-8", value=self.names)
 
     @property
@@ -64,8 +64,8 @@ class Scale:
     def __post_init__(self) -> None:
         if not (all(map(math.isfinite, (self.low, self.high, self.step))) and self.low < self.high and self.step > 0):
             raise SettingsError("a scale needs finite low < high and step > 0", value=(self.low, self.high, self.step))
-        if not in_range((self.low, self.high, self.step)).all():
-            raise SettingsError(f"the numbers of a scale {RANGE_RULE}", value=(self.low, self.high, self.step))
+        if not has_valid_magnitude((self.low, self.high, self.step)).all():
+            raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
         points = (_exact(self.high) - _exact(self.low)) / _exact(self.step) + 1
         if points.denominator != 1:
             raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
@@ -114,13 +114,13 @@ class Scale:
 Alphabet = Categories | Scale
 
 
-def in_range(numbers: ArrayLike) -> NDArray[np.bool_]:
+def has_valid_magnitude(numbers: ArrayLike) -> NDArray[np.bool_]:
     """Mark the numbers that are 0, or of a size that can be computed with; shape as `numbers`."""
     size = np.abs(np.asarray(numbers, dtype=float))
-    return (size == 0) | ((size >= SMALLEST_NUMBER) & (size <= LARGEST_NUMBER))
+    return (size == 0) | ((size >= MIN_MAGNITUDE) & (size <= MAX_MAGNITUDE))
 
 
-def encodable(text: str) -> bool:
+def is_utf8_encodable(text: str) -> bool:
     """Return whether a text can be written in UTF-8: half a surrogate pair, which JSON can hold, cannot."""
     try:
         text.encode("utf-8")

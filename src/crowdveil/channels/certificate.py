@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from crowdveil.channels.text_validation import fault_of_name, first_alike, parse_json
+from crowdveil.channels.text_validation import first_confusable_pair, name_defect, parse_json
 from crowdveil.errors import CertificateError
 
 FORMAT = "crowdveil-channel/1"
@@ -53,29 +53,29 @@ def simulation_mark(seed: int) -> str:
     return f", SIMULATION from seed {seed}{NO_PRIVACY}"
 
 
-def is_marked(mechanism: str) -> bool:
+def has_no_privacy_mark(mechanism: str) -> bool:
     """Return whether the mechanism of a certificate says that nothing is promised."""
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
-def mechanisms_named(certificate: Mapping[str, Any]) -> list[str]:
+def certificate_mechanisms(certificate: Mapping[str, Any]) -> list[str]:
     """Return the mechanisms that a certificate names, a table's channel by channel; unprotected cells have none."""
     return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
 
 
-def seal_certificate(fields: dict[str, Any]) -> dict[str, object]:
+def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
     """Return `fields` with format and seal added.
 
     Raises:
-        CertificateError: text, mechanism: what `read_certificate` would refuse is not sealed.
+        CertificateError: text, mechanism: what `parse_certificate` would refuse is not sealed.
     """
     _check_texts(fields)
     data: dict[str, object] = {"format": FORMAT, **fields}
     return {**data, "sha256": digest(data)}
 
 
-def parse_sealed(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:
-    """Parse a JSON object of one format and exactly these fields; the seal is checked by `check_seal`.
+def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:
+    """Parse a JSON object of one format and exactly these fields; the seal is checked by `verify_checksum`.
 
     Raises:
         CertificateError: oversize, not json (a key that stands twice included), format.
@@ -91,7 +91,7 @@ def parse_sealed(text: str | bytes, form: str, fields: set[str]) -> dict[str, An
     return data
 
 
-def check_seal(data: dict[str, Any]) -> None:
+def verify_checksum(data: dict[str, Any]) -> None:
     """Refuse an object whose seal is not that of its other fields.
 
     Raises:
@@ -101,16 +101,16 @@ def check_seal(data: dict[str, Any]) -> None:
         raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or cut.")
 
 
-def read_certificate(text: str | bytes) -> dict[str, Any]:
+def parse_certificate(text: str | bytes) -> dict[str, Any]:
     """Check the outer form of a certificate; the table itself is checked by `Channel`.
 
     Raises:
         CertificateError: oversize, not json, format, alphabet, text, mechanism, shape, ratio, non-integer, hash.
     """
-    data = parse_sealed(text, FORMAT, FIELDS)
+    data = parse_document(text, FORMAT, FIELDS)
     _check_types(data)
     _check_texts(data)
-    check_seal(data)
+    verify_checksum(data)
     return data
 
 
@@ -136,8 +136,8 @@ def _check_types(data: dict[str, Any]) -> None:
 def _check_texts(data: dict[str, Any]) -> None:
     """Check all that a certificate lets its writer choose freely: names of labels and symbols, and the mechanism."""
     labels = data["alphabet"].get("names")
-    check_names("label", labels if isinstance(labels, list) else ())
-    check_names("report symbol", data["outputs"])
+    check_symbol_names("label", labels if isinstance(labels, list) else ())
+    check_symbol_names("report symbol", data["outputs"])
     if _MECHANISM.fullmatch(data["mechanism"]) is None:
         raise CertificateError(
             "mechanism",
@@ -146,26 +146,26 @@ def _check_texts(data: dict[str, Any]) -> None:
         )
 
 
-def check_names(what: str, names: Iterable[str]) -> None:
+def check_symbol_names(what: str, names: Iterable[str]) -> None:
     """Refuse a name that is not printing text in normal form C without white space around it.
 
     Raises:
         CertificateError: text.
     """
     for name in names:
-        fault = fault_of_name(name)
+        fault = name_defect(name)
         if fault:
             raise CertificateError("text", f"{what} {name[:100]!r}: {fault}. Rename it.")
-    check_apart(what, names)
+    check_distinguishable(what, names)
 
 
-def check_apart(what: str, names: Iterable[str]) -> None:
+def check_distinguishable(what: str, names: Iterable[str]) -> None:
     """Refuse two names that look alike.
 
     Raises:
         CertificateError: text.
     """
-    alike = first_alike(names)
+    alike = first_confusable_pair(names)
     if alike is not None:
         raise CertificateError("text", f"{what} {alike[0]!r} and {alike[1]!r} look alike. Rename one of them.")
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import DESIGNED, read_certificate, seal_certificate
+from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
@@ -27,7 +27,7 @@ CELLS_AT_ONCE = 1 << 16
 """Cells sampled together, so that a full-row scan of a wide alphabet stays small in memory."""
 
 
-def ratio_at_most(epsilon: float) -> Fraction:
+def exp_rounded_down(epsilon: float) -> Fraction:
     """Return a rational just below exp(epsilon) (within 1e-55 of it, relatively)."""
     power = Context(prec=60, rounding=ROUND_FLOOR).exp(Decimal(epsilon))
     return Fraction(power) * (1 - Fraction(1, 10**55))
@@ -176,7 +176,7 @@ class Channel:
     def _cumulative(self) -> NDArray[np.uint64]:
         return np.cumsum(np.array(self.rows, dtype=np.uint64), axis=1)
 
-    def then(self, second: "Channel") -> "Channel":
+    def compose(self, second: "Channel") -> "Channel":
         """Return the exact channel of sending this channel's report through `second` (integer product of the tables).
 
         Raises:
@@ -244,7 +244,7 @@ class Channel:
             raise CertificateError("zero entry", "a channel with infinite epsilon cannot be certified.")
         if self.denominator != DENOMINATOR:
             raise CertificateError("denominator", f"only channels over 2**{WORD_BITS} are certified; use rounded().")
-        return seal_certificate(
+        return with_checksum(
             {
                 "mechanism": self.mechanism,
                 "alphabet": alphabet_to_json(self.alphabet),
@@ -265,7 +265,7 @@ class Channel:
                 mechanism, shape, duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum,
                 denominator, ratio.
         """
-        data = read_certificate(text)
+        data = parse_certificate(text)
         try:
             alphabet = alphabet_from_json(data["alphabet"])
         except SettingsError as error:

@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import canonical, check_apart, check_names, check_seal, digest, parse_sealed
+from crowdveil.channels.certificate import (
+    canonical,
+    check_distinguishable,
+    check_symbol_names,
+    digest,
+    parse_document,
+    verify_checksum,
+)
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.text_validation import parse_json, visible
+from crowdveil.channels.text_validation import parse_json, visible_form
 from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
 
@@ -25,7 +32,7 @@ MAX_CHANNELS = 64
 TABLE_FORMAT = "crowdveil-channel-table/1"
 UNPROTECTED = "unprotected"
 FIELDS = {"format", "channels", "choice", "workers", "tasks", "sha256"}
-EVERYONE = 0
+SINGLE_GROUP = 0
 """The group of all workers (tasks) where none is named."""
 
 
@@ -158,7 +165,7 @@ class ChannelTable:
                 of tasks or workers that look alike.
         """
         _check_groups(self.workers, self.tasks)
-        check_names("label", self.alphabet.names)
+        check_symbol_names("label", self.alphabet.names)
         unprotected: dict[str, object] = {UNPROTECTED: alphabet_to_json(self.alphabet)}
         parts = [unprotected if channel.is_identity else channel.certificate() for channel in self.channels]
         data: dict[str, object] = {
@@ -184,7 +191,7 @@ class ChannelTable:
         return cls(channels=channels, choice=choice, workers=data["workers"], tasks=data["tasks"])
 
 
-def is_table(text: str | bytes) -> bool:
+def is_channel_table(text: str | bytes) -> bool:
     """Return whether a certificate's text claims to be that of a table; whether it is one, `from_certificate` says."""
     try:
         data = parse_json(text)
@@ -195,14 +202,14 @@ def is_table(text: str | bytes) -> bool:
 
 def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
     for what, names in (("worker", workers), ("task", tasks)):
-        if any(not visible(name) for name in names):
+        if any(not visible_form(name) for name in names):
             raise CertificateError("text", f"a {what} has a name of which nothing is visible. Rename it.")
-        check_apart(what, names)
+        check_distinguishable(what, names)
 
 
 def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDArray[np.int64]:
     if not groups:
-        return np.broadcast_to(np.int64(EVERYONE), len(names))
+        return np.broadcast_to(np.int64(SINGLE_GROUP), len(names))
     unknown = [str(name) for name in names if str(name) not in groups]
     if unknown:
         raise SettingsError(
@@ -221,13 +228,13 @@ def _channel(part: dict[str, Any]) -> Channel:
         alphabet = alphabet_from_json(part[UNPROTECTED])
     except SettingsError as error:
         raise CertificateError("alphabet", str(error)) from error
-    check_names("label", alphabet.names)
+    check_symbol_names("label", alphabet.names)
     return Channel.identity(alphabet, "public")
 
 
 def _read(text: str | bytes) -> dict[str, Any]:
     """Check the outer form and the seal of a table's certificate; channels are checked one by one."""
-    data = parse_sealed(text, TABLE_FORMAT, FIELDS)
+    data = parse_document(text, TABLE_FORMAT, FIELDS)
     parts, choice = data["channels"], data["choice"]
     if not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
         raise CertificateError("format", "channels must be a list of objects.")
@@ -237,5 +244,5 @@ def _read(text: str | bytes) -> dict[str, Any]:
         raise CertificateError("format", "the choice must hold integers.")
     if not (isinstance(data["workers"], dict) and isinstance(data["tasks"], dict)):
         raise CertificateError("format", "workers and tasks must map names to groups.")
-    check_seal(data)
+    verify_checksum(data)
     return data

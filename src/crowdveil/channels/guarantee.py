@@ -7,7 +7,7 @@ claims another one, `claimed` holds it, to the nearest, and `reason` says why th
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from crowdveil.channels.rounding import bound_text, delta_text, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
 from crowdveil.errors import SettingsError
 
 Unit = Literal["cell", "worker"]
@@ -83,10 +83,10 @@ class Guarantee:
 
     def __str__(self) -> str:
         claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"
-        slack = f", delta = {delta_text(self.delta)}" if self.delta else ""
+        slack = f", delta = {format_delta(self.delta)}" if self.delta else ""
         why = f"; {self.reason}" if self.reason else ""
         whose = f"per {self.unit}, participation {self.participation}"
-        return f"epsilon = {bound_text(self.epsilon)}{claim}{slack} {whose}{why}"
+        return f"epsilon = {format_bound(self.epsilon)}{claim}{slack} {whose}{why}"
 
 
 def require_epsilon(epsilon: float) -> float:

@@ -15,18 +15,18 @@ DELTA_DIGITS = 3
 """Significant digits of a printed delta."""
 
 
-def stated(value: float) -> Fraction:
+def least_reading(value: float) -> Fraction:
     """Return the smaller of a finite float's binary value and the decimal number written for it."""
     return min(Fraction(value), Fraction(repr(float(value))))
 
 
-def float_at_least(exact: Fraction) -> float:
+def float_rounded_up(exact: Fraction) -> float:
     """Return the smallest float that states at least `exact`; infinity beyond the largest float."""
     try:
         found = float(exact)
     except OverflowError:
         return math.inf
-    return found if stated(found) >= exact else math.nextafter(found, math.inf)
+    return found if least_reading(found) >= exact else math.nextafter(found, math.inf)
 
 
 def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
@@ -38,7 +38,7 @@ def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
     spent = [(value, count) for value, count in terms if count]
     if any(math.isinf(value) for value, _ in spent):
         return math.inf
-    return float_at_least(sum((stated(value) * count for value, count in spent), Fraction(0)))
+    return float_rounded_up(sum((least_reading(value) * count for value, count in spent), Fraction(0)))
 
 
 def log_rounded_up(ratio: Fraction) -> float:
@@ -46,10 +46,10 @@ def log_rounded_up(ratio: Fraction) -> float:
     up = Context(prec=60, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.
-    return float_at_least(Fraction(up.multiply(up.ln(quotient), up.add(1, Decimal(10) ** -50))))
+    return float_rounded_up(Fraction(up.multiply(up.ln(quotient), up.add(1, Decimal(10) ** -50))))
 
 
-def bound_text(value: float, digits: int = DIGITS) -> str:
+def format_bound(value: float, digits: int = DIGITS) -> str:
     """Return a loss bound for people, rounded up: read back as a float, the text is never below `value`.
 
     Args:
@@ -62,6 +62,6 @@ def bound_text(value: float, digits: int = DIGITS) -> str:
     return f"{float(rounded):.{digits}g}"
 
 
-def delta_text(delta: float) -> str:
+def format_delta(delta: float) -> str:
     """Return a delta for people, rounded up."""
-    return bound_text(delta, DELTA_DIGITS)
+    return format_bound(delta, DELTA_DIGITS)

@@ -55,7 +55,7 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("objects or lists are nested too deeply") from error
 
 
-def fault_of_text(text: str) -> str:
+def text_defect(text: str) -> str:
     """Return why a text is not printing text, empty if it is."""
     if text.isascii() and text.isprintable():
         return ""
@@ -65,16 +65,16 @@ def fault_of_text(text: str) -> str:
     return ""
 
 
-def fault_of_name(name: str) -> str:
+def name_defect(name: str) -> str:
     """Return why a text is not a name, empty if it is one."""
     if not name:
         return "it is empty"
     if name != name.strip():
         return "white space stands around it"
-    return fault_of_text(name) or ("" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C")
+    return text_defect(name) or ("" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C")
 
 
-def first_alike(names: Iterable[str]) -> tuple[str, str] | None:
+def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
     """Return the first two of some distinct texts that look alike: the same but for what does not print.
 
     White space around them, the kind and the number of white space inside, characters that do not print and the normal
@@ -82,13 +82,13 @@ def first_alike(names: Iterable[str]) -> tuple[str, str] | None:
     """
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(visible(name), name)
+        other = seen.setdefault(visible_form(name), name)
         if other != name:
             return other, name
     return None
 
 
-def visible(name: str) -> str:
+def visible_form(name: str) -> str:
     """Return a name without what does not print, in form C, each white space inside as one space and none around."""
     if not (name.isascii() and name.isprintable()):
         spaced = (" " if sign.isspace() or sign == BLANK else sign for sign in name)

@@ -20,7 +20,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.json_output import as_text, failure, json_wanted
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
-from crowdveil.cli.rounds import join, next_cuts
+from crowdveil.cli.rounds import join, next_thresholds
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit.address_space import LEAST_TO_START, left
@@ -33,7 +33,7 @@ COMMANDS: tuple[click.Command, ...] = (
     encode,
     infer,
     join,
-    next_cuts,
+    next_thresholds,
     account,
     synthesize,
     datasets,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import printing, progress_bar, replaced_rows, show
 from crowdveil.cli.options import GivenPath, json_option
 
@@ -80,4 +80,4 @@ def _protection(row: Row) -> str:
     if row.claimed is None or row.exact is None:
         return row.mechanism
     claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
-    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {bound_text(row.exact, 4)}{claim} per cell"
+    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {format_bound(row.exact, 4)}{claim} per cell"

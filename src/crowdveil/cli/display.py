@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.channels.rounding import bound_text, delta_text
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.errors import SettingsError
 
@@ -76,7 +76,7 @@ def warn(text: str) -> None:
 
 
 def number(value: float) -> str:
-    """Write a number to the nearest of six digits; infinity promises nothing. Bounds are `rounding.bound_text`."""
+    """Write a number to the nearest of six digits; infinity promises nothing. Bounds are `rounding.format_bound`."""
     return "none (infinite)" if math.isinf(value) else "unknown" if math.isnan(value) else f"{value:.6g}"
 
 
@@ -96,9 +96,9 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
     for row in accounts:
         of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
         over = f", {row['rounds']:,} rounds" if row["rounds"] > 1 else ""
-        slack = f", delta {delta_text(row['delta'])}" if row["delta"] else ""
+        slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
         what = f"(per {row['unit']}{of}{over}, participation {row['participation']})"
-        rows.append(("epsilon", f"exact {bound_text(row['exact'])}, claimed {number(row['claimed'])}{slack} {what}"))
+        rows.append(("epsilon", f"exact {format_bound(row['exact'])}, claimed {number(row['claimed'])}{slack} {what}"))
     reasons = dict.fromkeys(row["reason"] for row in accounts if row["reason"])
     return rows + [("because", reason) for reason in reasons]
 

@@ -168,13 +168,13 @@ def _campaign(
 
     crowd: LabelCrowd | NumberCrowd
     if isinstance(alphabet, Scale):
-        question, crowd = _on_a_scale(alphabet, expected, participation)
+        objective, crowd = _on_a_scale(alphabet, expected, participation)
     else:
-        question = expected.question(alphabet, participation)
+        objective = expected.objective(alphabet, participation)
         abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
-        crowd = LabelCrowd(alphabet=alphabet, prior=question.prior, abilities=abilities)
+        crowd = LabelCrowd(alphabet=alphabet, prior=objective.prior, abilities=abilities)
     return Campaign(
-        question=question,
+        objective=objective,
         crowd=crowd,
         tasks=tasks,
         workers=workers,
@@ -189,7 +189,7 @@ def _assumptions(campaign: Campaign, expected: Expectation) -> list[dict[str, An
     from crowdveil.planning import LabelCrowd
 
     crowd, chosen = campaign.crowd, click.get_current_context().get_parameter_source("participation")
-    rate, hidden = campaign.question.participation_rate, campaign.participation
+    rate, hidden = campaign.objective.participation_rate, campaign.participation
     if isinstance(crowd, LabelCrowd):
         workers = _assumption("ability", float(crowd.kinds @ crowd.shares), expected.ability is not None)
     else:
@@ -212,19 +212,19 @@ def _on_a_scale(
     """Return question and crowd, both on the coarser scale where the one given is long."""
     from dataclasses import replace
 
-    from crowdveil.channel_design import normal_answers
+    from crowdveil.channel_design import normal_worker_model
     from crowdveil.planning import NumberCrowd, coarser, merged
 
     if expected.ability is not None:
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
     sigmas = expected.sigmas or tuple(share * scale.range for share in USUAL_SIGMAS)
-    question = replace(expected, sigmas=sigmas).question(scale, participation)
+    objective = replace(expected, sigmas=sigmas).objective(scale, participation)
     planned_on = coarser(scale, min(sigmas))
     if planned_on != scale:
-        prior = merged(question.prior, scale, planned_on)
-        answers = normal_answers(planned_on, sigmas)
-        question = replace(question, alphabet=planned_on, prior=prior, answers=answers)
-    return question, NumberCrowd(alphabet=planned_on, prior=question.prior, sigmas=sigmas)
+        prior = merged(objective.prior, scale, planned_on)
+        answers = normal_worker_model(planned_on, sigmas)
+        objective = replace(objective, alphabet=planned_on, prior=prior, worker_model=answers)
+    return objective, NumberCrowd(alphabet=planned_on, prior=objective.prior, sigmas=sigmas)
 
 
 def _outputs(out: Path | None, *, prior_too: bool) -> Outputs | None:
@@ -262,7 +262,7 @@ def _data(made: Plan) -> dict[str, Any]:
         "tasks": campaign.tasks,
         "workers": campaign.workers,
         "participation": campaign.participation,
-        "participation_rate": campaign.question.participation_rate,
+        "participation_rate": campaign.objective.participation_rate,
         "assigned_per_task": campaign.assigned_per_task,
         "tasks_per_worker": campaign.cells,
         "worker_qualities": crowd.kinds.tolist(),

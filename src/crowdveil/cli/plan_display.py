@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import printing
 from crowdveil.files.csv_line import csv_line
 
@@ -62,8 +62,8 @@ def print_candidates(made: Plan) -> None:
     for row in made.rows:
         if row.same_as is not None:
             continue
-        first, shown = bound_text(row.epsilon) if row.epsilon != shown else "", row.epsilon
-        spent = bound_text(row.cost.worker_epsilon, 4)
+        first, shown = format_bound(row.epsilon) if row.epsilon != shown else "", row.epsilon
+        spent = format_bound(row.cost.worker_epsilon, 4)
         figures = expected_error(row.prediction, "<"), real_interval(row.prediction), spent, f"{row.cost.bytes:,}"
         table.add_row(first, row.line, *figures[: 2 + len(costs)])
     console.print()
@@ -82,7 +82,7 @@ def _same(made: Plan) -> list[str]:
     where: dict[tuple[str, str], list[str]] = {}
     for row in made.rows:
         if row.same_as is not None and not row.line.endswith(READ_IN_ORDER):
-            where.setdefault((row.line, row.same_as), []).append(bound_text(row.epsilon))
+            where.setdefault((row.line, row.same_as), []).append(format_bound(row.epsilon))
     return [f"{line} sends the same as {other} at epsilon {', '.join(at)}." for (line, other), at in where.items()]
 
 
@@ -118,7 +118,7 @@ def _merged(data: dict[str, Any]) -> str:
 def _commands(row: Row, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines about the recommended mechanism: what is reported, and what to run."""
     found = data["recommended"]
-    promise = f"epsilon {bound_text(found['epsilon_per_cell'])} per cell, participation {data['participation']}"
+    promise = f"epsilon {format_bound(found['epsilon_per_cell'])} per cell, participation {data['participation']}"
     later = "; later rounds: two blocks, by task" if row.campaign.rounds > 1 else ""
     commands, most = data["commands"], SHOWN_COMMANDS if row.campaign.rounds > 1 else len(data["commands"])
     rows = [("reports", f"{', '.join(found['reports'])}{later}; {promise}")]

@@ -9,7 +9,7 @@ import click
 from crowdveil.cli.display import replaced_rows, show
 from crowdveil.cli.options import COUNT, PATH, accept_edited_option, json_option, replace_option
 
-MOST_CUTS = 12
+MAX_THRESHOLDS = 12
 
 
 @click.command(short_help="Join the rounds of a campaign to one collection.")
@@ -65,10 +65,10 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
     metavar="FILE",
     help="Of the rounds so far: it says what an answer can be.",
 )
-@click.option("--most", type=COUNT, default=MOST_CUTS, show_default=True, metavar="N", help="Different cuts.")
+@click.option("--most", type=COUNT, default=MAX_THRESHOLDS, show_default=True, metavar="N", help="Different cuts.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
-def next_cuts(truths: Path, certificate: Path, most: int, out: Path, as_json: bool) -> None:
+def next_thresholds(truths: Path, certificate: Path, most: int, out: Path, as_json: bool) -> None:
     """Say where the next round of a campaign cuts every task: next to the truth that the rounds so far suggest.
 
     TRUTHS is the truths.csv that infer --method gaussian wrote. The file that is written (columns task and cuts) goes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from crowdveil.channels.rounding import bound_text, delta_text
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.display import number, progress_bar, replaced_rows, show
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, as_one, duplicates_option, json_option
 
@@ -285,7 +285,7 @@ def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[st
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
     claimed = "" if guarantee.claimed is None else f", claimed {number(guarantee.claimed)}"
-    slack = f", delta {delta_text(guarantee.delta)}" if guarantee.delta else ""
+    slack = f", delta {format_delta(guarantee.delta)}" if guarantee.delta else ""
     unit = "claim" if guarantee.unit == "cell" else "worker"
-    exact = f"exact {bound_text(guarantee.epsilon)}{claimed}{slack}"
+    exact = f"exact {format_bound(guarantee.epsilon)}{claimed}{slack}"
     return ("epsilon", f"{exact} (per {unit}, participation {guarantee.participation})")

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Alphabet, in_range
+from crowdveil.channels.alphabet import Alphabet, has_valid_magnitude
 from crowdveil.data.blocks import Block
 from crowdveil.data.identifier_files import read_names, write_names
 from crowdveil.data.identifiers import LazyNames, NameList, NumberedNames
@@ -164,7 +164,7 @@ class _Column:
     Attributes:
         path: of the file.
         array: read-only, shape (rows,).
-        size: codes must be below it, and not negative; None for numbers that `in_range` marks.
+        size: codes must be below it, and not negative; None for numbers that `has_valid_magnitude` marks.
         crcs: checksum of each piece.
         piece_bytes: bytes under one checksum; a multiple of the width of a number.
         checked: which pieces were found whole.
@@ -207,7 +207,7 @@ class _Column:
     def _check(self, piece: int, held: NDArray[Any]) -> None:
         if zlib.crc32(held.data) != self.crcs[piece]:
             raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
-        good = in_range(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
+        good = has_valid_magnitude(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
             raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds what is no code or number")
         self.checked[piece] = True

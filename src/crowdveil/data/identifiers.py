@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import encodable
+from crowdveil.channels.alphabet import is_utf8_encodable
 from crowdveil.data.ingest.numbered import Pattern, numbered_text
 from crowdveil.errors import ReportsError, SettingsError
 
 NAMES_AT_ONCE = 1 << 18
 """Names made, read or written together."""
 NAMES_SHOWN = 3
-LARGEST_NUMBER = 18
+MAX_MAGNITUDE = 18
 """Digits of the largest numbers in names: they fit into 64 bits."""
 
 
@@ -153,16 +153,16 @@ class NumberedNames(LazyNames):
     first: int = 0
 
     def __post_init__(self) -> None:
-        if not (0 < self.digits <= LARGEST_NUMBER and self.first >= 0 and self.count >= 0):
+        if not (0 < self.digits <= MAX_MAGNITUDE and self.first >= 0 and self.count >= 0):
             raise SettingsError(
-                f"names need 1 to {LARGEST_NUMBER} digits, and numbers that are not negative",
+                f"names need 1 to {MAX_MAGNITUDE} digits, and numbers that are not negative",
                 value=(self.digits, self.first, self.count),
             )
         if self.first + self.count > 10**self.digits:
             raise SettingsError(
                 f"the numbers of names must fit into {self.digits} digits", value=self.first + self.count
             )
-        if not encodable(self.beginning):
+        if not is_utf8_encodable(self.beginning):
             raise SettingsError("names must be text that can be written in UTF-8", value=self.beginning)
 
     @classmethod

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from crowdveil.channel_design import design, normal_answers
+from crowdveil.channel_design import design_channel, normal_worker_model
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.assignment import Assignment
 from crowdveil.demo.scenes import CROWD_SEED, Scene
@@ -22,7 +22,7 @@ from crowdveil.mechanisms import (
     TwoLayer,
 )
 from crowdveil.randomness import seeded
-from crowdveil.simulate import assigned_around
+from crowdveil.simulate import simulated_assignment
 
 EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
 TABLE_EPSILONS = (1.0, 3.0, 5.0)
@@ -57,13 +57,13 @@ def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> li
 
 
 def _numeric_mechanisms(scale: Scale, epsilon: float, scene: Scene) -> list[Mechanism]:
-    question, tasks = expected(scale, scene), len(scene.answers.tasks)
+    objective, tasks = expected(scale, scene), len(scene.answers.tasks)
     return [
         Laplace(alphabet=scale, epsilon=epsilon),
         MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
         MatrixFactorization(alphabet=scale, epsilon=epsilon),
-        QuantizedResponse.for_question(question, epsilon),
-        Designed.from_channel(design(question, epsilon, null_apart=True)),
+        QuantizedResponse.for_objective(objective, epsilon),
+        Designed.from_channel(design_channel(objective, epsilon, null_apart=True)),
     ]
 
 
@@ -75,8 +75,10 @@ def expected(scale: Scale, scene: Scene) -> DesignObjective:
     mean, deviation = scene.prior or (scale.low + scale.range / 2, scale.range / 4)
     edges = scale.values[:-1] + scale.step / 2
     prior = np.diff(ndtr((edges - mean) / deviation), prepend=0.0, append=1.0)
-    answers = normal_answers(scale, (scale.step, 5 * scale.step))
-    return DesignObjective(alphabet=scale, prior=prior, answers=answers, participation_rate=scene.participation_rate)
+    answers = normal_worker_model(scale, (scale.step, 5 * scale.step))
+    return DesignObjective(
+        alphabet=scale, prior=prior, worker_model=answers, participation_rate=scene.participation_rate
+    )
 
 
 def assignment_for(scene: Scene) -> Assignment | None:
@@ -86,4 +88,4 @@ def assignment_for(scene: Scene) -> Assignment | None:
     """
     crowd = len(scene.answers.workers)
     per_task = max(round(2 * scene.participation_rate * crowd), int(scene.answers.per_task.max()))
-    return None if per_task >= crowd else assigned_around(scene.answers, per_task, seeded(CROWD_SEED))
+    return None if per_task >= crowd else simulated_assignment(scene.answers, per_task, seeded(CROWD_SEED))

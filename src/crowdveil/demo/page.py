@@ -7,7 +7,7 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
@@ -130,4 +130,4 @@ def show_bound(value: float | None) -> str:
         return "–"
     if math.isinf(value):
         return "infinite"
-    return f"{math.ceil(value):,}" if value >= 1000 else bound_text(value, 4)
+    return f"{math.ceil(value):,}" if value >= 1000 else format_bound(value, 4)

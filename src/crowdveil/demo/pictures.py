@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
@@ -145,7 +145,7 @@ def _claim_bar(axes: Axes, place: int, row: Row, epsilon: float, widest: float) 
     honest = exact <= epsilon * (1 + 1e-9)
     length = exact if math.isfinite(exact) else widest * INFINITE_BAR
     axes.barh(place, length, height=0.62, color="#14b8a6" if honest else "#dc2626", alpha=0.85)
-    text = f" {bound_text(exact, 3)}" if math.isfinite(exact) else " infinite: promises nothing"
+    text = f" {format_bound(exact, 3)}" if math.isfinite(exact) else " infinite: promises nothing"
     inside = not math.isfinite(exact)
     axes.text(
         length * (0.02 if inside else 1.0), place, text, va="center", fontsize=8.5, color="white" if inside else "#111"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Alphabet, Scale, in_range
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
 from crowdveil.data.identifiers import none_shared, places
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError, plain
+from crowdveil.errors import ReportsError, to_builtin
 
 SHOWN = 3
 NO_GOLD = -1
@@ -68,7 +68,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
         except (KeyError, TypeError, ValueError) as error:
             known = "a number" if alphabet is None else f"among {alphabet.names}"
             raise ReportsError(
-                f"gold {plain(truth)!r} of task {plain(task)!r} must be {known}", source="gold"
+                f"gold {to_builtin(truth)!r} of task {to_builtin(task)!r} must be {known}", source="gold"
             ) from error
     if numeric:
         _check_numbers(truths, [name for _, name in found], alphabet)
@@ -78,7 +78,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
 def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
     """Refuse numbers that no task can have; between the points of a scale there may be truths, beyond its ends not."""
     known = ~np.isnan(truths)
-    rules = [(~in_range(truths), RANGE_RULE, ANOTHER_UNIT)]
+    rules = [(~has_valid_magnitude(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
     if isinstance(alphabet, Scale):
         outside = (truths < alphabet.low) | (truths > alphabet.high)
         rule = f"must be on the scale from {alphabet.low:g} to {alphabet.high:g} to guide a fit"

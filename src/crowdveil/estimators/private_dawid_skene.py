@@ -19,7 +19,7 @@ from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of, run, summarize
 from crowdveil.em.gold import align_gold, one_hot_gold
 from crowdveil.em.saddle_points import nudge
-from crowdveil.errors import ReportsError, SettingsError, plain
+from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
@@ -257,7 +257,7 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
         )
     given = np.full((len(reports.tasks), len(labels)), np.nan)
     for task, truth in first_truths.items():
-        first = f"first truth {plain(truth)!r} of task {plain(task)!r}"
+        first = f"first truth {to_builtin(truth)!r} of task {to_builtin(task)!r}"
         shares = truth if isinstance(truth, Mapping) else {truth: 1.0}
         by_label = {str(label): float(share) for label, share in shares.items()}
         if not by_label.keys() <= set(labels):

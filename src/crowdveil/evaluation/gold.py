@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
 from crowdveil.data.identifiers import none_shared, places
 from crowdveil.em.estimate import Estimate, winners
-from crowdveil.errors import ReportsError, SettingsError, plain
+from crowdveil.errors import ReportsError, SettingsError, to_builtin
 
 ErrorName = Literal["error_rate", "mae", "rmse"]
 
@@ -115,7 +115,8 @@ def gold_codes(aligned: Aligned) -> NDArray[np.int64]:
     if len(wrong):
         truth, task = aligned.truths[wrong[0]], aligned.estimate.tasks[aligned.at[wrong[0]]]
         raise ReportsError(
-            f"gold label {plain(truth)!r} of task {plain(task)!r} is not among {alphabet.names}", source="gold"
+            f"gold label {to_builtin(truth)!r} of task {to_builtin(task)!r} is not among {alphabet.names}",
+            source="gold",
         )
     return codes
 
@@ -130,9 +131,9 @@ def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
             raise ReportsError("gold truths must be numbers", source="gold", examples=str(error)) from error
         if not np.isfinite(numbers).all():
             raise ReportsError("gold truths must be finite numbers", source="gold", hint="Leave unknown ones out.")
-        if not in_range(numbers).all():
-            found = f"{numbers[~in_range(numbers)][0]:g}"
-            raise ReportsError(f"gold truths {RANGE_RULE}", source="gold", examples=found, hint=ANOTHER_UNIT)
+        if not has_valid_magnitude(numbers).all():
+            found = f"{numbers[~has_valid_magnitude(numbers)][0]:g}"
+            raise ReportsError(f"gold truths {MAGNITUDE_RULE}", source="gold", examples=found, hint=MAGNITUDE_HINT)
         return numbers
     return gold_codes(aligned).astype(float)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import RANGE_RULE, Categories, in_range
+from crowdveil.channels.alphabet import MAGNITUDE_RULE, Categories, has_valid_magnitude
 from crowdveil.data.identifiers import NameList, NumberedNames, as_arrow, none_shared
 from crowdveil.data.ingest.csv_reader import read_batches, read_header
 from crowdveil.data.ingest.readers import GOLD, pick
@@ -212,7 +212,7 @@ class _Placed:
         if not isinstance(self._alphabet, Categories):
             numbers = parse_numbers(np.array(truth.to_pylist(), dtype=object))
             self._refuse(~np.isfinite(numbers), truth, "values must be finite numbers")
-            self._refuse(~in_range(numbers), truth, f"values {RANGE_RULE}")
+            self._refuse(~has_valid_magnitude(numbers), truth, f"values {MAGNITUDE_RULE}")
             return numbers
         codes: Any = pc.index_in(truth, value_set=pa.array(self._alphabet.names, pa.string()))
         wrong = np.flatnonzero(codes.is_null().to_numpy(zero_copy_only=False) & (at >= 0))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crowdveil.channels.text_validation import fault_of_text, parse_json
+from crowdveil.channels.text_validation import parse_json, text_defect
 from crowdveil.errors import SettingsError
 from crowdveil.files.regular_files import open_regular
 from crowdveil.files.temporary import PREFIX
@@ -108,6 +108,6 @@ def _entry(name: str, kind: str, size: int, sha256: str) -> Entry:
     fault = fault_of_file_name(name)
     if fault:
         raise ValueError(f"{name!r}: {fault}")
-    if fault_of_text(kind) or size < 0 or not DIGEST.fullmatch(sha256):
+    if text_defect(kind) or size < 0 or not DIGEST.fullmatch(sha256):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
     return Entry(name, kind, size, sha256)

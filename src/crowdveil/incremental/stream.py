@@ -18,7 +18,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD
-from crowdveil.errors import ReportsError, SettingsError, plain
+from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.model import ConfusionEstimator
 from crowdveil.incremental.online_em import OnlineCrowd, Rows, with_room
 
@@ -293,5 +293,7 @@ def _coded(gold: Mapping[str, Any], alphabet: Alphabet | None) -> dict[str, int]
     names = () if alphabet is None else alphabet.names
     for task, truth in gold.items():
         if truth not in names:
-            raise ReportsError(f"gold {plain(truth)!r} of task {plain(task)!r} must be among {names}", source="gold")
+            raise ReportsError(
+                f"gold {to_builtin(truth)!r} of task {to_builtin(task)!r} must be among {names}", source="gold"
+            )
     return {task: names.index(truth) for task, truth in gold.items()}

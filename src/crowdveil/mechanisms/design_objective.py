@@ -1,7 +1,6 @@
-"""What a campaign asks and what is publicly known of it: the measure by which channels are chosen.
+"""Design objective of a channel: mutual information, or probability of a correct guess, under a public model.
 
-Nothing here sees an answer: prior, participation rate and worker model are public, so a channel chosen by them costs no
-privacy.
+The prior, the participation rate and the worker model are public. A channel that is chosen by them costs no privacy.
 """
 
 from dataclasses import dataclass
@@ -15,33 +14,33 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
 from crowdveil.errors import SettingsError
 
-Objective = Literal["information", "correct"]
+Criterion = Literal["information", "correct"]
 """`information`: mutual information of truth and report, in nats per cell. `correct`: probability that the best guess
 from one report is right, 1 - the Bayes error."""
 
-SLACK = 1e-6
-"""What probabilities read from text may miss one by."""
+SUM_TOLERANCE = 1e-6
+"""Largest accepted |sum - 1| of a distribution, so that probabilities may be read from text."""
 
-COLUMNS_AT_ONCE = 1024
-"""Report symbols measured together, so that many symbols of many truths stay small in memory."""
+COLUMNS_PER_BATCH = 1024
+"""Report symbols evaluated together; bounds memory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DesignObjective:
-    """A truth with a public prior, seen through workers of a public model who answer some of the tasks.
+    """Value of a channel for learning a truth with a public prior from workers of a public model.
 
-    Workers may be of several kinds. A worker's kind shows over many cells, so a report is measured as if its kind were
-    known: the objective is the average over kinds. One table that is already an average stands for a single kind.
+    The objective is averaged over worker types as if each worker's type were known, since many cells of one worker
+    reveal it. For workers who cannot be told apart, give one averaged table.
 
     Attributes:
         alphabet: what an answer can be.
         prior: P(truth), shape (truths,); sums to 1. Truths need not be labels.
-        answers: P(answer | truth) of a worker who answers, shape (kinds, truths, labels), or (truths, labels) for one
-            kind; sums to 1 over labels.
-        shares: share of each kind of worker; empty for equal shares.
+        worker_model: P(answer | truth) of answered cells, shape (types, truths, labels), or (truths, labels) for one
+            type; sums to 1 over labels.
+        type_shares: share of each worker type; empty for equal shares.
         participation_rate: share of cells that are answered, in (0, 1].
         participation: "protected": a cell's input may be NULL; "public": only answered cells are reported.
-        objective: what a channel is chosen by.
+        criterion: "information" or "correct".
 
     Raises:
         SettingsError: a shape, a negative number, a sum that is not 1, or a rate outside (0, 1].
@@ -49,104 +48,102 @@ class DesignObjective:
 
     alphabet: Alphabet
     prior: NDArray[np.float64]
-    answers: NDArray[np.float64]
-    shares: tuple[float, ...] = ()
+    worker_model: NDArray[np.float64]
+    type_shares: tuple[float, ...] = ()
     participation_rate: float = 1.0
     participation: Participation = "protected"
-    objective: Objective = "information"
+    criterion: Criterion = "information"
 
     def __post_init__(self) -> None:
         prior = _distribution("prior", self.prior, 1)
-        answers = _distribution("worker model", np.array(self.answers, ndmin=3), 3)
-        if answers.shape[1:] != (len(prior), self.alphabet.size):
+        model = _distribution("worker model", np.array(self.worker_model, ndmin=3), 3)
+        types = len(model)
+        if model.shape[1:] != (len(prior), self.alphabet.size):
             raise SettingsError(
                 f"the worker model must have shape ({len(prior)}, {self.alphabet.size}): truths, labels",
-                value=answers.shape,
+                value=model.shape,
             )
-        if self.shares and len(self.shares) != len(answers):
-            raise SettingsError(f"there must be one share for each of {len(answers)} kinds", value=self.shares)
+        if self.type_shares and len(self.type_shares) != types:
+            raise SettingsError(f"there must be one share for each of {types} worker types", value=self.type_shares)
         if not 0 < self.participation_rate <= 1:
             raise SettingsError("the participation rate must be in (0, 1]", value=self.participation_rate)
-        if self.objective not in ("information", "correct"):
-            raise SettingsError("the objective must be 'information' or 'correct'", value=self.objective)
+        if self.criterion not in ("information", "correct"):
+            raise SettingsError("the criterion must be 'information' or 'correct'", value=self.criterion)
+        shares = np.array(self.type_shares) if self.type_shares else np.full(types, 1 / types)
         object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "answers", answers)
-        object.__setattr__(self, "shares", tuple(_distribution("shares", self._or_equal(len(answers)), 1).tolist()))
-
-    def _or_equal(self, kinds: int) -> NDArray[np.float64]:
-        return np.array(self.shares) if self.shares else np.full(kinds, 1 / kinds)
+        object.__setattr__(self, "worker_model", model)
+        object.__setattr__(self, "type_shares", tuple(_distribution("shares", shares, 1).tolist()))
 
     @cached_property
-    def inputs(self) -> NDArray[np.float64]:
-        """P(input | truth), shape (kinds, truths, inputs), of a reported cell; NULL is the last input if protected."""
+    def input_model(self) -> NDArray[np.float64]:
+        """P(input | truth) of a reported cell, shape (types, truths, inputs); NULL is the last input if protected."""
         if self.participation == "public":
-            return self.answers
-        null = np.full((*self.answers.shape[:2], 1), 1 - self.participation_rate)
-        return np.concatenate((self.participation_rate * self.answers, null), axis=2)
+            return self.worker_model
+        null = np.full((*self.worker_model.shape[:2], 1), 1 - self.participation_rate)
+        return np.concatenate((self.participation_rate * self.worker_model, null), axis=2)
 
     @property
-    def size(self) -> int:
+    def input_count(self) -> int:
         """Number of inputs: the labels, and NULL where protected."""
-        return self.inputs.shape[2]
+        return self.input_model.shape[2]
 
     @cached_property
-    def expected_answers(self) -> NDArray[np.float64]:
-        """P(answer), shape (labels,): how often each label is expected among answers."""
-        return np.array(self.shares) @ (self.prior @ self.answers)
+    def answer_distribution(self) -> NDArray[np.float64]:
+        """P(answer), shape (labels,), over all truths and worker types."""
+        return np.array(self.type_shares) @ (self.prior @ self.worker_model)
 
     def gains(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what each report symbol adds to the objective of a reported cell; homogeneous in the column.
+        """Return each report symbol's term of the objective of a reported cell, shape (reports,).
+
+        The terms of a whole channel sum to its objective. A term is homogeneous in its column.
 
         Args:
-            columns: P(report | input), shape (inputs, reports), also of part of a channel or unnormalised.
-
-        Returns:
-            Shape (reports,). Their sum over a whole channel is the objective.
+            columns: P(report | input), shape (inputs, reports); also part of a channel, or unnormalised.
         """
-        measure = _information if self.objective == "information" else _correct
+        gain = _information_gains if self.criterion == "information" else _correct_gains
         gains = np.zeros(columns.shape[1])
-        for first in range(0, len(gains), COLUMNS_AT_ONCE):
-            part = slice(first, first + COLUMNS_AT_ONCE)
-            for share, inputs in zip(self.shares, self.inputs, strict=True):
-                gains[part] += share * measure(self.prior, inputs @ columns[:, part])
+        for first in range(0, len(gains), COLUMNS_PER_BATCH):
+            part = slice(first, first + COLUMNS_PER_BATCH)
+            for share, inputs in zip(self.type_shares, self.input_model, strict=True):
+                gains[part] += share * gain(self.prior, inputs @ columns[:, part])
         return gains
 
     def score(self, table: NDArray[np.float64]) -> float:
-        """Return the objective of a whole channel, shape (inputs, reports): larger is better, in nats or as a share.
+        """Return the objective of a channel P(report | input), shape (inputs, reports), in nats or as a probability.
 
-        Cells that send nothing (participation public) say nothing: no nats, and the prior's best guess.
+        With public participation an unanswered cell gives no information; its best guess is the prior's mode.
         """
         reported = float(self.gains(table).sum())
         if self.participation == "protected":
             return reported
-        silent = float(self.prior.max()) if self.objective == "correct" else 0.0
-        return self.participation_rate * reported + (1 - self.participation_rate) * silent
+        unanswered = float(self.prior.max()) if self.criterion == "correct" else 0.0
+        return self.participation_rate * reported + (1 - self.participation_rate) * unanswered
 
 
-def _correct(prior: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return max over truths of P(t) P(y|t) for each y: the probability of y and a right guess from it."""
-    return (prior[:, None] * seen).max(axis=0)
+def _correct_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return max over truths t of P(t) P(y | t), the probability of report y and a correct guess, shape (reports,)."""
+    return (prior[:, None] * likelihood).max(axis=0)
 
 
-def _information(prior: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return sum over truths of P(t) P(y|t) ln(P(y|t) / P(y)) for each y.
+def _information_gains(prior: NDArray[np.float64], likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sum over truths t of P(t) P(y | t) ln(P(y | t) / P(y)) for each report y, shape (reports,).
 
-    Written as P(y) sum P(t) ((1 + d) ln(1 + d) - d) with P(y|t) = P(y) (1 + d): the terms are never negative, and small
-    ones (d is of the order of epsilon) do not drown in rounding.
+    With P(y | t) = P(y) (1 + d) it is P(y) sum P(t) ((1 + d) ln(1 + d) - d). No term is negative, so small terms
+    (d is of the order of epsilon) are not lost to rounding.
     """
-    total = prior @ seen
-    excess = np.divide(seen - total, total, out=np.zeros_like(seen), where=total > 0)
-    log = np.log1p(excess, out=np.zeros_like(seen), where=excess > -1)
+    total = prior @ likelihood
+    excess = np.divide(likelihood - total, total, out=np.zeros_like(likelihood), where=total > 0)
+    log = np.log1p(excess, out=np.zeros_like(likelihood), where=excess > -1)
     return total * (prior @ ((1 + excess) * log - excess))
 
 
 def _distribution(name: str, numbers: NDArray[np.float64], axes: int) -> NDArray[np.float64]:
-    """Return a read-only copy whose last axis sums to 1."""
+    """Return a normalised read-only copy; sums over the last axis must be within `SUM_TOLERANCE` of 1."""
     table = np.array(numbers, dtype=float)
     if table.ndim != axes or not table.size:
-        raise SettingsError(f"the {name} must be an array of {axes} axes, not empty", value=table.shape)
+        raise SettingsError(f"the {name} must be a non-empty array of {axes} axes", value=table.shape)
     sums = table.sum(axis=-1, keepdims=True)
-    if not ((table >= 0).all() and (abs(sums - 1) <= SLACK).all()):
+    if not ((table >= 0).all() and (abs(sums - 1) <= SUM_TOLERANCE).all()):
         raise SettingsError(
             f"{name}: probabilities must be at least 0 and sum to 1", value=(float(table.min()), float(sums.max()))
         )

@@ -1,7 +1,7 @@
 """Laplace perturbation with NULL replaced by a public value (Sun et al. 2018, section IV-A, equations 6-7).
 
 On a device the noise is the two-sided geometric law on the answer grid, folded into the domain: a finite table like any
-other. `continuous_laplace` is the published real-valued form, for simulations only.
+other. `simulate_continuous_laplace` is the published real-valued form, for simulations only.
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.certificate import REAL_VALUED
-from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
@@ -92,7 +92,7 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, n
     table = folded_geometric(alphabet.size, epsilon - _rounding_room(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, alphabet, null_value)))
-    claim = ratio_at_most(epsilon)
+    claim = exp_rounded_down(epsilon)
     return Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, Laplace.name)
 
 
@@ -121,17 +121,17 @@ def _position(values: NDArray[np.float64], wanted: float) -> int:
     return nearest
 
 
-def continuous_laplace_channel(
+def binned_laplace_channel(
     domain: Scale, *, epsilon: float, participation: Participation = "protected", null_value: NullValue = "uniform"
 ) -> Channel:
-    """Return P(bin | answer) of `continuous_laplace`, whose reports are rounded to the domain and clipped into it.
+    """Return P(bin | answer) of `simulate_continuous_laplace` reports that `domain.encode` clips and rounds.
 
-    So simulated real-valued reports can be read by any estimator that reads channels: `domain.encode` bins them. What
-    lies beyond the domain tells no two answers apart, so that clipping loses nothing; rounding loses half a step.
-    Binning is post-processing: epsilon is not exceeded, and not reached.
+    Estimators that use a channel can then read simulated real-valued reports. Clipping loses no information, because
+    the likelihood ratio of two answers is constant beyond the domain. Binning is post-processing: epsilon is an upper
+    bound.
 
     Args:
-        domain, epsilon, null_value: as in `continuous_laplace`.
+        domain, epsilon, null_value: as in `simulate_continuous_laplace`.
         participation: "public" where NULL cells sent nothing.
 
     Returns:
@@ -144,7 +144,9 @@ def continuous_laplace_channel(
     table = _binned_laplace(domain.size, epsilon - _rounding_room(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, domain, null_value)))
-    return Channel.from_probabilities(domain, participation, domain.names, table, ratio_at_most(epsilon), REAL_VALUED)
+    return Channel.from_probabilities(
+        domain, participation, domain.names, table, exp_rounded_down(epsilon), REAL_VALUED
+    )
 
 
 def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
@@ -157,7 +159,7 @@ def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
     return np.column_stack((below[:, 0], inner, above[:, -1]))
 
 
-def continuous_laplace(
+def simulate_continuous_laplace(
     values: ArrayLike, *, domain: Scale, epsilon: float, source: Source, null_value: NullValue = "uniform"
 ) -> NDArray[np.float64]:
     """Add real-valued Laplace noise of scale range / epsilon, as published: FOR SIMULATIONS ONLY.
@@ -180,7 +182,7 @@ def continuous_laplace(
     """
     if not isinstance(source, Seeded):
         raise SettingsError(
-            "continuous_laplace is for simulations and takes a seeded source",
+            "simulate_continuous_laplace is for simulations and takes a seeded source",
             value=type(source).__name__,
             hint="Use the mechanism laplace for real answers.",
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.channels.rounding import float_at_least
+from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.discrete_laplace import (
@@ -118,7 +118,7 @@ class MatrixFactorization(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """Epsilon per cell, value against value and value against NULL: that of the noise."""
-        return Guarantee(epsilon=float_at_least(self._noise_epsilon))
+        return Guarantee(epsilon=float_rounded_up(self._noise_epsilon))
 
     def channel(self) -> None:
         """Return None: the report is about all cells at once."""

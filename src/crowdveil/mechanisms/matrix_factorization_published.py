@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.channels.rounding import bound_text, float_at_least, stated
+from crowdveil.channels.rounding import float_rounded_up, format_bound, least_reading
 from crowdveil.errors import NoMinimiserError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
@@ -78,13 +78,13 @@ class MatrixFactorizationPublished(Mechanism):
             epsilon=math.inf,
             claimed=self.epsilon,
             reason="the size of the minimiser shows which tasks were answered (participation attack); "
-            f"only values, for a known set of answered tasks, are protected, at {bound_text(self.value_epsilon)}",
+            f"only values, for a known set of answered tasks, are protected, at {format_bound(self.value_epsilon)}",
         )
 
     @property
     def value_epsilon(self) -> float:
         """What holds of Theorem 4: value against value, the answered tasks being known; range / |Gamma| * epsilon."""
-        return float_at_least(stated(self.alphabet.range) / self.alphabet.size * stated(self.epsilon))
+        return float_rounded_up(least_reading(self.alphabet.range) / self.alphabet.size * least_reading(self.epsilon))
 
     def channel(self) -> None:
         """Return None: the report is about all cells at once."""

@@ -1,7 +1,7 @@
 """Randomized response over public blocks of labels: say which block, not which label.
 
 With few blocks the block is kept more often than a label would be. Which blocks are worth it follows from what is
-publicly expected of the truths (`for_question`), never from answers.
+publicly expected of the truths (`for_objective`), never from answers.
 
 Names of report symbols that stand for several labels: `0`, `1..9`, `no|maybe`, `8..9|NULL`.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
-from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
@@ -108,21 +108,21 @@ class QuantizedResponse(ChannelMechanism):
         )
 
     @classmethod
-    def for_question(cls, question: DesignObjective, epsilon: float) -> Self:
+    def for_objective(cls, objective: DesignObjective, epsilon: float) -> Self:
         """Return the best blocks for a public prior, participation rate and worker model.
 
         Ordered alphabets: the best of all ways to cut, exactly. Others: the labels are lined up from the one expected
         most often to the rarest, and the best of all ways to cut this line is taken.
         """
         require_epsilon(epsilon)
-        alphabet, line = question.alphabet, np.arange(question.alphabet.size)
+        alphabet, line = objective.alphabet, np.arange(objective.alphabet.size)
         if not alphabet.ordered:
-            line = np.argsort(-question.expected_answers, kind="stable")
-        cuts = _best_cuts(question, math.exp(epsilon), line)
+            line = np.argsort(-objective.answer_distribution, kind="stable")
+        cuts = _best_cuts(objective, math.exp(epsilon), line)
         if alphabet.ordered:
-            return cls(alphabet=alphabet, epsilon=epsilon, participation=question.participation, cuts=cuts)
+            return cls(alphabet=alphabet, epsilon=epsilon, participation=objective.participation, cuts=cuts)
         blocks = tuple(tuple(sorted(line[a:b].tolist())) for a, b in pairwise((0, *cuts, alphabet.size)))
-        return cls(alphabet=alphabet, epsilon=epsilon, participation=question.participation, blocks=blocks)
+        return cls(alphabet=alphabet, epsilon=epsilon, participation=objective.participation, blocks=blocks)
 
     @property
     def partition(self) -> Blocks:
@@ -140,7 +140,7 @@ class QuantizedResponse(ChannelMechanism):
 def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, blocks: Blocks) -> Channel:
     null = participation == "protected"
     others = len(blocks) - 1 + null
-    flip = -(-DENOMINATOR // (others + ratio_at_most(epsilon)))
+    flip = -(-DENOMINATOR // (others + exp_rounded_down(epsilon)))
     keep = DENOMINATOR - others * flip
     home = {code: number for number, block in enumerate(blocks) for code in block} | {alphabet.size: len(blocks)}
     rows = tuple(
@@ -169,15 +169,15 @@ def _require_partition(blocks: Blocks, size: int) -> None:
         raise SettingsError("the codes of a block must ascend", value=blocks)
 
 
-def _best_cuts(question: DesignObjective, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
+def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
     """Cut the line `order` where the objective of randomized response over the blocks and NULL is largest.
 
     The objective is the sum of one gain per block, over the common denominator S - 1 + ratio: for each number of blocks
     the best sum is found by dynamic programming over the line.
     """
-    size, null = len(order), question.participation == "protected"
-    gain = _block_gains(question, ratio, order)
-    none = float(question.gains(_raised(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
+    size, null = len(order), objective.participation == "protected"
+    gain = _block_gains(objective, ratio, order)
+    none = float(objective.gains(_raised(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
     best, back = gain[0].copy(), []  # best[b]: of the line's first b labels, in one block so far
     winner, score = 0, -math.inf
     for blocks in range(2, size + 1):
@@ -193,14 +193,14 @@ def _best_cuts(question: DesignObjective, ratio: float, order: NDArray[np.intege
     return tuple(reversed(ends[1:]))
 
 
-def _block_gains(question: DesignObjective, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
+def _block_gains(objective: DesignObjective, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return the gain of a block [first, end) of the line under an unnormalised column; -inf where it is empty."""
-    size, inputs = len(order), question.size
+    size, inputs = len(order), objective.input_count
     gain = np.full((size + 1, size + 1), -math.inf)
     for first in range(size):
         columns = np.ones((inputs, size - first))
         columns[order[first:]] += (ratio - 1) * np.triu(np.ones((size - first, size - first)))
-        gain[first, first + 1 :] = question.gains(columns)
+        gain[first, first + 1 :] = objective.gains(columns)
     return gain
 
 

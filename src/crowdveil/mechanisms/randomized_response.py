@@ -9,7 +9,7 @@ from functools import cache
 from typing import ClassVar, Self, final
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
@@ -52,7 +52,7 @@ class RandomizedResponse(ChannelMechanism):
 def _channel(alphabet: Alphabet, epsilon: float, participation: Participation) -> Channel:
     symbols = alphabet.names + (("NULL",) if participation == "protected" else ())
     others = len(symbols) - 1
-    flip = -(-DENOMINATOR // (others + ratio_at_most(epsilon)))
+    flip = -(-DENOMINATOR // (others + exp_rounded_down(epsilon)))
     keep = DENOMINATOR - others * flip
     rows = tuple(tuple(keep if i == j else flip for j in range(len(symbols))) for i in range(len(symbols)))
     return Channel(alphabet, participation, symbols, rows, RandomizedResponse.name)
@@ -68,7 +68,7 @@ def flip_for_epsilon(epsilon: float, symbols: int) -> float:
     return (symbols - 1) / (math.exp(epsilon) + symbols - 1)
 
 
-def epsilon_of_flip(flip_probability: float, symbols: int) -> float:
+def epsilon_for_flip(flip_probability: float, symbols: int) -> float:
     """Return Theorem 6.2's epsilon, |ln((1 - flip)(s - 1) / flip)|, for a flip probability inside (0, 1)."""
     return abs(math.log((1 - flip_probability) * (symbols - 1) / flip_probability))
 
@@ -115,7 +115,7 @@ class OneLayer(ChannelMechanism):
                 value=flip_probability,
                 hint="At the upper end reports hold no information, at 0 they are the answers.",
             )
-        epsilon = epsilon_of_flip(flip_probability, symbols)
+        epsilon = epsilon_for_flip(flip_probability, symbols)
         return cls(alphabet=alphabet, epsilon=epsilon, participation=participation)
 
     @property

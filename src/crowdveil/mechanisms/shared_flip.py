@@ -18,7 +18,7 @@ FINEST = 2.0**-60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFlip:
+class SharedFlipDistribution:
     """The law of one worker's reports.
 
     Attributes:

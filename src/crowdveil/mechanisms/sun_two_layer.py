@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.channels.guarantee import MAX_EPSILON, Guarantee, Participation, require_epsilon
-from crowdveil.channels.rounding import bound_text, log_rounded_up, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
@@ -148,7 +148,7 @@ class SunTwoLayer(Mechanism):
             bound = self._bound_for_any_count()
             epsilon = bound if cells is None else min(bound, self.law.cell_loss(cells) + _rounding(cells))
         count = "all" if cells is None else f"{cells}"
-        shared = f"{count} cells of a worker share a budget of at most {bound_text(self.high)}; the claim is its mean"
+        shared = f"{count} cells of a worker share a budget of at most {format_bound(self.high)}; the claim is its mean"
         reason = shared if epsilon > self.epsilon else ""
         return Guarantee(epsilon=epsilon, participation="protected", claimed=self.epsilon, reason=reason)
 
@@ -186,7 +186,7 @@ class SunTwoLayer(Mechanism):
         rows = tuple(tuple(keep if i == j else flip for j in range(self.symbols)) for i in range(self.symbols))
         return Channel(self.alphabet, "protected", (*self.alphabet.names, NULL), rows, self.name)
 
-    def draw_shares(self, workers: int, source: Source) -> NDArray[np.uint64]:
+    def draw_flip_weights(self, workers: int, source: Source) -> NDArray[np.uint64]:
         """Draw each worker's two secrets, as entries of `shares`; indexed [worker, label 0 or NULL 1]."""
         drawn = source.words(2 * workers) >> np.uint64(WORD_BITS - BUDGET_BITS)
         return self.shares[drawn.astype(np.int64)].reshape(workers, 2)
@@ -199,7 +199,7 @@ class SunTwoLayer(Mechanism):
         """
         codes = self._checked(answers)
         require_sendable(codes.size, self.answers)
-        secret = self.draw_shares(1, source)[0]
+        secret = self.draw_flip_weights(1, source)[0]
         return substitute(codes, secret[(codes == self.alphabet.size).astype(np.int64)], self.symbols, source)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
-from crowdveil.channels.channel import DENOMINATOR, Channel, ratio_at_most
+from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
 from crowdveil.channels.rounding import log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import Mechanism
-from crowdveil.mechanisms.randomized_response import epsilon_of_flip, flip_for_epsilon, symbol_count
-from crowdveil.mechanisms.shared_flip import SharedFlip
+from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
+from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
 from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
 
@@ -62,7 +62,7 @@ class TwoLayer(Mechanism):
                 hint="For one fixed flip probability use one-layer.",
             )
         require_answers(self.answers)
-        object.__setattr__(self, "epsilon", epsilon_of_flip((self.low + self.high) / 2, self.symbols))
+        object.__setattr__(self, "epsilon", epsilon_for_flip((self.low + self.high) / 2, self.symbols))
 
     @classmethod
     def examples(cls) -> "tuple[TwoLayer, ...]":
@@ -123,7 +123,7 @@ class TwoLayer(Mechanism):
         It runs from one-layer's flip probability to the uniform report, so one-layer is at least as informative.
         """
         symbols = symbol_count(alphabet, participation)
-        exact = Fraction(symbols - 1) / (ratio_at_most(require_epsilon(epsilon)) + symbols - 1)
+        exact = Fraction(symbols - 1) / (exp_rounded_down(require_epsilon(epsilon)) + symbols - 1)
         low = math.nextafter(float(exact), 1.0)
         return cls(alphabet=alphabet, low=low, high=(symbols - 1) / symbols, participation=participation)
 
@@ -169,11 +169,11 @@ class TwoLayer(Mechanism):
         worker = replace(cell.per_worker(cells), epsilon=min(exact, all_cells))
         return cell, worker if worker.epsilon > cells * self.epsilon else replace(worker, reason="")
 
-    def _law(self, cells: int) -> SharedFlip:
+    def _law(self, cells: int) -> SharedFlipDistribution:
         """Return the law of the reports, for p uniform between the ends of the device's grid."""
         first, last = self._grid
         unit = (self.symbols - 1) / DENOMINATOR
-        return SharedFlip(low=first * unit, high=last * unit, symbols=self.symbols, cells=cells)
+        return SharedFlipDistribution(low=first * unit, high=last * unit, symbols=self.symbols, cells=cells)
 
     def _bound_for_any_count(self) -> float:
         """Return the largest loss that any p on the grid allows, which bounds every mixture of them."""
@@ -209,7 +209,7 @@ class TwoLayer(Mechanism):
         outputs = self.alphabet.names + ((NULL,) if self.participation == "protected" else ())
         return Channel(self.alphabet, self.participation, outputs, rows, self.name)
 
-    def draw_flips(self, workers: int, source: Source) -> NDArray[np.uint64]:
+    def draw_flip_weights(self, workers: int, source: Source) -> NDArray[np.uint64]:
         """Draw each worker's secret: `flips`, with p = flips * (s - 1) / 2^48; shape (workers,)."""
         first, last = self._grid
         width = last - first + 1
@@ -225,7 +225,7 @@ class TwoLayer(Mechanism):
         sent = codes < self.symbols
         require_sendable(int(sent.sum()), self.answers)
         reports = codes.copy()
-        reports[sent] = substitute(codes[sent], self.draw_flips(1, source), self.symbols, source)
+        reports[sent] = substitute(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
         return reports
 
 

@@ -223,7 +223,7 @@ class _InRounds:
         return known, nameless
 
     def _cuts(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return where each task is cut next: as `next_cuts` says, with as many different cuts as need be."""
+        """Return where each task is cut next: as `next_thresholds` says, with as many different cuts as need be."""
         scale = self.crowd.alphabet
         nearest = np.rint((self.crowd.medians(scores) - scale.low) / scale.step - 0.5)
         return np.clip(nearest, 0, scale.size - 2).astype(np.int64) + 1

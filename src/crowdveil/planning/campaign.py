@@ -54,7 +54,7 @@ class Campaign:
             cannot be.
     """
 
-    question: DesignObjective
+    objective: DesignObjective
     crowd: ExpectedCrowd
     tasks: int
     workers: int
@@ -92,7 +92,7 @@ class Campaign:
     @property
     def participation(self) -> Participation:
         """Whether NULL is protected."""
-        return self.question.participation
+        return self.objective.participation
 
     @property
     def reporters(self) -> int:
@@ -117,7 +117,7 @@ class Campaign:
     @property
     def rate(self) -> float:
         """Share of a worker's cells that are answered."""
-        return min(1.0, self.question.participation_rate * self.groups)
+        return min(1.0, self.objective.participation_rate * self.groups)
 
     @property
     def reported_cells(self) -> int:
@@ -125,9 +125,9 @@ class Campaign:
         return self.cells if self.participation == "protected" else max(1, math.ceil(self.cells * self.rate - 1e-9))
 
     @cached_property
-    def asked(self) -> DesignObjective:
+    def cell_objective(self) -> DesignObjective:
         """Return the question about one cell: `question` with the rate among a worker's own cells."""
-        return replace(self.question, participation_rate=self.rate)
+        return replace(self.objective, participation_rate=self.rate)
 
     @property
     def estimator(self) -> Estimator[Any, Any]:
@@ -156,5 +156,5 @@ class Campaign:
         """Return the mutual information of truth and report in one cell, in nats; None: of unprotected answers."""
         if channel is None:
             channel = Channel.identity(self.crowd.alphabet, "public")
-            return replace(self.asked, participation="public").score(channel.probabilities)
-        return self.asked.score(channel.probabilities)
+            return replace(self.cell_objective, participation="public").score(channel.probabilities)
+        return self.cell_objective.score(channel.probabilities)

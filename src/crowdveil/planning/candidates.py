@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crowdveil.accounting import account
-from crowdveil.channel_design import design
+from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, QuantizedResponse, RandomizedResponse
@@ -50,30 +50,30 @@ class Mechanisms:
         SettingsError: epsilon is not accepted.
     """
 
-    def __init__(self, question: DesignObjective, epsilon: float) -> None:
-        self.question, self.epsilon = question, epsilon
+    def __init__(self, objective: DesignObjective, epsilon: float) -> None:
+        self.objective, self.epsilon = objective, epsilon
 
     @cached_property
     def randomized(self) -> ChannelMechanism:
         """Return randomized response."""
-        asked = self.question
+        asked = self.objective
         return RandomizedResponse(alphabet=asked.alphabet, epsilon=self.epsilon, participation=asked.participation)
 
     @cached_property
     def quantized(self) -> QuantizedResponse:
         """Return quantized response with the best blocks."""
-        return QuantizedResponse.for_question(self.question, self.epsilon)
+        return QuantizedResponse.for_objective(self.objective, self.epsilon)
 
     @cached_property
     def other(self) -> ChannelMechanism | None:
         """Return it with other blocks; None with two labels only."""
-        return other_blocks(self.question, self.quantized)
+        return other_blocks(self.objective, self.quantized)
 
     @cached_property
     def designed(self) -> ChannelMechanism:
         """Return the designed channel."""
         # NULL apart from labels, as the command line designs it: inference learns who answers how much.
-        return Designed.from_channel(design(self.question, self.epsilon, null_apart=True))
+        return Designed.from_channel(design_channel(self.objective, self.epsilon, null_apart=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def candidates(campaign: Campaign, epsilon: float, *, quick: bool = False) -> li
     Raises:
         SettingsError: epsilon is not accepted.
     """
-    made, found = Mechanisms(campaign.asked, epsilon), []
+    made, found = Mechanisms(campaign.cell_objective, epsilon), []
     for kind in KINDS:
         changed = kind.campaign(campaign) if kind.quick or not quick else None
         mechanism = None if changed is None else kind.mechanism(made)
@@ -162,18 +162,18 @@ def candidates(campaign: Campaign, epsilon: float, *, quick: bool = False) -> li
     return found
 
 
-def other_blocks(question: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:
+def other_blocks(objective: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:
     """Return the best response with one block more than `best`, made by splitting one of its blocks.
 
     Where every label is a block already, one less, by merging two neighbours; None where two blocks are all there are.
     """
-    expected = question.expected_answers
+    expected = objective.answer_distribution
     blocks = [list(block) for block in best.partition]
-    if not question.alphabet.ordered:
+    if not objective.alphabet.ordered:
         blocks = [sorted(block, key=lambda code: -expected[code]) for block in blocks]
     tried = list(_splits(blocks)) or list(_merges(blocks))
     made = [_response(best, partition) for partition in tried]
-    return max(made, key=lambda one: question.score(one.channel().probabilities), default=None)
+    return max(made, key=lambda one: objective.score(one.channel().probabilities), default=None)
 
 
 def same_table(channel: Channel) -> frozenset[tuple[int, ...]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import beta
 
-from crowdveil.channel_design import normal_answers, one_coin_answers
+from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
@@ -23,7 +23,7 @@ from crowdveil.estimators.gaussian.discretization import quantiles
 from crowdveil.evaluation.metrics import ErrorName
 from crowdveil.randomness import Seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
-from crowdveil.simulate.bernoulli import all_hits
+from crowdveil.simulate.bernoulli import bernoulli_indices
 
 MOST_STEPS = 20
 """A scale of more steps than these is planned on a coarser one."""
@@ -166,7 +166,7 @@ class LabelCrowd:
     def _make_in_order(self, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         generator, labels = source.generator, self.alphabet
         truth, kind = self.draw_truths(generator, tasks), generator.choice(len(self.kinds), workers, p=self.shares)
-        task, worker = np.divmod(all_hits(generator, tasks * workers, rate), workers)
+        task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, rate), workers)
         up_to = np.cumsum(self.tables(), axis=2)[kind[worker], truth[task], :-1]
         value = (generator.random(len(task))[:, None] > up_to).sum(axis=1)
         answers = Reports(task, worker, value, np.arange(1, tasks + 1), np.arange(1, workers + 1), labels)
@@ -188,7 +188,7 @@ class LabelCrowd:
 
     def tables(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return P(answer | truth), indexed [kind, truth, label], for all truths or those given."""
-        answers = near_answers if self.in_order else one_coin_answers
+        answers = near_answers if self.in_order else one_coin_worker_model
         every = np.stack([answers(self.alphabet.size, ability) for ability in self.kinds.tolist()])
         return every if truths is None else every[:, truths]
 
@@ -294,7 +294,7 @@ class NumberCrowd:
 
     def tables(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return P(answer | truth), indexed [kind, truth, label], for the grid of truths or those given."""
-        return normal_answers(self.alphabet, tuple(self.kinds.tolist()), self.points if truths is None else truths)
+        return normal_worker_model(self.alphabet, tuple(self.kinds.tolist()), self.points if truths is None else truths)
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return each task's distance of truth and posterior median; `scores` are log-posteriors [task, truth]."""

@@ -95,7 +95,7 @@ def public_participation(campaign: Campaign) -> Campaign | None:
     """Return the campaign in which everyone sees who answered what; None if it is so already."""
     if campaign.participation == "public":
         return None
-    return replace(campaign, question=replace(campaign.question, participation="public"), assigned_per_task=None)
+    return replace(campaign, objective=replace(campaign.objective, participation="public"), assigned_per_task=None)
 
 
 def full_assignment(campaign: Campaign) -> Campaign | None:
@@ -105,7 +105,7 @@ def full_assignment(campaign: Campaign) -> Campaign | None:
     """
     if campaign.participation == "public" or campaign.assigned_per_task is not None:
         return None
-    answers = campaign.workers * campaign.question.participation_rate
+    answers = campaign.workers * campaign.objective.participation_rate
     given = max(math.ceil(answers - 1e-9), -(-campaign.workers // campaign.tasks))
     return replace(campaign, assigned_per_task=given) if given < campaign.workers else None
 

@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crowdveil.channels.rounding import bound_text
+from crowdveil.channels.rounding import format_bound
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import LINES, READ_IN_ORDER
 from crowdveil.planning.plan import Plan, Row
@@ -129,7 +129,8 @@ def losses(row: Row) -> str:
     else:
         which = f"{cells} assigned cells" if campaign.assigned_per_task is not None else f"{cells} cells"
     return (
-        f"epsilon {bound_text(row.cost.cell_epsilon)} per answer and {bound_text(row.cost.worker_epsilon)} per worker "
+        f"epsilon {format_bound(row.cost.cell_epsilon)} per answer and "
+        f"{format_bound(row.cost.worker_epsilon)} per worker "
         f"({which}, participation {campaign.participation})"
     )
 
@@ -195,14 +196,14 @@ def _pilot(plan: Plan) -> list[str]:
 
 
 def _named(row: Row) -> str:
-    return f"{row.line} at epsilon {bound_text(row.epsilon)} per answer"
+    return f"{row.line} at epsilon {format_bound(row.epsilon)} per answer"
 
 
 def _workers(plan: Plan) -> list[str]:
     """Say how many workers each missed epsilon takes."""
     said = []
     for epsilon, way in plan.workers.items():
-        at = f"More workers: at epsilon {bound_text(epsilon)} per answer"
+        at = f"More workers: at epsilon {format_bound(epsilon)} per answer"
         if way is None:
             said.append(f"{at}, none up to {MOST_WORKERS:,} were found to be enough.")
         else:
@@ -215,7 +216,7 @@ def _workers(plan: Plan) -> list[str]:
 
 def _way(way: Way) -> str:
     assert way.mechanism is not None
-    at = f"{way.line} at epsilon {bound_text(way.mechanism.epsilon)} per answer"
+    at = f"{way.line} at epsilon {format_bound(way.mechanism.epsilon)} per answer"
     error = f"{at} meets the target, {interval(way.prediction)}"
     if way.change == "public":
         return f"Public participation: if everyone may see who answers what, {error}."

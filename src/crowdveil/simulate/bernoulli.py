@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-HITS_AT_ONCE = 1 << 20
+SUCCESSES_PER_CHUNK = 1 << 20
 """Cells that come to life together, on average; bounds the memory of one chunk to tens of megabytes."""
 STEPS_AT_ONCE = 1 << 15
 """Numbers worked on together; how many makes no difference to the draws."""
@@ -23,12 +23,14 @@ GEOMETRIC_BY_SEARCH = 1 / 3
 """From this probability on, numpy draws geometric numbers by a short search, which is the faster way."""
 
 
-def all_hits(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
+def bernoulli_indices(generator: np.random.Generator, cells: int, probability: float) -> NDArray[np.int64]:
     """Flip one coin for each of the numbers 0 .. cells-1; return those that came up, ascending."""
-    return np.concatenate([found for _, found in hits(generator, cells, probability)])
+    return np.concatenate([found for _, found in bernoulli_chunks(generator, cells, probability)])
 
 
-def hits(generator: np.random.Generator, cells: int, probability: float) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def bernoulli_chunks(
+    generator: np.random.Generator, cells: int, probability: float
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Flip one coin for each of the numbers 0 .. cells-1, chunk by chunk.
 
     Args:
@@ -39,7 +41,7 @@ def hits(generator: np.random.Generator, cells: int, probability: float) -> Iter
     Yields:
         The end of the chunk, and those of its numbers that came up, ascending.
     """
-    span = min(CELLS_AT_ONCE, int(HITS_AT_ONCE / probability) + 1)
+    span = min(CELLS_AT_ONCE, int(SUCCESSES_PER_CHUNK / probability) + 1)
     for first in range(0, cells, span):
         stop = min(first + span, cells)
         yield stop, _gaps(generator, first, stop, probability)
@@ -54,7 +56,7 @@ def _gaps(generator: np.random.Generator, first: int, stop: int, probability: fl
     at = -1.0
     while at < cells - 1:
         numbers = np.empty(int((cells - 1 - at) * probability) + SPARE_STEPS, dtype=np.int64)
-        for part in in_parts(len(numbers)):
+        for part in short_slices(len(numbers)):
             walked = _steps(generator, len(numbers[part]), probability)
             walked[0] += at
             # Sums of whole numbers are exact in floats below 2**53; beyond the last cell nothing is looked at.
@@ -69,10 +71,10 @@ def _gaps(generator: np.random.Generator, first: int, stop: int, probability: fl
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def coordinates(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def tasks_and_workers(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return task and worker of each cell."""
     task, worker = np.empty(len(cell), dtype=np.int32), np.empty(len(cell), dtype=np.int32)
-    for part in in_parts(len(cell)):
+    for part in short_slices(len(cell)):
         first = int(cell[part.start]) // workers
         near = cell[part] - first * workers
         if near[-1] < NARROW:  # cells ascend; numbers of 32 bits are divided twice as fast
@@ -85,7 +87,7 @@ def coordinates(cell: NDArray[np.int64], workers: int) -> tuple[NDArray[np.int32
     return task, worker
 
 
-def in_parts(count: int) -> Iterator[slice]:
+def short_slices(count: int) -> Iterator[slice]:
     """Yield slices that cover `count` numbers, each short enough to stay in a core's own cache."""
     return (slice(first, first + STEPS_AT_ONCE) for first in range(0, count, STEPS_AT_ONCE))
 

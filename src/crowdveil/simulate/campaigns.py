@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.adaptive_rounds import Round, cut_table, join_rounds, next_cuts
+from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds, threshold_table
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
@@ -54,7 +54,7 @@ def perturb_cells(
     return _on_all_cells(answers, table, source, progress)
 
 
-def assigned_around(answers: Reports, per_task: int, source: Source) -> Assignment:
+def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Assignment:
     """Return an assignment that could have led to these answers: every answered cell, and others up to `per_task`.
 
     For simulations from answers that were collected without an assignment. A real one is drawn beforehand
@@ -163,7 +163,7 @@ def perturb_in_rounds(
     """Return what all devices would have sent if the workers were dealt to rounds in turn, in the order of their list.
 
     The first round goes through `first`; from then on every task is cut at its estimate from all reports so far
-    (`next_cuts`).
+    (`next_thresholds`).
 
     Args:
         answers: unprotected answers, at most one per cell.
@@ -189,8 +189,8 @@ def perturb_in_rounds(
         so_far = join_rounds(done)
         if turn + 1 < rounds:
             found = estimator.fit(so_far.reports, channel=so_far.channel, prior=prior)
-            cuts = next_cuts(found.tasks, found.posterior, alphabet)
-            channel = cut_table(alphabet, epsilon, cuts, participation=participation)
+            cuts = next_thresholds(found.tasks, found.posterior, alphabet)
+            channel = threshold_table(alphabet, epsilon, cuts, participation=participation)
     return so_far
 
 

@@ -12,7 +12,7 @@ from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Seeded
-from crowdveil.simulate.bernoulli import all_hits
+from crowdveil.simulate.bernoulli import bernoulli_indices
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 """Draws `count` independent numbers: a truth per task, an ability or a number of answers per worker."""
@@ -45,7 +45,7 @@ def standard_normal(generator: np.random.Generator, count: int) -> NDArray[np.fl
     return generator.standard_normal(count)
 
 
-def half_to_sure(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
+def uniform_abilities(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
     """Draw abilities uniformly between one half and one."""
     return generator.uniform(0.5, 1.0, count)
 
@@ -82,7 +82,7 @@ def numeric_crowd(
     generator = source.generator
     centre = np.asarray(truth(generator, tasks), dtype=float)
     sigma = generator.permutation(np.resize(np.array(sigmas, dtype=float), workers))
-    task, worker = np.divmod(all_hits(generator, tasks * workers, 1 - sparsity), workers)
+    task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, 1 - sparsity), workers)
     noise = generator.standard_normal(len(task))
     value = scale.encode(centre[task] + sigma[worker] * noise)
     answers = _made_up(task, worker, value, tasks, workers, scale)
@@ -97,7 +97,7 @@ def categorical_crowd(
     sparsity: float | None = None,
     answers_per_worker: int | Draw | None = None,
     prior: tuple[float, ...] | None = None,
-    ability: Draw = half_to_sure,
+    ability: Draw = uniform_abilities,
     source: Seeded,
 ) -> Crowd:
     """Make categorical answers by the one-coin model: right with the worker's ability, else any other label alike.
@@ -123,7 +123,7 @@ def categorical_crowd(
     if (sparsity is None) == (answers_per_worker is None):
         raise SettingsError("give either sparsity or answers_per_worker", value=(sparsity, answers_per_worker))
     if answers_per_worker is None:
-        task, worker = np.divmod(all_hits(generator, tasks * workers, 1 - (sparsity or 0.0)), workers)
+        task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, 1 - (sparsity or 0.0)), workers)
     else:
         task, worker = _chosen_tasks(generator, workers, tasks, answers_per_worker)
     wrong = generator.random(len(task)) >= skill[worker]

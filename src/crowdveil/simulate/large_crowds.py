@@ -20,8 +20,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, placed
 from crowdveil.randomness import Seeded
-from crowdveil.simulate.bernoulli import HITS_AT_ONCE, all_hits, coordinates
-from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, half_to_sure
+from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices, tasks_and_workers
+from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, uniform_abilities
 
 TRUTH_FILE, ABILITY_FILE = "truth.npy", "ability.npy"
 TASKS_AT_ONCE = 1 << 18
@@ -65,7 +65,7 @@ def categorical_crowd_folder(
     labels: Categories,
     sparsity: float,
     prior: tuple[float, ...] | None = None,
-    ability: Draw = half_to_sure,
+    ability: Draw = uniform_abilities,
     source: Seeded,
     progress: Callable[[int, int], None] | None = None,
 ) -> CrowdFolder:
@@ -109,10 +109,10 @@ def _answers(
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[Part]:
     """Draw ranges of tasks one after the other: each cell by its own coin, wrong answers alike."""
-    span = max(1, int(HITS_AT_ONCE / (probability * len(skill))))
+    span = max(1, int(SUCCESSES_PER_CHUNK / (probability * len(skill))))
     for first in range(0, len(truth), span):
         known = np.asarray(truth[first : first + span])
-        task, worker = coordinates(all_hits(generator, len(known) * len(skill), probability), len(skill))
+        task, worker = tasks_and_workers(bernoulli_indices(generator, len(known) * len(skill), probability), len(skill))
         wrong = generator.random(len(task)) >= skill[worker]
         value = known[task]
         value[wrong] = (value[wrong] + generator.integers(1, labels, np.count_nonzero(wrong), dtype=np.int16)) % labels

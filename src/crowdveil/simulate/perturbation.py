@@ -19,7 +19,7 @@ from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import MatrixFactorization
 from crowdveil.mechanisms.matrix_factorization_published import MatrixFactorizationPublished
 from crowdveil.randomness import Seeded, Source
-from crowdveil.simulate.bernoulli import coordinates, hits, in_parts
+from crowdveil.simulate.bernoulli import bernoulli_chunks, short_slices, tasks_and_workers
 
 Progress = Callable[[int, int], None]
 """Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""
@@ -84,7 +84,7 @@ def expected_reports(answers: Reports, channel: Channel) -> float:
     return float(sum(count * share for count, share in zip(cells, _sent_shares(channel), strict=True)))
 
 
-def foreseen_reports(answers: Reports, channel: Channel) -> float:
+def public_report_count(answers: Reports, channel: Channel) -> float:
     """Return the expected number of non-NULL reports; if participation is protected, that of a crowd without answers.
 
     What is shown of protected answers must follow from their lists alone. They add at most a report per answer.
@@ -112,7 +112,7 @@ def _merged_chunks(
     total = len(answers.tasks) * workers
     answered = answers.task.astype(np.int64) * workers + answers.worker
     first = 0
-    for stop, found in hits(source.generator, total, float(_sent_shares(channel)[-1])):
+    for stop, found in bernoulli_chunks(source.generator, total, float(_sent_shares(channel)[-1])):
         mine = slice(first, int(np.searchsorted(answered, stop)))
         first = mine.stop
         # An answered cell is drawn from its own row: a gap that lands on it means nothing.
@@ -120,7 +120,7 @@ def _merged_chunks(
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
-        yield Part(*coordinates(cell, workers), label)
+        yield Part(*tasks_and_workers(cell, workers), label)
         if progress is not None:
             progress(stop, total)
 
@@ -148,7 +148,7 @@ def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int
     """Draw from NULL's row, given that it becomes a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
     labels = np.zeros(count, dtype=np.int16)
-    for part in in_parts(count):
+    for part in short_slices(count):
         label = labels[part]
         words = source.generator.integers(0, bounds[-1], len(label))
         if len(bounds) > COMPARED_BOUNDS:
@@ -230,7 +230,7 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
 
 
 def _check_channel(answers: Reports, channel: Channel) -> None:
-    expected = foreseen_reports(answers, channel)
+    expected = public_report_count(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
             f"at most {MAX_REPORTS} reports are simulated at once",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.guarantee import Participation, Unit
-from crowdveil.channels.rounding import float_at_least
+from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
@@ -77,12 +77,12 @@ class Budgets:
             # Budgets are multiples of 2**-EPSILON_BITS: products are whole numbers of them, without rounding.
             steps = np.ldexp(self.costliest, EPSILON_BITS).astype(np.int64)
             cell, worker = (
-                float_at_least(Fraction(int(np.max(paid, initial=0)), 2**EPSILON_BITS))
+                float_rounded_up(Fraction(int(np.max(paid, initial=0)), 2**EPSILON_BITS))
                 for paid in (steps, self.per_worker * steps)
             )
         else:
             task = max(self.exact.values(), default=Fraction(0))
-            cell, worker = (float_at_least(task * count) for count in (1, self.most_claims or 0))
+            cell, worker = (float_rounded_up(task * count) for count in (1, self.most_claims or 0))
             if self.most_claims is None:
                 worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
         participation = self.participation

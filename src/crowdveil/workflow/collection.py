@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Account, account, account_table
+from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -18,7 +18,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.temporary import temporary_folder
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.randomness import Source, secure, seeded
-from crowdveil.simulate import MAX_REPORTS, foreseen_reports, perturb, perturb_cells
+from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.workflow.channel_assignment import Setup
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
@@ -193,7 +193,7 @@ def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
     """Return what the campaign costs, per cell and per worker."""
     if setup.table is None:
         return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
-    return account_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
+    return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
 def rows_foreseen(answers: Reports, setup: Setup) -> float:
@@ -210,7 +210,7 @@ def rows_foreseen(answers: Reports, setup: Setup) -> float:
     channel = mechanism.single_cell_channel()
     if channel is None or setup.table is not None:
         return float(len(answers.tasks) * len(answers.workers))
-    return foreseen_reports(answers, channel)
+    return public_report_count(answers, channel)
 
 
 def cells_per_worker(answers: Reports, setup: Setup) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
-from crowdveil.channels.certificate import MAX_BYTES, read_certificate
+from crowdveil.channels.certificate import MAX_BYTES, parse_certificate
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable, is_table
+from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import FILES, holds_repeats, seal_of
@@ -277,11 +277,11 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
         channel: Channel | ChannelTable
-        if is_table(text):
+        if is_channel_table(text):
             channel = ChannelTable.from_certificate(text)
             seal = channel.certificate()["sha256"]
         else:
-            channel, seal = Channel.from_certificate(text), read_certificate(text)["sha256"]
+            channel, seal = Channel.from_certificate(text), parse_certificate(text)["sha256"]
     except CertificateError as error:
         hint = "Ask for the certificate again, or read reports as answers with --no-certificate."
         raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error

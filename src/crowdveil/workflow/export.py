@@ -19,9 +19,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import is_marked, mechanisms_named
+from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
 from crowdveil.channels.guarantee import Guarantee, Participation
-from crowdveil.channels.text_validation import fault_of_text, first_alike, parse_json
+from crowdveil.channels.text_validation import first_confusable_pair, parse_json, text_defect
 from crowdveil.data.columnar_store import FILES, seal_of, write_encoded
 from crowdveil.data.digests import content_digest
 from crowdveil.data.public_lists import LISTS, ListName, guarantee_text, is_guarantee_text, missing_lists
@@ -387,8 +387,8 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
     sealed = None if certificate is None else certificate["sha256"]
     if crowd["certificate_sha256"] != sealed:
         raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
-    named = [] if certificate is None else mechanisms_named(certificate)
-    if crowd["lists_from_answers"] and named and not any(map(is_marked, named)):
+    named = [] if certificate is None else certificate_mechanisms(certificate)
+    if crowd["lists_from_answers"] and named and not any(map(has_no_privacy_mark, named)):
         raise SettingsError(
             "where lists were taken from the answers, the certificate must say that nothing is promised",
             value=named[0],
@@ -402,7 +402,7 @@ def require_apart(field: str, names: Iterable[str]) -> None:
     Raises:
         SettingsError: two names differ by no more than white space around them, normal form and what does not print.
     """
-    alike = first_alike(names)
+    alike = first_confusable_pair(names)
     if alike is not None:
         raise SettingsError(
             f"{field!r} of a crowd must differ by more than white space, normal form and what does not print",
@@ -429,7 +429,7 @@ def _checked(data: Any) -> Crowd:
             raise SettingsError(f"{field!r} of a crowd must be distinct, non-empty texts", value=names)
         require_apart(field, names)
     for field in ("mechanism", "guarantee"):
-        if fault_of_text(data[field]):
+        if text_defect(data[field]):
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
     if not is_guarantee_text(data["guarantee"]):
         raise SettingsError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crowdveil.channels.certificate import is_marked
+from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
@@ -40,7 +40,7 @@ def notes_of(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str,
 def bears_mark(channel: Channel | ChannelTable) -> bool:
     """Return whether a channel, or any of a table, says that nothing is promised."""
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
-    return any(is_marked(one.mechanism) for one in channels)
+    return any(has_no_privacy_mark(one.mechanism) for one in channels)
 
 
 def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channel_design import design, normal_answers, one_coin_answers
+from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.ingest.readers import load_prior
@@ -50,7 +50,7 @@ class Expectation:
     ability: float | None = None
     sigmas: tuple[float, ...] = ()
 
-    def question(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
+    def objective(self, alphabet: Alphabet, participation: Participation) -> DesignObjective:
         """Return the question for truths in the alphabet of the answers.
 
         Raises:
@@ -60,17 +60,17 @@ class Expectation:
         return DesignObjective(
             alphabet=alphabet,
             prior=_prior(self.prior, alphabet),
-            answers=self._answers(alphabet),
+            worker_model=self._answers(alphabet),
             participation_rate=self.participation_rate,
             participation=participation,
         )
 
     def _answers(self, alphabet: Alphabet) -> NDArray[np.float64]:
         if not self.sigmas:
-            return one_coin_answers(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
+            return one_coin_worker_model(alphabet.size, USUAL_ABILITY if self.ability is None else self.ability)
         if self.ability is not None or not isinstance(alphabet, Scale):
             raise SettingsError("sigmas describe workers on a scale, in place of an ability", value=self.sigmas)
-        return normal_answers(alphabet, self.sigmas)
+        return normal_worker_model(alphabet, self.sigmas)
 
 
 def _prior(path: Path | None, alphabet: Alphabet) -> NDArray[np.float64]:
@@ -137,9 +137,9 @@ def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) 
         case QuantizedResponse.name:
             return _quantized(wanted, alphabet, epsilon)
         case Designed.name:
-            question = wanted.expected.question(alphabet, participation)
+            objective = wanted.expected.objective(alphabet, participation)
             # Inference learns who answers how much, so NULL must not share a report with labels.
-            return Designed.from_channel(design(question, epsilon, null_apart=True))
+            return Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
         case Laplace.name:
             null_value = _null_value(wanted.null_value, alphabet)
             return Laplace(alphabet=alphabet, epsilon=epsilon, participation=participation, null_value=null_value)
@@ -213,7 +213,7 @@ def _most_cells(wanted: MechanismWanted, tasks: int) -> int:
 
 def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> QuantizedResponse:
     if not wanted.cuts:
-        return QuantizedResponse.for_question(wanted.expected.question(alphabet, wanted.participation), epsilon)
+        return QuantizedResponse.for_objective(wanted.expected.objective(alphabet, wanted.participation), epsilon)
     unknown = [name for name in wanted.cuts if name not in alphabet.names]
     if unknown:
         raise SettingsError("a cut is the first label of a block", value=unknown[0], hint="Name one of the labels.")

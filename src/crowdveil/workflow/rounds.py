@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.adaptive_rounds import Round, join_rounds, next_cuts
+from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.ingest.csv_reader import read_csv
 from crowdveil.errors import ReportsError, SettingsError
@@ -91,7 +91,7 @@ def cuts_from(truths: Path, alphabet: Alphabet, *, most: int) -> dict[str, str]:
     columns = read_csv(truths, ["task", "truth"])
     tasks = np.array([str(name) for name in columns["task"].to_pylist()])
     found = np.array([_number(str(text), truths) for text in columns["truth"].to_pylist()], dtype=float)
-    return {task: alphabet.names[cut] for task, cut in next_cuts(tasks, found, alphabet, most=most).items()}
+    return {task: alphabet.names[cut] for task, cut in next_thresholds(tasks, found, alphabet, most=most).items()}
 
 
 def cuts_text(cuts: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import encodable
+from crowdveil.channels.alphabet import is_utf8_encodable
 from crowdveil.data.ingest.dictionary_encoding import code_batches, encode_batches
 from crowdveil.data.ingest.validation import Coded
 from crowdveil.errors import ReportsError
@@ -145,7 +145,7 @@ def read_header(path: Path) -> list[str]:
         names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
     if names is None:
         raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
-    if any("\0" in name or (not name.isascii() and not encodable(name)) for name in names):
+    if any("\0" in name or (not name.isascii() and not is_utf8_encodable(name)) for name in names):
         raise _not_utf8(path, 0)
     return names
 

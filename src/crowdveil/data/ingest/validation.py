@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.channels.alphabet import ANOTHER_UNIT, RANGE_RULE, Scale, in_range
+from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
 from crowdveil.errors import ReportsError, SettingsError
 
 Duplicates = Literal["error", "first", "last", "all"]
@@ -124,10 +124,10 @@ def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
     )
     refuse(
         column,
-        ~in_range(numbers),
-        f"values {RANGE_RULE}",
+        ~has_valid_magnitude(numbers),
+        f"values {MAGNITUDE_RULE}",
         source=source,
-        hint=ANOTHER_UNIT,
+        hint=MAGNITUDE_HINT,
     )
     return numbers[column.codes]
 
