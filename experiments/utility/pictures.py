@@ -1,5 +1,4 @@
-"""The pictures of docs/explanation/truth-per-epsilon.md, drawn from stored results; colours read well on light and on
-dark pages.
+"""Figures of error by epsilon, drawn from stored results, in colours for light and dark pages.
 
 Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the table of the page on `gaussian`.
 """
@@ -16,7 +15,8 @@ from matplotlib.figure import Figure
 from real_report import Point, point, read, series
 
 ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "docs" / "pictures"
+DOCS_PICTURES = ROOT / "docs" / "pictures"
+PICTURES = Path(__file__).parent / "pictures"
 RESULTS = Path(__file__).parent / "results"
 INK = "#7a8594"
 STYLE: Any = {
@@ -155,21 +155,22 @@ def _by(rows: Sequence[dict[str, str]], group: str, place: str) -> dict[float, P
     return {point(lines, place).mean: point(lines, "error") for lines in groups.values()}
 
 
-def save(figure: Figure, name: str) -> None:
-    """Write a drawing without a date, so that the same results give the same file."""
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG without a date: the same results give the same file."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    PICTURES.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = "\n".join(text.rstrip() for text in stream.getvalue().splitlines())
-    (PICTURES / f"{name}.svg").write_text(text + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Draw everything."""
     with matplotlib.rc_context(STYLE):
-        save(real_sets(read()), "truth-per-epsilon-real")
-        save(sun_crowd((ROOT / "docs/explanation/estimators/gaussian.md").read_text("utf-8")), "truth-per-epsilon-sun")
-        save(workers(read(RESULTS / "more_workers.csv")), "truth-per-epsilon-workers")
+        save(real_sets(read()), DOCS_PICTURES / "truth-per-epsilon-real.svg")
+        page = (ROOT / "docs/explanation/estimators/gaussian.md").read_text("utf-8")
+        save(sun_crowd(page), PICTURES / "truth-per-epsilon-sun.svg")
+        save(workers(read(RESULTS / "more_workers.csv")), PICTURES / "truth-per-epsilon-workers.svg")
 
 
 if __name__ == "__main__":

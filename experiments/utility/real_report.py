@@ -1,6 +1,6 @@
-"""Tables of `results/real_tables.csv` in Markdown, put into docs/explanation/truth-per-epsilon.md between their marks.
+"""Tables of `results/real_tables.csv` in Markdown, written between their marks in README.md.
 
-Means over seeds; for the error rate (numbers: the mean absolute error) one standard error beside it.
+Means over seeds; the error rate (numbers: the mean absolute error) with its standard error.
 Run `python experiments/utility/real_report.py`.
 """
 
@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "truth-per-epsilon.md"
+PAGE = Path(__file__).parent / "README.md"
 Lines = Sequence[dict[str, str]]
 METHODS = {
     "adult2": (("dawid-skene", "learned"), ("ordinal-dawid-skene", "learned"), ("ordinal-dawid-skene", "public")),
@@ -26,10 +26,10 @@ METHODS = {
     "n_emotion": (("gaussian", "public"), ("gaussian", "learned")),
     "weather_temperature": (("gaussian", "public"), ("gaussian", "learned")),
 }
-"""What the page shows of each set; the file has the other priors too."""
+"""Methods and priors shown for each set; the results have the other priors too."""
 NAIVE = (("majority-vote", "learned"), ("weighted-vote", "learned"), ("weighted-mean", "learned"))
 FIGURES = {True: ("error_rate", "mae", "correlation"), False: ("mae", "correlation")}
-"""What each cell of a table holds, for labels and for numbers."""
+"""Metrics in each cell of a table, for labels and for numbers."""
 MECHANISMS = (
     "naive",
     "k-RR",
@@ -89,7 +89,7 @@ def table(rows: Lines, data: str) -> Iterator[str]:
 
 
 def show(found: dict[str, dict[float, Point]], epsilon: float) -> str:
-    """Return the figures of one cell for people, the first with its standard error."""
+    """Return the metrics of one cell as text, the first with its standard error."""
     if not all(epsilon in points for points in found.values()):
         return "–"
     first, *others = (points[epsilon] for points in found.values())
@@ -98,7 +98,7 @@ def show(found: dict[str, dict[float, Point]], epsilon: float) -> str:
 
 
 def main() -> None:
-    """Put every table into the page."""
+    """Write every table into README.md."""
     rows, page = read(), PAGE.read_text("utf-8")
     for data in METHODS:
         if any(row["data"] == data for row in rows):

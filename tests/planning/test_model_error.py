@@ -11,7 +11,7 @@ from crowdveil.planning.model_error import DEPARTURES, Case, Departure, departur
 
 ROOT = Path(__file__).parent.parent.parent
 MEASURED = ROOT / "experiments" / "utility" / "results" / "real_sets.csv"
-PAGE = (ROOT / "docs" / "how-to" / "plan.md").read_text("utf-8")
+PAGE = (ROOT / "experiments" / "utility" / "README.md").read_text("utf-8")
 
 COLUMNS = {name: name for name in ("planned", "low", "high", "measured")} | {"constant": "planned_constant"}
 
