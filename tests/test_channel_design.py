@@ -66,14 +66,14 @@ def skewed_question(rate):
     )
 
 
-def brute_force(criterion, epsilon):
+def brute_force(objective, epsilon):
     """The best objective over all vertices: every choice of as many staircase columns as inputs that is a channel."""
-    columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=criterion.input_count))).T[:, :-1]
-    gains = criterion.gains(columns)
+    columns = np.array(list(product([1.0, math.exp(epsilon)], repeat=objective.input_count))).T[:, :-1]
+    gains = objective.gains(columns)
     best = -math.inf
-    for chosen in combinations(range(columns.shape[1]), criterion.input_count):
+    for chosen in combinations(range(columns.shape[1]), objective.input_count):
         try:
-            weights = np.linalg.solve(columns[:, chosen], np.ones(criterion.input_count))
+            weights = np.linalg.solve(columns[:, chosen], np.ones(objective.input_count))
         except np.linalg.LinAlgError:
             continue
         if (weights >= -1e-9).all():
@@ -96,22 +96,22 @@ def random_channel(generator, inputs, epsilon):
 def test_the_program_finds_the_best_vertex(seed, epsilon, participation, criterion):
     """Three inputs: the designed channel reaches the best of all vertices, found without the solver."""
     alphabet = letters(2 if participation == "protected" else 3)
-    criterion = random_question(seed, alphabet, participation=participation, criterion=criterion)
+    objective = random_question(seed, alphabet, participation=participation, criterion=criterion)
 
-    channel = design_channel(criterion, epsilon)
+    channel = design_channel(objective, epsilon)
 
-    assert brute_force(criterion, epsilon) == pytest.approx(criterion.gains(channel.probabilities).sum(), rel=1e-8)
+    assert brute_force(objective, epsilon) == pytest.approx(objective.gains(channel.probabilities).sum(), rel=1e-8)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 4))
 def test_no_channel_of_another_form_is_better(seed, epsilon):
     """Fifty random channels within the epsilon, not staircases, never say more."""
-    criterion, generator = random_question(seed, letters(3)), np.random.default_rng(seed)
-    best = criterion.score(design_channel(criterion, epsilon).probabilities)
+    objective, generator = random_question(seed, letters(3)), np.random.default_rng(seed)
+    best = objective.score(design_channel(objective, epsilon).probabilities)
 
     for _ in range(50):
-        assert criterion.score(random_channel(generator, criterion.input_count, epsilon)) <= best * (1 + 1e-9)
+        assert objective.score(random_channel(generator, objective.input_count, epsilon)) <= best * (1 + 1e-9)
 
 
 @settings(max_examples=40, deadline=None)
@@ -125,30 +125,30 @@ def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participat
     entry and twice that in the objective, is allowed for.
     """
     alphabet = letters(size, ordered=ordered)
-    criterion = random_question(seed, alphabet, participation=participation, criterion=criterion)
+    objective = random_question(seed, alphabet, participation=participation, criterion=criterion)
 
-    channel = design_channel(criterion, epsilon)
+    channel = design_channel(objective, epsilon)
 
     assert channel.ratio <= below_exp(epsilon)
     assert channel.report_alphabet.size >= 2
     lost = 1e-9 + 8 * size / (DENOMINATOR * min(epsilon, 1.0))
-    best = criterion.score(channel.probabilities)
-    for name, table in baseline_channels(criterion, epsilon).items():
-        assert criterion.score(table) <= best * (1 + lost), name
+    best = objective.score(channel.probabilities)
+    for name, table in baseline_channels(objective, epsilon).items():
+        assert objective.score(table) <= best * (1 + lost), name
 
 
 @pytest.mark.parametrize(("size", "ordered"), [(14, True), (20, False), (40, True)])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_wide_alphabet_has_a_restricted_family(size, ordered, epsilon):
     """Too many sets to try all: the claim is kept, and nothing it is compared with is better."""
-    criterion = random_question(3, letters(size, ordered=ordered), spread=1.0)
+    objective = random_question(3, letters(size, ordered=ordered), spread=1.0)
 
-    channel = design_channel(criterion, epsilon)
+    channel = design_channel(objective, epsilon)
 
     assert channel.ratio <= below_exp(epsilon)
-    best = criterion.score(channel.probabilities)
+    best = objective.score(channel.probabilities)
     assert [] == [
-        name for name, table in baseline_channels(criterion, epsilon).items() if criterion.score(table) > best
+        name for name, table in baseline_channels(objective, epsilon).items() if objective.score(table) > best
     ]
 
 
@@ -158,23 +158,23 @@ def test_climbing_from_a_small_family_finds_the_optimum():
     Climbing promises no optimum; that it is found in each of these fixed cases is what the limits were chosen for.
     """
     for seed, epsilon in product(range(4), (0.3, 1.0, 3.0)):
-        criterion = random_question(seed, letters(10), spread=1.0)
-        family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(criterion)))
-        restricted = design_file._optimum(criterion, epsilon, family)
+        objective = random_question(seed, letters(10), spread=1.0)
+        family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(objective)))
+        restricted = design_file._optimum(objective, epsilon, family)
 
-        best = criterion.score(design_channel(criterion, epsilon).probabilities)
+        best = objective.score(design_channel(objective, epsilon).probabilities)
         assert family.shape[1] < 2**11 / 5
-        assert best == pytest.approx(criterion.score(restricted.probabilities), rel=1e-6)
+        assert best == pytest.approx(objective.score(restricted.probabilities), rel=1e-6)
 
 
 def test_climbing_improves_a_poor_family():
     """From single inputs alone, climbing reaches more than the best weights of single inputs."""
-    criterion = random_question(0, letters(10), spread=1.0)
+    objective = random_question(0, letters(10), spread=1.0)
 
-    climbed = design_file._optimum(criterion, 1.0, np.eye(11, dtype=bool))
+    climbed = design_file._optimum(objective, 1.0, np.eye(11, dtype=bool))
 
-    response = criterion.score(baseline_channels(criterion, 1.0)["randomized-response"])
-    assert 1.5 * response < criterion.score(climbed.probabilities)
+    response = objective.score(baseline_channels(objective, 1.0)["randomized-response"])
+    assert 1.5 * response < objective.score(climbed.probabilities)
 
 
 def test_intervals_without_null_are_of_labels_only():
@@ -199,15 +199,15 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("objective", "epsilon", "expected"), TABLE)
-def test_the_table_of_shares_of_the_optimum(criterion, epsilon, expected):
+def test_the_table_of_shares_of_the_optimum(objective, epsilon, expected):
     """Figures of an earlier, independent computation of the same table, to one in the second digit.
 
     `opt` is the optimum as a share of the information of unprotected cells, the rest are shares of the optimum;
     quantized response reaches it. The earlier setting of the skewed prior is known roughly only.
     """
-    best = criterion.score(design_channel(criterion, epsilon).probabilities)
-    shares = {name: criterion.score(table) / best for name, table in baseline_channels(criterion, epsilon).items()}
-    shares["opt"] = best / criterion.score(np.eye(criterion.input_count))
+    best = objective.score(design_channel(objective, epsilon).probabilities)
+    shares = {name: objective.score(table) / best for name, table in baseline_channels(objective, epsilon).items()}
+    shares["opt"] = best / objective.score(np.eye(objective.input_count))
 
     assert 1.0 == pytest.approx(shares["quantized-response"], abs=2e-3)
     for name, figure in expected.items():
@@ -225,30 +225,30 @@ def test_the_shape_of_the_optimum_at_epsilon_1():
 
 def test_null_may_be_kept_apart():
     """On request NULL is never merged with labels, whichever the best channel; public participation has no NULL."""
-    criterion = normal_question(0.1)
-    apart, best = design_channel(criterion, 0.5, null_apart=True), design_channel(criterion, 0.5)
-    public = replace(criterion, participation="public")
+    objective = normal_question(0.1)
+    apart, best = design_channel(objective, 0.5, null_apart=True), design_channel(objective, 0.5)
+    public = replace(objective, participation="public")
 
     assert NULL in apart.outputs
     assert not [name for name in apart.outputs if NULL in name and name != NULL]
-    assert criterion.score(apart.probabilities) < criterion.score(best.probabilities)
+    assert objective.score(apart.probabilities) < objective.score(best.probabilities)
     assert design_channel(public, 0.5).rows == design_channel(public, 0.5, null_apart=True).rows
 
 
 def test_binary_labels_need_no_design():
     """Two even labels: NULL as a coin is best at epsilon 0.1 but for a hair, randomized response itself at 1."""
-    criterion = DesignObjective(
+    objective = DesignObjective(
         alphabet=YES_NO, prior=[0.5, 0.5], worker_model=one_coin_worker_model(2, 0.75), participation_rate=0.1
     )
-    coin = baseline_channels(criterion, 0.1)["null-as-coin"]
+    coin = baseline_channels(objective, 0.1)["null-as-coin"]
 
     assert 0.998 == pytest.approx(
-        criterion.score(coin) / criterion.score(design_channel(criterion, 0.1).probabilities), abs=5e-4
+        objective.score(coin) / objective.score(design_channel(objective, 0.1).probabilities), abs=5e-4
     )
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1.0).channel()
     assert (response.rows, "designed") == (
-        design_channel(criterion, 1.0).rows,
-        design_channel(criterion, 1.0).mechanism,
+        design_channel(objective, 1.0).rows,
+        design_channel(objective, 1.0).mechanism,
     )
 
 

@@ -48,7 +48,7 @@ Sets = NDArray[np.bool_]
 """Sets of inputs, shape (inputs, sets): where a staircase column is high."""
 
 
-def design_channel(criterion: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
+def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
     """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
 
     Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
@@ -67,16 +67,16 @@ def design_channel(criterion: DesignObjective, epsilon: float, *, null_apart: bo
         CrowdveilError: the linear program could not be solved.
     """
     require_epsilon(epsilon)
-    quantized = QuantizedResponse.for_objective(criterion, epsilon)
-    simple = _simple_channels(criterion, epsilon, quantized)
-    sets = _family(criterion, quantized.partition)
-    if null_apart and criterion.participation == "protected":
+    quantized = QuantizedResponse.for_objective(objective, epsilon)
+    simple = _simple_channels(objective, epsilon, quantized)
+    sets = _family(objective, quantized.partition)
+    if null_apart and objective.participation == "protected":
         sets, simple = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], simple[:2]
-    best = max(simple, key=lambda channel: criterion.score(channel.probabilities))
-    found = _optimum(criterion, epsilon, sets, null_apart=null_apart)
+    best = max(simple, key=lambda channel: objective.score(channel.probabilities))
+    found = _optimum(objective, epsilon, sets, null_apart=null_apart)
     if found is not None:
-        least = criterion.score(best.probabilities) * (1 + NOTICEABLE)
-        best = found if criterion.score(found.probabilities) > least else best
+        least = objective.score(best.probabilities) * (1 + NOTICEABLE)
+        best = found if objective.score(found.probabilities) > least else best
     return replace(best, mechanism=Designed.name)
 
 
@@ -95,11 +95,11 @@ def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, par
 
 def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
     """Return the probability that the best guess of the truth from one cell is wrong; arguments as above."""
-    criterion = replace(_objective_for(channel, prior, model, participation_rate), criterion="correct")
-    return 1 - criterion.score(channel.probabilities)
+    objective = replace(_objective_for(channel, prior, model, participation_rate), criterion="correct")
+    return 1 - objective.score(channel.probabilities)
 
 
-def baseline_channels(criterion: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
+def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
     """Return what a designed channel is compared with, by name: real tables P(report | input), shape (inputs, reports).
 
     Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
@@ -107,11 +107,11 @@ def baseline_channels(criterion: DesignObjective, epsilon: float) -> dict[str, N
     cell. Those with more than `MOST_COLUMNS` report symbols are left out.
     """
     require_epsilon(epsilon)
-    inputs = criterion.input_count
-    simple = _simple_channels(criterion, epsilon, QuantizedResponse.for_objective(criterion, epsilon))
+    inputs = objective.input_count
+    simple = _simple_channels(objective, epsilon, QuantizedResponse.for_objective(objective, epsilon))
     tables = {channel.mechanism: channel.probabilities for channel in simple}
     subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _sizes(inputs))
-    tables["subset-selection"] = max(subsets, key=criterion.score)
+    tables["subset-selection"] = max(subsets, key=objective.score)
     if 2**inputs <= MOST_COLUMNS:
         sets, half, whole = _every_set(inputs), math.exp(epsilon / 2), math.exp(epsilon)
         tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
@@ -162,29 +162,29 @@ def _objective_for(channel: Channel, prior: ArrayLike, model: ArrayLike, partici
     )
 
 
-def _optimum(criterion: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
+def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
     """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
 
     None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
     could be merged.
     """
-    program = _solve(criterion, epsilon, sets)
-    for _ in range(MOST_ROUNDS if criterion.input_count <= MOST_CLIMBED else 0):
+    program = _solve(objective, epsilon, sets)
+    for _ in range(MOST_ROUNDS if objective.input_count <= MOST_CLIMBED else 0):
         if program is None:
             break
-        better = _better_sets(criterion, epsilon, program, null_apart=null_apart)
+        better = _better_sets(objective, epsilon, program, null_apart=null_apart)
         if not better.shape[1]:
             break
-        program = _solve(criterion, epsilon, np.hstack((program.tried, better)))
+        program = _solve(objective, epsilon, np.hstack((program.tried, better)))
     if program is None:
         return None
     blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.used.T]
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
     table = (_columns(program.used, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
-    names = block_names(criterion.alphabet, sorted(blocks))
+    names = block_names(objective.alphabet, sorted(blocks))
     claim = exp_rounded_down(epsilon)
-    return Channel.from_probabilities(criterion.alphabet, criterion.participation, names, table, claim)
+    return Channel.from_probabilities(objective.alphabet, objective.participation, names, table, claim)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -206,13 +206,13 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
     return np.where(sets, 1.0, math.exp(-epsilon))
 
 
-def _solve(criterion: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
+def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
     """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
     # A second of loading that fits, which also import this file, need not wait for.
     from scipy.optimize import linprog
 
     columns = _columns(sets, epsilon)
-    gains = criterion.gains(columns)
+    gains = objective.gains(columns)
     unit = float(gains.max())
     if unit <= NOTHING:
         return None
@@ -223,21 +223,21 @@ def _solve(criterion: DesignObjective, epsilon: float, sets: Sets) -> _Solved | 
     return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
 
 
-def _better_sets(criterion: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+def _better_sets(objective: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
     """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
 
     def worth(sets: Sets) -> NDArray[np.float64]:
         columns = _columns(sets, epsilon)
-        return criterion.gains(columns) / program.unit - program.prices @ columns
+        return objective.gains(columns) / program.unit - program.prices @ columns
 
-    apart = null_apart and criterion.participation == "protected"
+    apart = null_apart and objective.participation == "protected"
     current = program.tried[:, ~program.tried[-1]] if apart else program.tried
     current = current[:, np.argsort(-worth(current), kind="stable")[:MOST_STARTS]]
-    flips = np.eye(criterion.input_count, dtype=bool)[:, : criterion.input_count - apart]
+    flips = np.eye(objective.input_count, dtype=bool)[:, : objective.input_count - apart]
     value = worth(current)
     while True:
         near = current[:, :, None] ^ flips[:, None, :]
-        values = worth(near.reshape(criterion.input_count, -1)).reshape(near.shape[1:])
+        values = worth(near.reshape(objective.input_count, -1)).reshape(near.shape[1:])
         best = values.argmax(axis=1)
         climbed = values.max(axis=1) > value + WORTHWHILE
         if not climbed.any():
@@ -246,9 +246,9 @@ def _better_sets(criterion: DesignObjective, epsilon: float, program: _Solved, *
         current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
 
-def _simple_channels(criterion: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
+def _simple_channels(objective: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
     """Return the channels that need no program: randomized response, the best quantized one, NULL as a coin."""
-    alphabet, participation = criterion.alphabet, criterion.participation
+    alphabet, participation = objective.alphabet, objective.participation
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
     channels = [response, quantized.channel()]
     if participation == "protected":
@@ -261,43 +261,43 @@ def _simple_channels(criterion: DesignObjective, epsilon: float, quantized: Quan
     return channels
 
 
-def _family(criterion: DesignObjective, blocks: Blocks) -> Sets:
+def _family(objective: DesignObjective, blocks: Blocks) -> Sets:
     """Return the sets to try: all of them where no size has too many, else all of few sizes and a family of others."""
-    inputs = criterion.input_count
+    inputs = objective.input_count
     sizes = _sizes(inputs)
     tried = [_sets_of_size(inputs, size) for size in sizes]
     if len(sizes) < inputs - 1:
         merged = np.zeros((inputs, len(blocks)), dtype=bool)
         for number, block in enumerate(blocks):
             merged[list(block), number] = True
-        tried += [merged, _along_axes(criterion)]
-        if criterion.alphabet.ordered:
-            intervals = _intervals(criterion)
+        tried += [merged, _along_axes(objective)]
+        if objective.alphabet.ordered:
+            intervals = _intervals(objective)
             tried += [intervals, ~intervals]
     sets = np.unique(np.hstack(tried), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
-def _along_axes(criterion: DesignObjective) -> Sets:
+def _along_axes(objective: DesignObjective) -> Sets:
     """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
 
     For small epsilon information is a quadratic form of the column, and its main axes are these directions.
     """
     spread = [
-        np.sqrt(share * criterion.prior)[:, None] * (inputs - criterion.prior @ inputs)
-        for share, inputs in zip(criterion.type_shares, criterion.input_model, strict=True)
+        np.sqrt(share * objective.prior)[:, None] * (inputs - objective.prior @ inputs)
+        for share, inputs in zip(objective.type_shares, objective.input_model, strict=True)
     ]
     axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MOST_AXES]
     places = axes.argsort(axis=1).argsort(axis=1).T
-    cuts = np.unique(np.linspace(1, criterion.input_count - 1, MOST_ENDS).astype(int))
-    lower = (places[:, :, None] < cuts).reshape(criterion.input_count, -1)
+    cuts = np.unique(np.linspace(1, objective.input_count - 1, MOST_ENDS).astype(int))
+    lower = (places[:, :, None] < cuts).reshape(objective.input_count, -1)
     return np.hstack((lower, ~lower))
 
 
-def _intervals(criterion: DesignObjective) -> Sets:
+def _intervals(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, with and without NULL."""
-    labels, inputs = criterion.alphabet.size, criterion.input_count
-    reached = np.cumsum(criterion.answer_distribution)
+    labels, inputs = objective.alphabet.size, objective.input_count
+    reached = np.cumsum(objective.answer_distribution)
     ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MOST_ENDS)[1:-1]) + 1)
     ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
     sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)

@@ -30,15 +30,15 @@ def random_question(seed, **settings):
     )
 
 
-def reports_by_truth(criterion, kind, table):
+def reports_by_truth(objective, kind, table):
     """P(report | truth) of one kind of worker, by summing over answers, with NULL where protected."""
-    rate = criterion.participation_rate if criterion.participation == "protected" else 1.0
+    rate = objective.participation_rate if objective.participation == "protected" else 1.0
     for truth in range(3):
         row = [0.0] * len(table[0])
         for report in range(len(row)):
             for answer in range(2):
-                row[report] += rate * criterion.worker_model[kind, truth, answer] * table[answer][report]
-            if criterion.participation == "protected":
+                row[report] += rate * objective.worker_model[kind, truth, answer] * table[answer][report]
+            if objective.participation == "protected":
                 row[report] += (1 - rate) * table[2][report]
         yield row
 
@@ -46,62 +46,62 @@ def reports_by_truth(criterion, kind, table):
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_information_is_the_double_sum_of_its_definition(seed, participation):
     """Sum over kinds, truths and reports of share P(t) P(y|t) ln(P(y|t) / P(y)), times the share of cells reported."""
-    criterion = random_question(seed, participation=participation)
-    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=criterion.input_count)
+    objective = random_question(seed, participation=participation)
+    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     expected = 0.0
     for kind, share in enumerate((0.25, 0.75)):
-        rows = list(reports_by_truth(criterion, kind, table))
+        rows = list(reports_by_truth(objective, kind, table))
         for report in range(4):
-            marginal = sum(p * row[report] for p, row in zip(criterion.prior, rows, strict=True))
-            for p, row in zip(criterion.prior, rows, strict=True):
+            marginal = sum(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
+            for p, row in zip(objective.prior, rows, strict=True):
                 expected += share * p * row[report] * math.log(row[report] / marginal)
     expected *= 0.3 if participation == "public" else 1.0
 
-    assert expected == pytest.approx(criterion.score(table), abs=1e-12)
+    assert expected == pytest.approx(objective.score(table), abs=1e-12)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_correct_is_the_probability_of_the_best_guess(seed, participation):
     """Every report is answered by its likeliest truth; a cell that is visibly not answered by the prior's."""
-    criterion = random_question(seed, participation=participation, criterion="correct")
-    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=criterion.input_count)
+    objective = random_question(seed, participation=participation, criterion="correct")
+    table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     right = 0.0
     for kind, share in enumerate((0.25, 0.75)):
-        rows = list(reports_by_truth(criterion, kind, table))
+        rows = list(reports_by_truth(objective, kind, table))
         for report in range(4):
-            right += share * max(p * row[report] for p, row in zip(criterion.prior, rows, strict=True))
-    expected = right if participation == "protected" else 0.3 * right + 0.7 * max(criterion.prior)
+            right += share * max(p * row[report] for p, row in zip(objective.prior, rows, strict=True))
+    expected = right if participation == "protected" else 0.3 * right + 0.7 * max(objective.prior)
 
-    assert expected == pytest.approx(criterion.score(table), abs=1e-12)
+    assert expected == pytest.approx(objective.score(table), abs=1e-12)
 
 
 def test_tiny_information_does_not_drown_in_rounding():
     """At epsilon = 1e-5 two even labels through randomized response: equal to 40 digits to one part in 10^6."""
     response = RandomizedResponse(alphabet=YES_NO, epsilon=1e-5, participation="public").channel()
-    criterion = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2), participation="public")
+    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2), participation="public")
     with localcontext(prec=40):
         keep, flip = (Decimal(entry) / response.denominator for entry in response.rows[0])
         exact = keep * (2 * keep).ln() + flip * (2 * flip).ln()
 
-    assert float(exact) == pytest.approx(criterion.score(response.probabilities), rel=1e-6)
+    assert float(exact) == pytest.approx(objective.score(response.probabilities), rel=1e-6)
 
 
 def test_a_channel_without_noise_gives_all_there_is():
     """Zeros in table, prior and model: the identity tells two even truths apart, ln 2 nats; an unused label is fine."""
     labels = Categories(("a", "b", "c"))
-    criterion = DesignObjective(
+    objective = DesignObjective(
         alphabet=labels, prior=[0.5, 0.5, 0.0], worker_model=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"
     )
 
-    assert math.log(2) == pytest.approx(criterion.score(np.eye(3)))
+    assert math.log(2) == pytest.approx(objective.score(np.eye(3)))
 
 
 def test_gains_do_not_depend_on_batches():
     """Columns beyond the first batch have the gain of the single column."""
-    criterion = random_question(0)
+    objective = random_question(0)
     columns = np.random.default_rng(1).uniform(size=(3, COLUMNS_PER_BATCH + 7))
 
-    assert criterion.gains(columns)[-1] == criterion.gains(columns[:, -1:])[0]
+    assert objective.gains(columns)[-1] == objective.gains(columns[:, -1:])[0]
 
 
 def test_one_table_is_one_worker_type():
@@ -133,18 +133,18 @@ def test_one_table_is_one_worker_type():
 )
 def test_invalid_objective_is_refused(wrong, message):
     """An invalid distribution, shape, rate or criterion raises SettingsError."""
-    criterion = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2))
+    objective = DesignObjective(alphabet=YES_NO, prior=[0.5, 0.5], worker_model=np.eye(2))
 
     with pytest.raises(SettingsError, match=message):
-        replace(criterion, **wrong)
+        replace(objective, **wrong)
 
 
 def test_what_was_given_is_kept_from_later_changes():
     """The arrays are copies that cannot be written to."""
     prior = np.array([0.5, 0.5])
-    criterion = DesignObjective(alphabet=YES_NO, prior=prior, worker_model=np.eye(2))
+    objective = DesignObjective(alphabet=YES_NO, prior=prior, worker_model=np.eye(2))
     prior[0] = 7.0
 
-    assert [0.5, 0.5] == criterion.prior.tolist()
-    assert not criterion.prior.flags.writeable
-    assert not criterion.worker_model.flags.writeable
+    assert [0.5, 0.5] == objective.prior.tolist()
+    assert not objective.prior.flags.writeable
+    assert not objective.worker_model.flags.writeable

@@ -109,45 +109,45 @@ def random_question(seed, alphabet, **given):
 def test_chosen_cuts_are_the_best_of_all(seed, epsilon, participation, criterion):
     """No other way to cut a scale of five points has a larger objective."""
     scale = Scale(0, 4)
-    criterion = random_question(seed, scale, participation=participation, criterion=criterion)
+    objective = random_question(seed, scale, participation=participation, criterion=criterion)
     scores = []
     for number in range(1, 5):
         for cuts in combinations(range(1, 5), number):
             other = QuantizedResponse(alphabet=scale, epsilon=epsilon, cuts=cuts, participation=participation)
-            scores.append(criterion.score(other.channel().probabilities))
+            scores.append(objective.score(other.channel().probabilities))
 
-    chosen = QuantizedResponse.for_objective(criterion, epsilon)
+    chosen = QuantizedResponse.for_objective(objective, epsilon)
 
     assert (epsilon, participation) == (chosen.epsilon, chosen.participation)
-    assert max(scores) == pytest.approx(criterion.score(chosen.channel().probabilities), rel=1e-9)
+    assert max(scores) == pytest.approx(objective.score(chosen.channel().probabilities), rel=1e-9)
 
 
 def test_labels_without_order_are_cut_from_frequent_to_rare():
     """Unordered labels: the best of all ways to cut their line by frequency, given as blocks of ascending codes."""
-    criterion = random_question(5, COLOURS)
-    line = np.argsort(-criterion.answer_distribution).tolist()
+    objective = random_question(5, COLOURS)
+    line = np.argsort(-objective.answer_distribution).tolist()
     scores = {}
     for number in range(1, 4):
         for cuts in combinations(range(1, 4), number):
             blocks = tuple(tuple(sorted(line[a:b])) for a, b in pairwise((0, *cuts, 4)))
             other = QuantizedResponse(alphabet=COLOURS, epsilon=1.0, blocks=blocks)
-            scores[blocks] = criterion.score(other.channel().probabilities)
+            scores[blocks] = objective.score(other.channel().probabilities)
 
-    assert max(scores, key=scores.get) == QuantizedResponse.for_objective(criterion, 1.0).blocks
+    assert max(scores, key=scores.get) == QuantizedResponse.for_objective(objective, 1.0).blocks
 
 
 def test_a_truth_at_the_foot_of_the_scale_is_cut_off_there():
     """Most truths are 0: one bit, "0 or more", says more at epsilon 1 than ten digits do."""
     prior = np.array([0.7] + [0.3 / 9] * 9)
-    criterion = DesignObjective(
+    objective = DesignObjective(
         alphabet=DIGITS, prior=prior, worker_model=np.eye(10) * 0.8 + 0.02, participation_rate=0.1
     )
 
-    assert (1,) == QuantizedResponse.for_objective(criterion, 1.0).cuts
+    assert (1,) == QuantizedResponse.for_objective(objective, 1.0).cuts
 
 
 def test_a_question_without_an_answer_still_has_blocks():
     """Where no report can say anything, every cut is as good and the fewest blocks are chosen."""
-    criterion = DesignObjective(alphabet=DIGITS, prior=np.eye(10)[0], worker_model=np.eye(10), participation_rate=0.1)
+    objective = DesignObjective(alphabet=DIGITS, prior=np.eye(10)[0], worker_model=np.eye(10), participation_rate=0.1)
 
-    assert 2 == len(QuantizedResponse.for_objective(criterion, 1.0).partition)
+    assert 2 == len(QuantizedResponse.for_objective(objective, 1.0).partition)
