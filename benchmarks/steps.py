@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.data.reports import Block
-from crowdveil.em.kernels import CodedBlock, ScoreTables, block_reports, encode
+from crowdveil.em.kernels import EncodedBlock, ScoreTables, block_reports, encode
 
 READ = 1 << 25
 """Doubles read to measure the roof: 256 MB, beyond every cache."""
@@ -40,7 +40,7 @@ def blocks(answers: int, workers: int, labels: int, cells: int, *, tails: bool) 
     return made
 
 
-def steps(labels: int, workers: int, coded: list[CodedBlock], kind: str) -> Callable[[], None]:
+def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Callable[[], None]:
     """Return what one step of a fit asks of its blocks: new posteriors, their sums, and how far they moved."""
     rng = np.random.default_rng(1)
     before: list[Any] = [None] * len(coded)
@@ -56,10 +56,10 @@ def steps(labels: int, workers: int, coded: list[CodedBlock], kind: str) -> Call
             if kind == "mean":
                 found: Any = one.mean_step(weight, 1e-12, gold, old)
             elif kind == "coin":
-                found = one.coin_step(weight, first, gold, old)
+                found = one.one_coin_step(weight, first, gold, old)
             else:
-                found = one.table_step(tables, group, gold, old)
-            if old is not None and found.moved is None:
+                found = one.confusion_step(tables, group, gold, old)
+            if old is not None and found.change is None:
                 one.largest_change(found[0], old)
             before[at] = found[0]
 

@@ -33,7 +33,7 @@ TOLERANCE = 2e-5
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small crowds into blocks."""
-    monkeypatch.setattr(warm_start, "SMALLEST_BLOCK", 100)
+    monkeypatch.setattr(warm_start, "MIN_BLOCK_REPORTS", 100)
 
 
 def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:

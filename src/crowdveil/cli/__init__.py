@@ -23,7 +23,7 @@ from crowdveil.cli.plan import plan
 from crowdveil.cli.rounds import join, next_thresholds
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
-from crowdveil.jit.address_space import LEAST_TO_START, left
+from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 COMMANDS: tuple[click.Command, ...] = (
     demo,
@@ -62,10 +62,10 @@ class Verbs(click.Group):
         """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
         try:
             with self._failures(ctx):
-                free = left()
-                if free is not None and free < LEAST_TO_START:
+                free = free_address_space()
+                if free is not None and free < MIN_BYTES_TO_START:
                     raise MemoryShortageError(
-                        f"{free:,} bytes of address space are left, {LEAST_TO_START:,} are needed"
+                        f"{free:,} bytes of address space are left, {MIN_BYTES_TO_START:,} are needed"
                     )
                 return super().invoke(ctx)
         except KeyboardInterrupt:

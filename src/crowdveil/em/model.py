@@ -17,7 +17,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Block
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.kernels import CodedBlock
+from crowdveil.em.kernels import EncodedBlock
 from crowdveil.em.memory import NO_EXTRA_MEMORY, ExtraMemory
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.registry import Capabilities
@@ -77,7 +77,7 @@ class GoldBlock:
 
     block: Block
     gold: NDArray[Any]
-    coded: CodedBlock
+    coded: EncodedBlock
     before: NDArray[np.float64] | None = None
 
 

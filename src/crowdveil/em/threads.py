@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, final
 
 from crowdveil.em.executor import ActiveExecutor, Bench, FitTask, Part, Step
-from crowdveil.em.kernels import side_by_side, thread_count
+from crowdveil.em.kernels import parallel_map, thread_count
 from crowdveil.em.memory import MemoryPlan, Posterior
 from crowdveil.em.model import GoldBlock, P, S
 
@@ -24,7 +24,7 @@ class Threads:
         """Give a crew of threads."""
         threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
         room = MemoryPlan.under(work.memory, threads, work.load)
-        with side_by_side(room.threads) as each:
+        with parallel_map(room.threads) as each:
             yield _Crew(Bench(work, room), each)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.kernels import shares_of_rows, use_compiled
+from crowdveil.em.kernels import normalize_confusion, use_compiled
 from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
@@ -41,12 +41,12 @@ class DawidSkene(ConfusionEstimator):
 
     def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
-        return shares_of_rows(answers, anchor)
+        return normalize_confusion(answers, anchor)
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the same as `estimate_confusion`, by compiled code where there are many reports."""
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        return shares_of_rows(answers, parameters.anchor, compiled=compiled)
+        return normalize_confusion(answers, parameters.anchor, compiled=compiled)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor as it is: learned ones were worse (see the page)."""

@@ -49,7 +49,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         """Return vote shares, and how far each worker's reports agree with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return EStep(Statistics(block.coded.agreement(posterior @ meanings(pool))), posterior)
+        return EStep(Statistics(block.coded.agreement_sums(posterior @ meanings(pool))), posterior)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
         """Return the parameters unchanged: a vote has nothing to learn."""

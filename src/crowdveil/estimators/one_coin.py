@@ -105,11 +105,11 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return posteriors of the block's tasks and the right answers that follow."""
         if parameters.ability is None:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
-            return EStep(CoinStatistics(block.coded.agreement(posterior), math.nan), posterior)
+            return EStep(CoinStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         wrong, weight = parameters.votes or votes(parameters)
-        step = block.coded.coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
+        step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
-        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
+        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.change)
 
     def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers, pseudo-answers added; the class prior is uniform or public."""

@@ -138,12 +138,12 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
                 given = parameters.first_truths[block.block.first : block.block.stop]
                 truths = np.where(np.isnan(given), truths, given)
             posterior = one_hot_gold(truths, block.gold)
-            return EStep(DawidSkeneStatistics(block.coded.agreement(posterior), math.nan), posterior)
+            return EStep(DawidSkeneStatistics(block.coded.agreement_sums(posterior), math.nan), posterior)
         weight = log_odds_weight(parameters.right, labels)
-        step = block.coded.coin_step(weight, np.log(prior), block.gold, block.before)
+        step = block.coded.one_coin_step(weight, np.log(prior), block.gold, block.before)
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
-        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.moved)
+        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.change)
 
     def nudged(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
         """Return the parameters with every worker's P(report right) moved by a hair."""

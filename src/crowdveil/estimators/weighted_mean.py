@@ -83,7 +83,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
         step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
-        return EStep(MeanStatistics(step.squares), step.truth, moved=step.moved)
+        return EStep(MeanStatistics(step.squares), step.truth, moved=step.change)
 
     def m_step(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""

@@ -74,8 +74,8 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
-        step = block.coded.election(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
-        return EStep(VoteStatistics(step.agreement), step.posterior, moved=step.moved)
+        step = block.coded.plurality_step(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
+        return EStep(VoteStatistics(step.agreement), step.posterior, moved=step.change)
 
     def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""

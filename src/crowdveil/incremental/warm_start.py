@@ -122,7 +122,7 @@ SETTLED = 1000.0
 PARTIAL_STEPS = 50
 MOST_CHANGED = 0.2
 """Beyond this share of reports in changed blocks, full steps do as well."""
-SMALLEST_BLOCK, MOST_BLOCKS = 1024, 256
+MIN_BLOCK_REPORTS, MAX_BLOCKS = 1024, 256
 STOPS = {"max_steps", "tolerance"}
 """Settings that say when a fit ends, not what it fits."""
 
@@ -226,7 +226,7 @@ class _Task:
     def ends(self, begin: int = 0) -> list[int]:
         """Cut the tasks from `begin` on into blocks that have as many reports as numbers in their sums, at least."""
         reports = len(self.coded)
-        size = max(SMALLEST_BLOCK, self.model.cells(self.summary), -(-reports // MOST_BLOCKS))
+        size = max(MIN_BLOCK_REPORTS, self.model.cells(self.summary), -(-reports // MAX_BLOCKS))
         pointers, ends = self.coded.rows.pointers, [begin]
         while ends[-1] < self.summary.tasks:
             stop = int(np.searchsorted(pointers, pointers[ends[-1]] + size))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crowdveil.data.ingest.arrow_strings import name_order
 from crowdveil.data.ingest.dictionary_encoding import code_batches, encode_batches, sorted_codes
-from crowdveil.jit.dispatch import KERNELS
+from crowdveil.jit import KERNELS_VARIABLE
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERED = st.integers(0, 10**6).map("task-{}".format)
@@ -48,7 +48,7 @@ def test_names_that_end_in_zero_bytes_are_told_apart() -> None:
 @pytest.mark.parametrize("group_bytes", [1, 200, 1 << 20])
 def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:
     """Text that is encoded in many groups, or in one, comes back as it was, with names in order."""
-    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     cells = [f"id-{k * k % 37}" for k in range(200)]
     batches = [pa.record_batch({"task": pa.array(cells[at : at + 30])}) for at in range(0, 200, 30)]
 

@@ -9,7 +9,7 @@ import pytest
 from crowdveil.data.ingest import encoders
 from crowdveil.data.ingest.encoders import ColumnEncoder, compiled_from, encoder_of
 from crowdveil.data.ingest.hash_table import MOST_WORDS, WORD
-from crowdveil.jit.dispatch import KERNELS
+from crowdveil.jit import KERNELS_VARIABLE
 
 GROUPS = {
     "numbered": [["id-01", "id-02"], ["id-02", "id-03"]],
@@ -36,7 +36,7 @@ def test_groups_come_back_as_they_were(name: str, compiled: bool) -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, kernels: str) -> None:
     """Text with short and long offsets and views of text, with missing cells, and without any cell."""
-    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     columns: list[list[str | None]] = [["a", "b", "a"], ["a", None], []]
 
     assert columns == [encoder_of(pa.chunked_array([pa.array(cells, kind)])).finish().to_pylist() for cells in columns]

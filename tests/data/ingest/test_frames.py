@@ -11,7 +11,7 @@ from crowdveil.data.ingest import readers
 from crowdveil.data.ingest.readers import code_column
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.jit.dispatch import KERNELS
+from crowdveil.jit import KERNELS_VARIABLE
 from tests.data.ingest.test_readers import PLAIN, ROWS
 from tests.data.test_reports import cells
 
@@ -114,7 +114,7 @@ def test_parquet_is_read(tmp_path) -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) -> None:
     """Text, however it is kept, gives the same reports in many parts and row groups as from memory."""
-    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     monkeypatch.setattr(readers, "ROWS_AT_ONCE", 7)
     monkeypatch.setattr(readers, "GROUP_BYTES", 200)
     rows = [(f"t{k * 7 % 50}", f"w{k % 9}", f"{k % 3}") for k in range(100)]
@@ -128,7 +128,7 @@ def test_text_in_parquet_is_read_in_parts(tmp_path, monkeypatch, kernels, kind) 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_a_missing_cell_of_parquet_is_named(tmp_path, monkeypatch, kernels) -> None:
     """A row without a worker is refused by its number, also in a part that comes after others."""
-    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     monkeypatch.setattr(readers, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(readers, "GROUP_BYTES", 1)
     table = pa.table({"task": list("abcde"), "worker": ["v", "v", "w", "w", None], "label": list("xyxyx")})

@@ -11,7 +11,7 @@ from crowdveil.data.ingest import csv_reader
 from crowdveil.data.ingest.readers import load_gold, load_prior
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.jit.dispatch import KERNELS
+from crowdveil.jit import KERNELS_VARIABLE
 from tests.data.test_reports import cells
 
 HEAD = b"task,worker,label\n"
@@ -65,7 +65,7 @@ def test_cells_may_hold_commas_quotes_and_line_ends(write) -> None:
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 def test_blocks_and_groups_are_joined(write, monkeypatch, kernels) -> None:
     """A file read in many blocks and groups gives the same reports as in one."""
-    monkeypatch.setenv(KERNELS, kernels)
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
     path = write(HEAD + b"".join(b"t%d,w%d,%d\n" % (k * 7 % 50, k % 9, k % 3) for k in range(300)))
     whole = cells(Reports.from_csv(path, duplicates="all"))
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 64)

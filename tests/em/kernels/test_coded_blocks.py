@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from crowdveil.em.kernels import CodedBlock, ScoreTables, count_symbols, encode, reductions, shares_of_rows, softmax
+from crowdveil.em.kernels import (
+    EncodedBlock,
+    ScoreTables,
+    count_symbols,
+    encode,
+    normalize_confusion,
+    reductions,
+    softmax,
+)
 from tests.estimators.dense import LABELS, random_reports
 
 REPORTS = random_reports(np.random.default_rng(0), LABELS, tasks=9, workers=6, share=0.5)
@@ -13,12 +21,12 @@ GROUP = np.arange(9) % 2
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "compiled"])
-def coded(request: pytest.FixtureRequest) -> CodedBlock:
+def coded(request: pytest.FixtureRequest) -> EncodedBlock:
     """The same block in both forms."""
     return encode(BLOCK, 6, 3, compiled=request.param)
 
 
-def test_scores_add_up_each_tasks_reports(coded: CodedBlock) -> None:
+def test_scores_add_up_each_tasks_reports(coded: EncodedBlock) -> None:
     """A posterior is the soft-max of the table's rows summed over a task's reports; gold tasks are certain."""
     rng = np.random.default_rng(1)
     table, first = rng.normal(size=(18, 3)), rng.normal(size=(2, 3))
@@ -33,16 +41,16 @@ def test_scores_add_up_each_tasks_reports(coded: CodedBlock) -> None:
     for task, worker, value in ROWS:
         sums[worker * 3 + value] += posterior[task]
 
-    step = coded.table_step(ScoreTables(table, first), GROUP, gold)
+    step = coded.confusion_step(ScoreTables(table, first), GROUP, gold)
 
     np.testing.assert_allclose(step.posterior, posterior, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_row, sums, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(coded.table_sums(posterior), sums, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.confusion_sums(posterior), sums, rtol=0, atol=1e-12)
     np.testing.assert_allclose(step.by_truth, [posterior[GROUP == g].sum(axis=0) for g in (0, 1)], atol=1e-12)
     assert pytest.approx(normaliser.sum(), abs=1e-9) == step.log_likelihood
 
 
-def test_votes_add_up_weights(coded: CodedBlock) -> None:
+def test_votes_add_up_weights(coded: EncodedBlock) -> None:
     """Votes are the weights of those who sent a symbol; agreement is what a posterior gives to a worker's symbols."""
     weight, posterior = np.random.default_rng(2).normal(size=6), np.random.default_rng(3).random((9, 3))
     votes, agreed = np.zeros((9, 3)), np.zeros(6)
@@ -51,10 +59,10 @@ def test_votes_add_up_weights(coded: CodedBlock) -> None:
         agreed[worker] += posterior[task, value]
 
     np.testing.assert_allclose(coded.vote_sums(weight), votes, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(coded.agreement(posterior), agreed, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coded.agreement_sums(posterior), agreed, rtol=0, atol=1e-12)
 
 
-def test_squares_add_up_squared_means(coded: CodedBlock) -> None:
+def test_squares_add_up_squared_means(coded: EncodedBlock) -> None:
     """A worker's sum has the square of every report's row, averaged over the truths of its task."""
     rng = np.random.default_rng(4)
     table, posterior = rng.normal(size=(18, 3)), rng.dirichlet(np.ones(3), 9)
@@ -62,10 +70,10 @@ def test_squares_add_up_squared_means(coded: CodedBlock) -> None:
     for task, worker, value in ROWS:
         expected[worker] += (table[worker * 3 + value] @ posterior[task]) ** 2
 
-    np.testing.assert_allclose(coded.squares(table, posterior), expected, rtol=1e-12)
+    np.testing.assert_allclose(coded.squared_scores(table, posterior), expected, rtol=1e-12)
 
 
-def test_an_election_shares_ties(coded: CodedBlock) -> None:
+def test_an_election_shares_ties(coded: EncodedBlock) -> None:
     """The label with most votes wins, ties share, a task without votes is shared by all, gold is certain."""
     gold = np.array([1, *[-1] * 8])
     votes = coded.vote_sums(np.ones(6))
@@ -73,10 +81,10 @@ def test_an_election_shares_ties(coded: CodedBlock) -> None:
     expected /= expected.sum(axis=1, keepdims=True)
     expected[0] = [0, 1, 0]
 
-    step = coded.election(np.ones(6), 1e-9, 3, gold)
+    step = coded.plurality_step(np.ones(6), 1e-9, 3, gold)
 
     np.testing.assert_array_equal(step.posterior, expected)
-    np.testing.assert_allclose(step.agreement, coded.agreement(expected), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(step.agreement, coded.agreement_sums(expected), rtol=0, atol=1e-12)
     np.testing.assert_array_equal(step.posterior[8], np.full(3, 1 / 3))
 
 
@@ -101,7 +109,7 @@ def test_shares_of_rows_add_pseudo_counts() -> None:
             row = [counts[worker, truth, label] + pseudo[truth, label] for label in range(3)]
             expected[worker, truth] = [count / sum(row) for count in row]
         for compiled in (False, True):
-            np.testing.assert_allclose(shares_of_rows(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
+            np.testing.assert_allclose(normalize_confusion(counts, pseudo, compiled=compiled), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
@@ -110,11 +118,11 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
     numbers = np.random.default_rng(7).random((5, 3, 3)) * 10.0 ** np.arange(-290, 310, 200)
     numbers[0, 0, 0], numbers[1], numbers[2, 2] = 0.0, 1.0, [0.5, np.nextafter(1, 0), np.sqrt(0.5)]
     expected = np.log(np.maximum(numbers, 1e-300))
-    monkeypatch.setattr(reductions, "FOR_A_THREAD", 8)
+    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
     monkeypatch.setenv("CROWDVEIL_THREADS", "3")
 
     for given in (numbers, numbers.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
-        found = reductions.logs_of_rows(given, 1e-300, compiled=compiled)
+        found = reductions.floored_log(given, 1e-300, compiled=compiled)
 
         np.testing.assert_allclose(found, expected, rtol=1e-15, atol=0)
         assert given.strides == found.strides
@@ -123,11 +131,11 @@ def test_logs_of_rows_are_logarithms(compiled: bool, monkeypatch: pytest.MonkeyP
 def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row is worked on by itself: threads change no bit."""
     counts = np.random.default_rng(8).random((50, 4, 4))
-    alone = shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True)
-    monkeypatch.setattr(reductions, "FOR_A_THREAD", 8)
+    alone = normalize_confusion(counts, np.full((4, 4), 0.25), compiled=True)
+    monkeypatch.setattr(reductions, "MIN_NUMBERS_PER_THREAD", 8)
     monkeypatch.setenv("CROWDVEIL_THREADS", "3")
 
-    np.testing.assert_array_equal(alone, shares_of_rows(counts, np.full((4, 4), 0.25), compiled=True))
+    np.testing.assert_array_equal(alone, normalize_confusion(counts, np.full((4, 4), 0.25), compiled=True))
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])

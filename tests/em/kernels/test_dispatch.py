@@ -12,17 +12,17 @@ from crowdveil.errors import SettingsError
 
 def test_size_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are done without compiled code, large ones with it."""
-    monkeypatch.delenv(dispatch.KERNELS, raising=False)
+    monkeypatch.delenv(dispatch.KERNELS_VARIABLE, raising=False)
 
-    assert not dispatch.use_compiled(dispatch.COMPILED_FROM - 1)
-    assert dispatch.use_compiled(dispatch.COMPILED_FROM)
+    assert not dispatch.use_compiled(dispatch.MIN_COMPILED_REPORTS - 1)
+    assert dispatch.use_compiled(dispatch.MIN_COMPILED_REPORTS)
 
 
 def test_threads_are_free_cores_or_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment decides; else there is a thread per core that nobody uses, and one at least."""
-    monkeypatch.setenv(dispatch.THREADS, "3")
+    monkeypatch.setenv(dispatch.THREADS_VARIABLE, "3")
     assert dispatch.thread_count() == 3
-    monkeypatch.delenv(dispatch.THREADS)
+    monkeypatch.delenv(dispatch.THREADS_VARIABLE)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)), raising=False)
     monkeypatch.setattr("os.getloadavg", lambda: (2.7, 0.0, 0.0), raising=False)
     assert dispatch.thread_count() == 6
@@ -38,7 +38,7 @@ def test_results_come_in_order_and_few_wait() -> None:
         begun.append(number)
         return number
 
-    with dispatch.side_by_side(2) as each:
+    with dispatch.parallel_map(2) as each:
         results = iter(each(work, range(50)))
         first = next(results)
         assert len(begun) <= 4
@@ -48,21 +48,27 @@ def test_results_come_in_order_and_few_wait() -> None:
 @pytest.mark.parametrize("given", ["0", "two", "-1", "1.5"])
 def test_wrong_thread_counts_are_refused(monkeypatch: pytest.MonkeyPatch, given: Any) -> None:
     """The number of threads is a whole number from 1."""
-    monkeypatch.setenv(dispatch.THREADS, given)
+    monkeypatch.setenv(dispatch.THREADS_VARIABLE, given)
 
-    with pytest.raises(SettingsError, match=dispatch.THREADS):
+    with pytest.raises(SettingsError, match=dispatch.THREADS_VARIABLE):
         dispatch.thread_count()
 
 
 def test_blocks_never_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The size of blocks follows from the data alone: two or more, neither tiny nor beyond memory."""
     asked = [(10**5, 10), (4 * 10**6, 10**8), (8 * 10**6, 10**5), (10**9, 10**5), (10**9, 10**9)]
-    monkeypatch.setenv(dispatch.THREADS, "1")
+    monkeypatch.setenv(dispatch.THREADS_VARIABLE, "1")
     sizes = [dispatch.block_reports(reports, cells, compiled=True) for reports, cells in asked]
-    monkeypatch.setenv(dispatch.THREADS, "7")
+    monkeypatch.setenv(dispatch.THREADS_VARIABLE, "7")
 
     assert sizes == [dispatch.block_reports(reports, cells, compiled=True) for reports, cells in asked]
-    assert sizes == [dispatch.SMALLEST_BLOCK, 2_015_626, 1_031_251, dispatch.LARGEST_BLOCK, dispatch.LARGEST_BLOCK]
+    assert sizes == [
+        dispatch.MIN_BLOCK_REPORTS,
+        2_015_626,
+        1_031_251,
+        dispatch.MAX_BLOCK_REPORTS,
+        dispatch.MAX_BLOCK_REPORTS,
+    ]
 
 
 def test_a_small_fit_loads_no_compiler() -> None:

@@ -40,9 +40,9 @@ each_method = pytest.mark.parametrize("method", CATEGORICAL, ids=lambda one: one
 
 def both_ways(patch: pytest.MonkeyPatch, fit: Any) -> tuple[Estimate, Estimate]:
     """Return the estimates of plain and of compiled code."""
-    patch.setenv(dispatch.KERNELS, "plain")
+    patch.setenv(dispatch.KERNELS_VARIABLE, "plain")
     plain = fit()
-    patch.setenv(dispatch.KERNELS, "compiled")
+    patch.setenv(dispatch.KERNELS_VARIABLE, "compiled")
     return plain, fit()
 
 
@@ -117,12 +117,12 @@ def test_many_labels_and_a_long_tail(monkeypatch: pytest.MonkeyPatch, method: An
 @each_method
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch, method: Any) -> None:
     """One thread and three give identical bits; so do the blocks they share."""
-    monkeypatch.setenv(dispatch.KERNELS, "compiled")
-    monkeypatch.setattr(dispatch, "SMALLEST_BLOCK", 300)
+    monkeypatch.setenv(dispatch.KERNELS_VARIABLE, "compiled")
+    monkeypatch.setattr(dispatch, "MIN_BLOCK_REPORTS", 300)
     reports = random_reports(np.random.default_rng(8), LABELS, tasks=400, workers=12, share=0.4)
     fits = []
     for threads in ("1", "3"):
-        monkeypatch.setenv(dispatch.THREADS, threads)
+        monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)
         fits.append(method.fit(reports))
 
     np.testing.assert_array_equal(fits[0].posterior, fits[1].posterior)

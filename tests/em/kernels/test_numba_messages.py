@@ -87,9 +87,9 @@ def test_whole_fits_are_alike(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
     reports = crowd.answers if mechanism is None else perturb(crowd.answers, mechanism, seeded(4))
     channel = None if mechanism is None else mechanism.channel()
 
-    monkeypatch.setenv(dispatch.KERNELS, "plain")
+    monkeypatch.setenv(dispatch.KERNELS_VARIABLE, "plain")
     plain = Gaussian().fit(reports, channel=channel)
-    monkeypatch.setenv(dispatch.KERNELS, "compiled")
+    monkeypatch.setenv(dispatch.KERNELS_VARIABLE, "compiled")
     compiled = Gaussian().fit(reports, channel=channel)
 
     np.testing.assert_allclose(compiled.truth, plain.truth, rtol=0, atol=1e-6)

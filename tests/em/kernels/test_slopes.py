@@ -24,10 +24,10 @@ def test_every_answer_adds_its_squared_slope(labels: int, compiled: bool, monkey
         expected[worker] += (slope + posterior[task, label] * right[worker, label]) ** 2
 
     whole = squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled)
-    monkeypatch.setattr(reductions, "REPORTS_AT_ONCE", 16)
+    monkeypatch.setattr(reductions, "CHUNK_REPORTS", 16)
     found = []
     for threads in ("1", "3"):
-        monkeypatch.setenv(dispatch.THREADS, threads)
+        monkeypatch.setenv(dispatch.THREADS_VARIABLE, threads)
         found.append(squared_slopes(block, posterior, Slopes(right, wrong), compiled=compiled))
 
     np.testing.assert_allclose(whole, expected, rtol=1e-12)

@@ -7,30 +7,30 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.em.kernels import CodedBlock, ScoreTables, encode
+from crowdveil.em.kernels import EncodedBlock, ScoreTables, encode
 from tests.estimators.dense import LABELS, random_reports
 
 TASKS, WORKERS = 300, 20
-Take = Callable[[CodedBlock, Any, Any], Any]
+Take = Callable[[EncodedBlock, Any, Any], Any]
 
 
-def coin(coded: CodedBlock, rng: Any, before: Any) -> Any:
+def coin(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Soft-max votes."""
-    return coded.coin_step(rng.uniform(0, 2, WORKERS), np.log([0.2, 0.3, 0.5]), gold(rng), before)
+    return coded.one_coin_step(rng.uniform(0, 2, WORKERS), np.log([0.2, 0.3, 0.5]), gold(rng), before)
 
 
-def election(coded: CodedBlock, rng: Any, before: Any) -> Any:
+def election(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Hold an election."""
-    return coded.election(rng.uniform(0, 2, WORKERS), 1e-9, 3, gold(rng), before)
+    return coded.plurality_step(rng.uniform(0, 2, WORKERS), 1e-9, 3, gold(rng), before)
 
 
-def table(coded: CodedBlock, rng: Any, before: Any) -> Any:
+def table(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Soft-max scores of two groups of tasks."""
     tables = ScoreTables(rng.normal(size=(3 * WORKERS, 3)), rng.normal(size=(2, 3)))
-    return coded.table_step(tables, np.arange(TASKS) % 2, gold(rng), before)
+    return coded.confusion_step(tables, np.arange(TASKS) % 2, gold(rng), before)
 
 
-def mean(coded: CodedBlock, rng: Any, before: Any) -> Any:
+def mean(coded: EncodedBlock, rng: Any, before: Any) -> Any:
     """Average numbers; tasks without reports are nan."""
     return coded.mean_step(rng.uniform(0, 2, WORKERS), 1e-12, np.where(gold(rng) >= 0, 2.0, np.nan), before)
 
@@ -57,12 +57,12 @@ def test_a_step_may_write_over_the_one_before(take: Take, compiled: bool) -> Non
 
     for one, other in zip(own[:-1], over[:-1], strict=True):
         np.testing.assert_array_equal(one, other)
-    assert own.moved is None
+    assert own.change is None
     assert (over[0] is before) == compiled
     if compiled:
-        assert coded.largest_change(own[0], kept) == over.moved > 0.01
+        assert coded.largest_change(own[0], kept) == over.change > 0.01
     else:
-        assert over.moved is None
+        assert over.change is None
         np.testing.assert_array_equal(before, kept)
 
 
@@ -75,6 +75,6 @@ def test_a_posterior_that_does_not_lie_row_by_row_stays() -> None:
 
     step = coin(coded, np.random.default_rng(2), before)
 
-    assert step.moved is None
+    assert step.change is None
     np.testing.assert_array_equal(before, kept)
     np.testing.assert_array_equal(step.posterior, coin(coded, np.random.default_rng(2), None).posterior)

@@ -133,11 +133,11 @@ def test_randomized_response_has_the_closed_form(participation: str) -> None:
 
     share = parameters.participation[:, None, None]
     ratio = np.log(1 + kappa * share * parameters.confusion / flip)
-    scores = tables.table.reshape(5, 3, 3).transpose(0, 2, 1)
+    scores = tables.report_scores.reshape(5, 3, 3).transpose(0, 2, 1)
     np.testing.assert_allclose(
         scores - scores[:, :1, :1], ratio - ratio[:, :1, :1], rtol=0, atol=1e-10
     )  # equal up to one number per worker, the same for all truths
-    assert np.ptp(tables.first - np.log(parameters.class_prior)) < 1e-10
+    assert np.ptp(tables.initial_scores - np.log(parameters.class_prior)) < 1e-10
 
 
 def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:

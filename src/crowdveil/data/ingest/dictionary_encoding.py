@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdveil.data.ingest.arrow_strings import name_order
 from crowdveil.data.ingest.encoders import COMPILED_FROM, ColumnEncoder, compiled_from, encoder_of
 from crowdveil.data.ingest.validation import MISSING, Coded
-from crowdveil.jit.dispatch import compiled_pays
+from crowdveil.jit import use_compiled_code
 
 Ended = TypeVar("Ended")
 
@@ -51,8 +51,8 @@ def _each_column(
     """Encode all columns and return what becomes of each in the end, which is done in threads, too."""
     enough = min(compiled_from(), group_bytes)
     waiting = iter(batches)
-    group = _gathered(waiting, enough if compiled_pays(enough, enough) else group_bytes)
-    compiled = compiled_pays(sum(batch.nbytes for batch in group), enough)
+    group = _gathered(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
+    compiled = use_compiled_code(sum(batch.nbytes for batch in group), enough)
     encoders = [ColumnEncoder(compiled=compiled) for _ in names]
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
         under_way: list[Future[None]] = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.data.ingest.fixed_width import encode_fixed_width
 from crowdveil.data.ingest.numbered import encode_numbered
 from crowdveil.data.ingest.validation import Coded
-from crowdveil.jit.dispatch import compiled_pays
+from crowdveil.jit import use_compiled_code
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.hash_table import TextTable
@@ -75,7 +75,7 @@ def compiled_from() -> int:
 
 def encoder_of(column: Any) -> ColumnEncoder:
     """Return an encoder to which the cells of an Arrow chunked array of text have been added."""
-    encoder = ColumnEncoder(compiled=compiled_pays(column.nbytes, compiled_from()))
+    encoder = ColumnEncoder(compiled=use_compiled_code(column.nbytes, compiled_from()))
     if len(column):
         encoder.add(column)
     return encoder

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.jit.intrinsics import ask_for, word_at
-from crowdveil.jit.kernel import kernel
+from crowdveil.jit import kernel, memory_intrinsics
 
+prefetch, load_word = memory_intrinsics()
 BATCH = 256
 """Rows that are looked up together."""
 WORD = np.uint64(8)
@@ -114,7 +114,7 @@ def _read(
             left -= taken
         mixed = _mixed(words, row * width, width, end - begin, salt)
         keys[row], places[row] = _key(mixed, end - begin), mixed & mask
-        ask_for(slots, places[row])
+        prefetch(slots, places[row])
         begin = end
 
 
@@ -129,7 +129,7 @@ def _guess(held: Any, width: Any, keys: Any, places: Any, slots: Any, records: A
             place = (place + ONE) & mask
             slot = slots[place]
         found[row] = slot & CODE
-        ask_for(records, found[row] * width)
+        prefetch(records, found[row] * width)
 
 
 @njit(nogil=True)
@@ -153,7 +153,7 @@ def _word(text: Any, size: Any, at: Any, taken: Any) -> Any:
     if taken == NONE:
         return NONE
     if at + WORD <= size:
-        return word_at(text, at) << ((WORD - taken) << THREE) >> ((WORD - taken) << THREE)
+        return load_word(text, at) << ((WORD - taken) << THREE) >> ((WORD - taken) << THREE)
     word = NONE
     for byte in range(taken):
         word |= np.uint64(text[at + byte]) << (byte << THREE)

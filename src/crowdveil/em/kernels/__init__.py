@@ -1,21 +1,21 @@
-"""The heavy loops of inference; nothing outside this folder knows which of them are compiled."""
+"""Numerical kernels of inference, by numpy for small data and by compiled loops for large data."""
 
-from crowdveil.em.kernels.dispatch import block_reports, encode, side_by_side, thread_count, use_compiled
-from crowdveil.em.kernels.interface import CodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.em.kernels.dispatch import block_reports, encode, parallel_map, thread_count, use_compiled
+from crowdveil.em.kernels.interface import EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.kernels.reductions import (
     Slopes,
     count_symbols,
-    in_pieces,
+    floored_log,
+    for_row_ranges,
     log_gamma_sums,
-    logs_of_rows,
-    on_rows,
-    shares_of_rows,
+    map_row_chunks,
+    normalize_confusion,
     squared_slopes,
 )
 
 __all__ = [
-    "CodedBlock",
+    "EncodedBlock",
     "MeanStep",
     "ScoreTables",
     "Slopes",
@@ -24,12 +24,12 @@ __all__ = [
     "block_reports",
     "count_symbols",
     "encode",
-    "in_pieces",
+    "floored_log",
+    "for_row_ranges",
     "log_gamma_sums",
-    "logs_of_rows",
-    "on_rows",
-    "shares_of_rows",
-    "side_by_side",
+    "map_row_chunks",
+    "normalize_confusion",
+    "parallel_map",
     "softmax",
     "squared_slopes",
     "thread_count",

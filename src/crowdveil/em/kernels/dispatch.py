@@ -1,4 +1,4 @@
-"""Which of the two kinds of kernel a fit uses, in how large blocks, and in how many threads."""
+"""Choice of the kernels of a fit (numpy or compiled), of its block size and of its number of threads."""
 
 import os
 from collections import deque
@@ -12,105 +12,105 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.reports import BLOCK_REPORTS, Block
-from crowdveil.em.kernels.interface import CodedBlock
-from crowdveil.em.kernels.numpy_backend import PlainBlock
+from crowdveil.em.kernels.interface import EncodedBlock
+from crowdveil.em.kernels.numpy_backend import NumpyBlock
 from crowdveil.errors import SettingsError
-from crowdveil.jit.dispatch import KERNELS as KERNELS
-from crowdveil.jit.dispatch import compiled_pays
+from crowdveil.jit import KERNELS_VARIABLE as KERNELS_VARIABLE
+from crowdveil.jit import use_compiled_code
 
-THREADS = "CROWDVEIL_THREADS"
-"""Environment variable: number of threads; by default the cores that nobody else uses."""
-COMPILED_FROM = 1 << 16
-"""Reports from which on compiled code is loaded: below it, loading it takes as long as the whole fit."""
-SMALLEST_BLOCK = 1 << 18
-"""Reports of a compiled block at least, so that a thread has something to do."""
-LARGEST_BLOCK = 1 << 23
-REPORTS_PER_CELL = 8
-LEAST_BLOCKS, MOST_BLOCKS = 2, 8
+THREADS_VARIABLE = "CROWDVEIL_THREADS"
+"""Environment variable: number of threads; by default the number of idle cores."""
+MIN_COMPILED_REPORTS = 1 << 16
+"""Reports from which compiled code is used; below, loading it costs as much as the fit."""
+MIN_BLOCK_REPORTS = 1 << 18
+"""Lower bound of the reports in a compiled block, so that a thread pays."""
+MAX_BLOCK_REPORTS = 1 << 23
+MIN_REPORTS_PER_SUM = 8
+"""Reports of a block per number that the block sums up, so that merging sums stays cheap."""
+MIN_BLOCKS, MAX_BLOCKS = 2, 8
 
 
 def use_compiled(reports: int) -> bool:
-    """Return whether a fit of so many reports runs on compiled code.
+    """Return whether a fit of this many reports runs on compiled code.
 
     Raises:
         SettingsError: an unknown choice in the environment.
     """
-    return compiled_pays(reports, COMPILED_FROM)
+    return use_compiled_code(reports, MIN_COMPILED_REPORTS)
 
 
 def encode(
     block: Block, workers: int, symbols: int, points: NDArray[np.float64] | None = None, *, compiled: bool
-) -> CodedBlock:
-    """Return a block in the form that its sums need.
+) -> EncodedBlock:
+    """Return a block encoded for its sums.
 
     Args:
         block: the reports.
-        workers, symbols: how many there are.
-        points: the number of each symbol, None where reports are numbers themselves.
+        workers, symbols: numbers of workers and of symbols.
+        points: value of each symbol; None if reports are numbers.
         compiled: from `use_compiled`.
     """
     if not compiled:
-        return PlainBlock(block, workers, symbols, points)
-    from crowdveil.em.kernels.numba_backend import CompiledBlock
+        return NumpyBlock(block, workers, symbols, points)
+    from crowdveil.em.kernels.numba_backend import NumbaBlock
 
-    return CompiledBlock(block, workers, symbols, points)
+    return NumbaBlock(block, workers, symbols, points)
 
 
-def block_reports(reports: int, cells: int, *, compiled: bool) -> int:
-    """Return how many reports a block should have: never a matter of threads, so that the sums are always the same.
+def block_reports(reports: int, sums_per_block: int, *, compiled: bool) -> int:
+    """Return the number of reports in a block, which follows from the data alone, so that sums keep their bits.
 
-    Compiled blocks are large beside the sums that each of them yields, but there are two at least, for the threads, and
-    eight where sums are few.
+    Compiled fits have two to eight blocks: fewer where a block's sums are large compared with its reports.
 
     Args:
-        reports: how many there are in all.
-        cells: numbers that a block adds up beside the posteriors.
+        reports: number of all reports.
+        sums_per_block: numbers that a block sums up, posteriors not counted.
         compiled: from `use_compiled`.
     """
     if not compiled:
         return BLOCK_REPORTS
-    blocks = MOST_BLOCKS
-    while blocks > LEAST_BLOCKS and reports < blocks * REPORTS_PER_CELL * cells:
+    blocks = MAX_BLOCKS
+    while blocks > MIN_BLOCKS and reports < blocks * MIN_REPORTS_PER_SUM * sums_per_block:
         blocks //= 2
-    # A little more than a share: blocks end where a task does, and the rest should not make a block of its own.
-    share = reports // blocks + reports // 256 + 1
-    return max(SMALLEST_BLOCK, min(share, LARGEST_BLOCK))
+    # Slightly more than an equal share: blocks end with a task, and the remainder must not become an extra block.
+    block_size = reports // blocks + reports // 256 + 1
+    return max(MIN_BLOCK_REPORTS, min(block_size, MAX_BLOCK_REPORTS))
 
 
 def thread_count() -> int:
-    """Return how many threads to use: as the environment says, or one per core that is free.
+    """Return the number of threads: from the environment, or one per idle core.
 
     Raises:
-        SettingsError: the environment says something else than a whole number from 1.
+        SettingsError: the environment variable is no whole number from 1.
     """
-    given = os.environ.get(THREADS)
+    given = os.environ.get(THREADS_VARIABLE)
     if given is None:
         cores = len(os.sched_getaffinity(0)) if "sched_getaffinity" in dir(os) else os.cpu_count() or 1
         busy = int(os.getloadavg()[0]) if "getloadavg" in dir(os) else 0
         return max(1, cores - busy)
     if not given.isdecimal() or int(given) < 1:
-        raise SettingsError(f"{THREADS} must be a whole number from 1", value=given)
+        raise SettingsError(f"{THREADS_VARIABLE} must be a whole number from 1", value=given)
     return int(given)
 
 
 @contextmanager
-def side_by_side(threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Give a `map` whose calls run in so many threads and whose results come in order, few of them waiting."""
+def parallel_map(threads: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Yield a `map` whose calls run in `threads` threads and whose results come in order, at most 2 * threads ahead."""
     if threads == 1:
         yield map
         return
-    with ThreadPoolExecutor(threads) as pool:
-        yield partial(_in_order, pool, 2 * threads)
+    with ThreadPoolExecutor(threads) as executor:
+        yield partial(_ordered_results, executor, 2 * threads)
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, ahead: int, function: Callable[[Any], Any], arguments: Iterable[Any]
+def _ordered_results(
+    executor: ThreadPoolExecutor, limit: int, function: Callable[[Any], Any], arguments: Iterable[Any]
 ) -> Iterator[Any]:
-    """Yield the results in the order of the arguments; at most so many are under way or waiting to be taken."""
-    under_way = deque[Future[Any]]()
+    """Yield results in the order of the arguments; at most `limit` are running or waiting."""
+    pending = deque[Future[Any]]()
     for argument in arguments:
-        if len(under_way) == ahead:
-            yield under_way.popleft().result()
-        under_way.append(pool.submit(function, argument))
-    while under_way:
-        yield under_way.popleft().result()
+        if len(pending) == limit:
+            yield pending.popleft().result()
+        pending.append(executor.submit(function, argument))
+    while pending:
+        yield pending.popleft().result()

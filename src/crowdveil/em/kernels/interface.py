@@ -1,4 +1,4 @@
-"""What the kernels are asked and what they answer, compiled or not."""
+"""Interface of the kernels: sums over one block of reports, by numpy or by compiled loops."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -9,55 +9,56 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class ScoreTables:
-    """Scores of labels, shared by all blocks of a step.
+    """Log-likelihood tables of an E-step, shared by all blocks.
 
     Attributes:
-        table: what a report adds to its task's scores, indexed [worker * symbols + symbol, label].
-        first: scores before any report, indexed [task group, label].
+        report_scores: log P(report | truth), indexed [worker * symbols + symbol, label].
+        initial_scores: scores before any report (prior, implicit NULL), indexed [task group, label].
     """
 
-    table: NDArray[np.float64]
-    first: NDArray[np.float64]
+    report_scores: NDArray[np.float64]
+    initial_scores: NDArray[np.float64]
 
 
 class TableStep(NamedTuple):
-    """Posterior, [task, label]; its sums by table row, [row, label], and by group of tasks, [group, label]; and the
-    log-likelihood, gold tasks counted with their known label. `moved` as in `VoteStep`."""
+    """Posterior, [task, label]; its sums over the reports of each table row, [row, label], and over the tasks of each
+    group, [group, label]; the log-likelihood, gold tasks at their known label. `change` as in `VoteStep`."""
 
     posterior: NDArray[np.float64]
     by_row: NDArray[np.float64]
     by_truth: NDArray[np.float64]
     log_likelihood: float
-    moved: float | None = None
+    change: float | None = None
 
 
 class VoteStep(NamedTuple):
-    """Posterior, [task, label]; what it gives to the labels that each worker sent, shape (workers,); and the sum of the
-    logarithms of the tasks' normalisers (of a gold task: its label's score), 0 for an election.
+    """Posterior, [task, label]; its sum over the labels that each worker sent, shape (workers,); and the sum of the
+    tasks' log-normalizers (of a gold task: its label's score), 0 for a plurality vote.
 
-    `moved` is the largest change of the posterior from the one that it was written over; None if it was over none."""
+    `change` is the largest change from the previous posterior if that was overwritten, else None."""
 
     posterior: NDArray[np.float64]
     agreement: NDArray[np.float64]
     log_normaliser: float
-    moved: float | None = None
+    change: float | None = None
 
 
 class MeanStep(NamedTuple):
-    """Weighted means, shape (tasks,), and the sums of squared differences from them, shape (workers,); `moved` as in
-    `VoteStep`."""
+    """Weighted means, shape (tasks,); sums of squared residuals, shape (workers,); `change` as in `VoteStep`."""
 
     truth: NDArray[np.float64]
     squares: NDArray[np.float64]
-    moved: float | None = None
+    change: float | None = None
 
 
-class CodedBlock(Protocol):
-    """A block in the form its sums need, made once per fit.
+class EncodedBlock(Protocol):
+    """A block encoded for its sums, once per fit.
 
-    `gold` holds label codes with -1, or numbers with nan, where a truth is not known, shape (tasks,); gold tasks have
-    certain posteriors. `group` is the group of each task, shape (tasks,). `before` is what an earlier step gave,
-    posterior or means: a step may write over it.
+    Arguments of several methods:
+        gold: label codes, -1 for unknown; or numbers, nan for unknown; shape (tasks,); gold posteriors are
+            certain.
+        group: group of each task, shape (tasks,).
+        previous: posterior or means of an earlier step, which may be overwritten.
     """
 
     @property
@@ -65,51 +66,51 @@ class CodedBlock(Protocol):
         """Reports of each worker, shape (workers,)."""
         ...
 
-    def table_step(
+    def confusion_step(
         self,
         tables: ScoreTables,
         group: NDArray[np.int64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> TableStep:
-        """Soft-max the scores of each task and sum what follows."""
+        """Return the posterior, the soft-max of each task's scores, and its sums."""
         ...
 
-    def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum a posterior, [task, label], by the rows of each task's reports; indexed [row, label]."""
+    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of a posterior, [task, label], over the reports of each table row; indexed [row, label]."""
         ...
 
-    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up, for each worker, the squared means of a report's row, [row, label], under its task's posterior."""
+    def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each worker's sum over reports of (posterior mean of the report's row of `table`)^2."""
         ...
 
-    def coin_step(
+    def one_coin_step(
         self,
         weight: NDArray[np.float64],
-        first: NDArray[np.float64],
+        initial: NDArray[np.float64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Soft-max the votes, each of its worker's weight, that labels have beside their first score, (labels,)."""
+        """Return the soft-max of weighted votes plus initial scores, shape (labels,)."""
         ...
 
-    def election(
+    def plurality_step(
         self,
         weight: NDArray[np.float64],
-        tie: float,
+        tie_margin: float,
         labels: int,
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Elect the label with most votes; labels that come within `tie` of it share the task."""
+        """Return the weighted plurality vote; labels within `tie_margin` of the most votes share the task equally."""
         ...
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up the weights of the workers who sent each symbol, indexed [task, symbol]."""
+        """Return the summed weights of the workers who sent each symbol, indexed [task, symbol]."""
         ...
 
-    def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up what a posterior, [task, symbol], gives to the symbols that each worker sent, shape (workers,)."""
+    def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of a posterior, [task, symbol], over the symbols that each worker sent, shape (workers,)."""
         ...
 
     def mean_step(
@@ -117,11 +118,11 @@ class CodedBlock(Protocol):
         weight: NDArray[np.float64],
         rounding: float,
         gold: NDArray[np.float64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> MeanStep:
-        """Average the numbers; a difference below the share `rounding` of a number is none. For numbers only."""
+        """Return weighted means of numbers; relative residuals up to `rounding` count as 0."""
         ...
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest difference of two posteriors; nan, where nothing is known, has not moved."""
+        """Return the largest absolute difference of two posteriors, nan ignored."""
         ...

@@ -1,4 +1,4 @@
-"""Blocks in the form that compiled loops read; imported only where a table is large enough to be worth it."""
+"""Kernels by loops that numba compiles; imported for large data only."""
 
 import threading
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from crowdveil.data.reports import Block
 from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numba_loops import confusion as table_loops
 from crowdveil.em.kernels.numba_loops import layout, means, votes
-from crowdveil.em.kernels.numba_loops.layout import AHEAD
+from crowdveil.em.kernels.numba_loops.layout import PREFETCH_DISTANCE
 
-LINE = 8
-"""Numbers in a line of the cache."""
-_OWN = threading.local()
+CACHE_LINE_NUMBERS = 8
+"""Doubles in a cache line."""
+_THREAD_LOCAL = threading.local()
 UNROLLED_LABELS = 8
-"""Up to so many labels code is compiled for this number of labels; above it, for any."""
+"""Largest number of labels for which loops over labels are unrolled."""
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledBlock:
-    """A block by compiled loops; methods as in `CodedBlock`, attributes as in `PlainBlock`."""
+class NumbaBlock:
+    """An `EncodedBlock` by compiled loops; attributes as in `NumpyBlock`, memory layout as in `numba_loops.layout`."""
 
     block: Block
     workers: int
@@ -32,27 +32,27 @@ class CompiledBlock:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The number of each report, shape (reports,)."""
+        """Value of each report, shape (reports,)."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
     def layout(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32]]:
-        """Task at each place and place of each task, both within a batch; reports at each place; shapes (tasks,)."""
-        order, places = np.empty((2, self.block.tasks), np.uint8)
+        """Task at each position, position of each task, reports at each position; shapes (tasks,)."""
+        order, positions = np.empty((2, self.block.tasks), np.uint8)
         lengths = np.empty(self.block.tasks, np.int32)
-        layout.order_by_length(self.block.pointers, order, places, lengths)
-        return order, places, lengths
+        layout.order_by_length(self.block.pointers, order, positions, lengths)
+        return order, positions, lengths
 
     @cached_property
     def table_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker * symbols + symbol of each report, in the order of places."""
-        codes = _unsigned(len(self.block.worker), self.workers * self.symbols)
-        layout.table_codes(*self._in_order, self.block.worker, self.block.value, self.symbols, codes)
+        """worker * symbols + symbol of each report, in the order of positions."""
+        codes = _code_array(len(self.block.worker), self.workers * self.symbols)
+        layout.table_codes(*self._order, self.block.worker, self.block.value, self.symbols, codes)
         return codes
 
     @property
-    def _in_order(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """The task at each place, and where each task's reports begin in the block."""
+    def _order(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Task at each position, and pointers to each task's reports."""
         return self.layout[0], self.block.pointers
 
     @cached_property
@@ -64,23 +64,23 @@ class CompiledBlock:
 
     @cached_property
     def bits(self) -> int:
-        """Binary digits that a symbol needs."""
+        """Bits of a symbol."""
         return max(self.symbols - 1, 1).bit_length()
 
     @cached_property
     def vote_codes(self) -> NDArray[np.unsignedinteger]:
-        """worker << bits | symbol of each report, in the order of places; AHEAD zeros follow."""
-        codes = _unsigned(len(self.block.worker) + AHEAD, self.workers << self.bits)
-        codes[-AHEAD:] = 0
-        layout.vote_codes(*self._in_order, self.block.worker, self.block.value, self.bits, codes)
+        """worker << bits | symbol of each report, in the order of positions; PREFETCH_DISTANCE zeros follow."""
+        codes = _code_array(len(self.block.worker) + PREFETCH_DISTANCE, self.workers << self.bits)
+        codes[-PREFETCH_DISTANCE:] = 0
+        layout.vote_codes(*self._order, self.block.worker, self.block.value, self.bits, codes)
         return codes
 
     @cached_property
     def answers(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Worker and number of each report, in the order of places."""
+        """Worker and value of each report, in the order of positions."""
         columns = np.empty_like(self.block.worker), np.empty(len(self.block.worker))
-        layout.rows_in_order(*self._in_order, self.block.worker, columns[0])
-        layout.rows_in_order(*self._in_order, self.numbers, columns[1])
+        layout.rows_in_order(*self._order, self.block.worker, columns[0])
+        layout.rows_in_order(*self._order, self.numbers, columns[1])
         return columns
 
     @cached_property
@@ -88,91 +88,93 @@ class CompiledBlock:
         """Reports of each worker, shape (workers,)."""
         return np.bincount(self.block.worker, minlength=self.workers)
 
-    def table_step(
+    def confusion_step(
         self,
         tables: ScoreTables,
         group: NDArray[np.int64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> TableStep:
-        """Soft-max the scores of each task and sum what follows."""
-        groups, labels = tables.first.shape
-        posterior, by_truth = self._over(before, labels), np.zeros((groups, labels))
-        pairs = _room(2 * len(self.table_counts) * (labels - 1))
-        likelihood = table_loops.begin_rows(_unrolled(labels))(tables.table.ravel(), self.table_counts, labels, pairs)
-        from_votes, moved = table_loops.table_step(_unrolled(labels))(
+        """Return the posterior, the soft-max of each task's scores, and its sums."""
+        groups, labels = tables.initial_scores.shape
+        posterior, by_truth = self._output(previous, labels), np.zeros((groups, labels))
+        interleaved = _aligned_buffer(2 * len(self.table_counts) * (labels - 1))
+        likelihood = table_loops.interleave_log_odds(_unrolled(labels))(
+            tables.report_scores.ravel(), self.table_counts, labels, interleaved
+        )
+        from_others, change = table_loops.confusion_step(_unrolled(labels))(
             self.layout,
             self.table_codes,
-            pairs,
-            tables.first[:, 1:] - tables.first[:, :1],
-            _groups(group, groups),
-            _known(gold),
+            interleaved,
+            tables.initial_scores[:, 1:] - tables.initial_scores[:, :1],
+            _groups_or_empty(group, groups),
+            _gold_or_empty(gold),
             (posterior.reshape(-1), by_truth),
         )
-        likelihood += from_votes
+        likelihood += from_others
         sizes = np.bincount(group, minlength=groups) if groups > 1 else np.array([self.block.tasks])
-        likelihood += float(sizes @ tables.first[:, 0])
-        sums = self._with_first(pairs, labels)
-        return TableStep(posterior, sums, by_truth, likelihood, moved if posterior is before else None)
+        likelihood += float(sizes @ tables.initial_scores[:, 0])
+        sums = self._restore_first_label(interleaved, labels)
+        return TableStep(posterior, sums, by_truth, likelihood, change if posterior is previous else None)
 
-    def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum a posterior by the rows of each task's reports."""
+    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of a posterior over the reports of each table row."""
         labels = posterior.shape[1]
-        pairs = _room(2 * len(self.table_counts) * (labels - 1))
-        pairs.fill(0.0)
-        table_loops.table_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, pairs)
-        return self._with_first(pairs, labels)
+        interleaved = _aligned_buffer(2 * len(self.table_counts) * (labels - 1))
+        interleaved.fill(0.0)
+        table_loops.confusion_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, interleaved)
+        return self._restore_first_label(interleaved, labels)
 
-    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up, for each worker, the squared means of a report's row under its task's posterior."""
+    def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each worker's sum of squared posterior means of report rows."""
         sums, flat = np.zeros(len(table)), np.ascontiguousarray(posterior).ravel()
-        table_loops.table_squares(self.layout, self.table_codes, table.ravel(), flat, table.shape[1], sums)
+        table_loops.squared_scores(self.layout, self.table_codes, table.ravel(), flat, table.shape[1], sums)
         return sums.reshape(-1, self.symbols).sum(axis=1)
 
-    def coin_step(
+    def one_coin_step(
         self,
         weight: NDArray[np.float64],
-        first: NDArray[np.float64],
+        initial: NDArray[np.float64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Soft-max weighted votes."""
-        posterior, pairs = self._over(before, len(first)), _beside_zeros(weight)
-        normaliser, moved = votes.coin_step(_unrolled(len(first)))(
-            self.layout, self.vote_codes, self.bits, pairs, first, _known(gold), posterior.reshape(-1)
+        """Return the soft-max of weighted votes."""
+        posterior, interleaved = self._output(previous, len(initial)), _with_zero_sums(weight)
+        normaliser, change = votes.one_coin_step(_unrolled(len(initial)))(
+            self.layout, self.vote_codes, self.bits, interleaved, initial, _gold_or_empty(gold), posterior.reshape(-1)
         )
-        return VoteStep(posterior, pairs[1::2].copy(), normaliser, moved if posterior is before else None)
+        return VoteStep(posterior, interleaved[1::2].copy(), normaliser, change if posterior is previous else None)
 
-    def election(
+    def plurality_step(
         self,
         weight: NDArray[np.float64],
-        tie: float,
+        tie_margin: float,
         labels: int,
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Elect the label with most votes."""
-        posterior, pairs = self._over(before, labels), _beside_zeros(weight)
-        moved = votes.election(_unrolled(labels))(
+        """Return the weighted plurality vote."""
+        posterior, interleaved = self._output(previous, labels), _with_zero_sums(weight)
+        change = votes.plurality_step(_unrolled(labels))(
             self.layout,
             self.vote_codes,
             self.bits,
-            pairs,
-            tie,
+            interleaved,
+            tie_margin,
             np.zeros(labels),
-            _known(gold),
+            _gold_or_empty(gold),
             posterior.reshape(-1),
         )
-        return VoteStep(posterior, pairs[1::2].copy(), 0.0, moved if posterior is before else None)
+        return VoteStep(posterior, interleaved[1::2].copy(), 0.0, change if posterior is previous else None)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up the weights of the workers who sent each symbol."""
+        """Return the summed weights of the workers who sent each symbol."""
         sums = np.zeros(self.block.tasks * self.symbols)
         votes.vote_totals(self.block.pointers, self.block.worker, self.block.value, weight, self.symbols, sums)
         return sums.reshape(-1, self.symbols)
 
-    def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up what a posterior gives to the symbols that each worker sent."""
+    def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of a posterior over the symbols that each worker sent."""
         sums = np.zeros(self.workers)
         flat = np.ascontiguousarray(posterior).ravel()
         votes.agreement_sums(self.block.pointers, self.block.worker, self.block.value, flat, self.symbols, sums)
@@ -183,61 +185,61 @@ class CompiledBlock:
         weight: NDArray[np.float64],
         rounding: float,
         gold: NDArray[np.float64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> MeanStep:
-        """Average the numbers."""
-        truth, pairs = np.empty(self.block.tasks) if before is None else before, _beside_zeros(weight)
+        """Return weighted means of numbers."""
+        truth, interleaved = np.empty(self.block.tasks) if previous is None else previous, _with_zero_sums(weight)
         known = gold if not np.isnan(gold).all() else gold[:0]
-        moved = means.mean_step(self.layout, *self.answers, pairs, known, rounding, truth)
-        return MeanStep(truth, pairs[1::2].copy(), moved if truth is before else None)
+        change = means.mean_step(self.layout, *self.answers, interleaved, known, rounding, truth)
+        return MeanStep(truth, interleaved[1::2].copy(), change if truth is previous else None)
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest difference of two posteriors."""
+        """Return the largest absolute difference of two posteriors, nan ignored."""
         return float(means.largest_change(new.ravel(), old.ravel()))
 
-    def _over(self, before: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
-        """Return where to write a posterior, [task, label]: over the one before, if that lies row by row."""
-        return np.empty((self.block.tasks, labels)) if before is None or not before.flags.c_contiguous else before
+    def _output(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
+        """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""
+        return np.empty((self.block.tasks, labels)) if previous is None or not previous.flags.c_contiguous else previous
 
-    def _with_first(self, pairs: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
-        """Return sums indexed [row, label] from those in pairs, which lack the first label."""
-        full = np.empty((len(self.table_counts), labels))
-        table_loops.end_rows(_unrolled(labels))(self.table_counts, pairs, labels, full.ravel())
-        return full
+    def _restore_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+        """Return sums of all labels, [row, label], from the interleaved sums, which lack the first label."""
+        sums = np.empty((len(self.table_counts), labels))
+        table_loops.restore_first_label(_unrolled(labels))(self.table_counts, interleaved, labels, sums.ravel())
+        return sums
 
 
 def _unrolled(labels: int) -> int:
-    """Return the number of labels to compile for, 0 for any."""
+    """Return the number of labels to unroll, 0 for a loop."""
     return labels if labels <= UNROLLED_LABELS else 0
 
 
-def _beside_zeros(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each weight with a sum of 0 beside it, flat [worker, 2]; until the thread's next step."""
-    pairs = _room(2 * len(weight))
-    votes.beside_zeros(weight, pairs)
-    return pairs
+def _with_zero_sums(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights and zero sums, flat [worker, 2], in the thread's buffer: valid until its next step."""
+    interleaved = _aligned_buffer(2 * len(weight))
+    votes.interleave_zeros(weight, interleaved)
+    return interleaved
 
 
-def _room(size: int) -> NDArray[np.float64]:
-    """Return the thread's own room for numbers, which begins where a line of the cache does.
+def _aligned_buffer(size: int) -> NDArray[np.float64]:
+    """Return the thread's buffer, aligned to a cache line.
 
-    It is kept from call to call: getting so much memory from the system anew takes longer than filling it.
+    It is kept between calls, since the system takes longer to map new memory than a step takes to fill it.
     """
-    room: NDArray[np.float64] | None = getattr(_OWN, "room", None)
-    if room is None or len(room) != size + LINE:
-        room = _OWN.room = np.empty(size + LINE)
-    begin = -(room.ctypes.data // room.itemsize) % LINE
-    return room[begin : begin + size]
+    buffer: NDArray[np.float64] | None = getattr(_THREAD_LOCAL, "buffer", None)
+    if buffer is None or len(buffer) != size + CACHE_LINE_NUMBERS:
+        buffer = _THREAD_LOCAL.buffer = np.empty(size + CACHE_LINE_NUMBERS)
+    start = -(buffer.ctypes.data // buffer.itemsize) % CACHE_LINE_NUMBERS
+    return buffer[start : start + size]
 
 
-def _unsigned(reports: int, codes: int) -> NDArray[np.unsignedinteger]:
-    """Return room for a code below `codes` per report, in half the memory where it fits."""
+def _code_array(reports: int, codes: int) -> NDArray[np.unsignedinteger]:
+    """Return an array of codes below `codes`, 32 bits each where they suffice, else 64."""
     return np.empty(reports, dtype=np.uint32 if codes <= 2**32 else np.uint64)
 
 
-def _groups(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+def _groups_or_empty(group: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
     return group if groups > 1 else np.empty(0, dtype=np.int64)
 
 
-def _known(gold: NDArray[Any]) -> NDArray[Any]:
+def _gold_or_empty(gold: NDArray[Any]) -> NDArray[Any]:
     return gold if (gold >= 0).any() else gold[:0]

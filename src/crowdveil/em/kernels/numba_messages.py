@@ -1,4 +1,4 @@
-"""Messages between workers and tasks by compiled loops; imported only where a table is large enough to be worth it."""
+"""Belief propagation by loops that numba compiles (`numba_loops.belief_propagation`); imported for large data only."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,33 +10,32 @@ LOG_2 = float(np.log(2.0))
 
 
 class NumbaWorkerLikelihood:
-    """What reports have said of their workers so far: products, which never vanish, in place of sums of logarithms.
+    """Accumulated likelihoods of workers' error classes, kept as rescaled products instead of sums of logarithms.
 
     Attributes:
-        views: shares, and participation given sigma; indexed [worker, sigma].
-        parts: P(symbol) by part, indexed [symbol, part, truth].
-        mixing: how parts make up a class, indexed [part, class], padded.
-        limits: least probability of a report, by how much one may speak against a kind of worker, and how many
-            probabilities are multiplied before a power of two is taken out.
-        product, power: product * 2^power, indexed [worker, class], padded.
-        heard: how many reports of each worker are in its products, shape (workers,).
+        views: posterior of sigma, and participation given sigma; indexed [worker, sigma].
+        components: P(symbol | component, truth), indexed [symbol, component, truth].
+        mixing: weight of each component in an error class, indexed [component, class], padded.
+        limits: as in `belief_propagation.pass_messages`.
+        product, power: likelihood = product * 2^power, indexed [worker, class], padded.
+        counts: factors in each worker's products, shape (workers,).
     """
 
     def __init__(
         self,
         views: tuple[NDArray[np.float64], NDArray[np.float64]],
-        parts: NDArray[np.float64],
+        components: NDArray[np.float64],
         mixing: NDArray[np.float64],
         limits: tuple[float, float, int],
     ) -> None:
-        self.views, self.parts, self.limits, self.classes = views, parts, limits, len(mixing)
-        self.mixing = _padded(mixing.T, loops.PARTS)
+        self.views, self.components, self.limits, self.classes = views, components, limits, len(mixing)
+        self.mixing = _padded(mixing.T, loops.UNROLLED_COMPONENTS)
         self.product = np.ones((len(views[0]), self.mixing.shape[1]))
         self.power = np.zeros(self.product.shape, np.int64)
-        self.heard = np.zeros(len(self.product), np.int64)
+        self.counts = np.zeros(len(self.product), np.int64)
 
-    def talk(self, part: Block, known: NDArray[np.bool_]) -> "NumbaMessages":
-        """Return the talk about a few tasks; `known` says whose truth is, shape (tasks,)."""
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "NumbaMessages":
+        """Return the messages of a few tasks; `known` marks gold tasks, shape (tasks,)."""
         return NumbaMessages(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
@@ -45,66 +44,68 @@ class NumbaWorkerLikelihood:
 
 
 class NumbaMessages:
-    """Reports of a few tasks and what passes between them and their workers; methods as in the plain one.
+    """Messages between a few tasks and their workers.
 
     Attributes:
-        reports: where each task's begin, shape (tasks + 1,); worker and symbol of each.
-        known: whether a task's truth is, shape (tasks,).
-        truths: how many there are.
-        parts: P(symbol) by part, indexed [symbol, part, truth], padded.
-        weights: of the parts in each report's message, indexed [report, part], padded.
+        reports: pointers to each task's reports, shape (tasks + 1,); worker and symbol of each report.
+        known: whether a task's truth is gold, shape (tasks,).
+        truths: number of truths on the grid.
+        components: P(symbol | component, truth), indexed [symbol, component, truth], padded.
+        weights: of the components in each report's message, indexed [report, component], padded.
     """
 
-    def __init__(self, part: Block, known: NDArray[np.bool_], hearing: NumbaWorkerLikelihood) -> None:
-        self.reports, self.known, self.hearing = (part.pointers, part.worker, part.value), known, hearing
-        self.truths, self.parts = hearing.parts.shape[2], _padded(hearing.parts, loops.PARTS)
-        self.weights = np.zeros((len(part.worker), self.parts.shape[1]))
+    def __init__(self, part: Block, known: NDArray[np.bool_], workers: NumbaWorkerLikelihood) -> None:
+        self.reports, self.known, self.workers = (part.pointers, part.worker, part.value), known, workers
+        self.truths = workers.components.shape[2]
+        self.components = _padded(workers.components, loops.UNROLLED_COMPONENTS)
+        self.weights = np.zeros((len(part.worker), self.components.shape[1]))
 
-    def keep(self, kept: NDArray[np.int64]) -> None:
-        """Go on with some truths only."""
-        self.truths, self.parts = len(kept), _padded(self.parts[:, :, kept], loops.PARTS)
+    def restrict(self, kept: NDArray[np.int64]) -> None:
+        """Restrict the grid to the truths with indices `kept`."""
+        self.truths = len(kept)
+        self.components = _padded(self.components[:, :, kept], loops.UNROLLED_COMPONENTS)
 
     def first(self) -> NDArray[np.float64]:
-        """Return the logarithms of what workers say of tasks before they hear of any, indexed [task, truth]."""
-        return self.exchange(np.empty((0, self.truths)))
+        """Return the logarithm of the first messages to tasks, indexed [task, truth]."""
+        return self.pass_messages(np.empty((0, self.truths)))
 
-    def exchange(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Tell workers what is believed of tasks, [task, truth]; return the logarithms of what they then say."""
-        product = np.empty((len(self.known), self.parts.shape[2]))
+    def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
+        product = np.empty((len(self.known), self.components.shape[2]))
         power = np.empty(product.shape, np.int64)
-        loops.exchange(
+        loops.pass_messages(
             self.reports,
-            *self.hearing.views,
-            self.parts,
+            *self.workers.views,
+            self.components,
             _padded(belief, 1),
             self.known,
             self.weights,
-            self.hearing.limits,
+            self.workers.limits,
             product,
             power,
         )
         return _logarithm(product, power, self.truths)
 
-    def teach(self, belief: NDArray[np.float64]) -> None:
-        """Add what is believed of tasks, [task, truth], to what kinds of workers heard."""
-        hearing = self.hearing
-        loops.teach(
+    def update_workers(self, belief: NDArray[np.float64]) -> None:
+        """Multiply the cavity likelihoods of all reports into the workers' products; `belief` is [task, truth]."""
+        workers = self.workers
+        loops.update_workers(
             self.reports,
-            self.parts,
+            self.components,
             _padded(belief, 1),
             self.known,
             self.weights,
-            hearing.limits,
-            hearing.mixing,
-            hearing.product,
-            hearing.power,
-            hearing.heard,
+            workers.limits,
+            workers.mixing,
+            workers.product,
+            workers.power,
+            workers.counts,
         )
 
 
 def _padded(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Return a table with zeros up to whole tiles of truths, and as many parts as are added up at once."""
-    short = [(0, 0)] * (table.ndim - 2) + [(0, -table.shape[-2] % rows), (0, -table.shape[-1] % loops.TILE)]
+    """Return a table padded with zeros to multiples of `rows` rows and of a tile of truths."""
+    short = [(0, 0)] * (table.ndim - 2) + [(0, -table.shape[-2] % rows), (0, -table.shape[-1] % loops.TILE_TRUTHS)]
     return np.ascontiguousarray(np.pad(table, short))
 
 

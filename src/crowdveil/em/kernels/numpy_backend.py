@@ -1,7 +1,7 @@
-"""The heavy sums by numpy and scipy: for small tables, and as what compiled code is held to.
+"""Kernels by numpy and scipy: for small data, and the reference of the compiled kernels.
 
-A categorical block is a sparse matrix with one row per task, one column per (worker, symbol) pair and a one per report.
-Scores of all tasks and label sums of all workers are then two products with it.
+A categorical block is a sparse 0/1 matrix M with one row per task and one column per (worker, symbol).
+Scores of tasks are M @ table, sums of posteriors by row are M.T @ posterior.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from crowdveil.em.kernels.interface import MeanStep, ScoreTables, TableStep, Vot
 
 
 @dataclass(frozen=True, eq=False)
-class PlainBlock:
-    """A block by numpy and scipy; methods as in `CodedBlock`.
+class NumpyBlock:
+    """An `EncodedBlock` by numpy and scipy.
 
     Attributes:
         block: the reports.
-        workers, symbols: how many there are; no symbol for free numbers.
-        points: the number of each symbol; None where reports are numbers themselves.
+        workers, symbols: numbers of workers and symbols; 0 symbols for numbers off a scale.
+        points: value of each symbol; None if reports are numbers.
     """
 
     block: Block
@@ -34,13 +34,13 @@ class PlainBlock:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The number of each report, shape (reports,)."""
+        """Value of each report, shape (reports,)."""
         return self.block.value if self.points is None else self.points[self.block.value]
 
     @cached_property
     def matrix(self) -> Any:
         """The block as a sparse matrix, indexed [task, worker * symbols + symbol]."""
-        # Half the index width, where it is enough, saves memory and up to a quarter of the time of the two products.
+        # 32-bit indices, where they suffice, save memory and up to a quarter of the time of the two products.
         narrow = max(self.workers * self.symbols, len(self.block.worker)) < 2**31
         width = np.int32 if narrow else np.int64
         columns = self.block.worker.astype(width) * self.symbols + self.block.value
@@ -52,61 +52,61 @@ class PlainBlock:
         """Reports of each worker, shape (workers,)."""
         return np.bincount(self.block.worker, minlength=self.workers)
 
-    def table_step(
+    def confusion_step(
         self,
         tables: ScoreTables,
         group: NDArray[np.int64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> TableStep:
-        """Soft-max the scores of each task and sum what follows."""
-        scores = self.matrix @ tables.table + tables.first[group]
-        posterior, likelihood = _soften(scores, gold)
-        by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.first))])
-        return TableStep(posterior, self.table_sums(posterior), by_truth, likelihood)
+        """Return the posterior, the soft-max of each task's scores, and its sums."""
+        scores = self.matrix @ tables.report_scores + tables.initial_scores[group]
+        posterior, likelihood = _gold_softmax(scores, gold)
+        by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
+        return TableStep(posterior, self.confusion_sums(posterior), by_truth, likelihood)
 
-    def table_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum a posterior by the rows of each task's reports."""
+    def confusion_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums of a posterior over the reports of each table row."""
         return self.matrix.T @ posterior
 
-    def squares(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up, for each worker, the squared means of a report's row under its task's posterior."""
+    def squared_scores(self, table: NDArray[np.float64], posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each worker's sum of squared posterior means of report rows."""
         row = self.block.worker.astype(np.int64) * self.symbols + self.block.value
         means = np.einsum("rz,rz->r", table[row], posterior[self.block.task])
         return totals(self.block.worker, means**2, self.workers)
 
-    def coin_step(
+    def one_coin_step(
         self,
         weight: NDArray[np.float64],
-        first: NDArray[np.float64],
+        initial: NDArray[np.float64],
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Soft-max weighted votes."""
-        posterior, normaliser = _soften(self.vote_sums(weight) + first, gold)
-        return VoteStep(posterior, self.agreement(posterior), normaliser)
+        """Return the soft-max of weighted votes."""
+        posterior, normaliser = _gold_softmax(self.vote_sums(weight) + initial, gold)
+        return VoteStep(posterior, self.agreement_sums(posterior), normaliser)
 
-    def election(
+    def plurality_step(
         self,
         weight: NDArray[np.float64],
-        tie: float,
+        tie_margin: float,
         labels: int,
         gold: NDArray[np.int64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> VoteStep:
-        """Elect the label with most votes."""
+        """Return the weighted plurality vote."""
         votes = self.vote_sums(weight)
-        elected = votes >= votes.max(axis=1, keepdims=True) - tie
-        posterior = one_hot_gold(elected / elected.sum(axis=1, keepdims=True), gold)
-        return VoteStep(posterior, self.agreement(posterior), 0.0)
+        winners = votes >= votes.max(axis=1, keepdims=True) - tie_margin
+        posterior = one_hot_gold(winners / winners.sum(axis=1, keepdims=True), gold)
+        return VoteStep(posterior, self.agreement_sums(posterior), 0.0)
 
     def vote_sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up the weights of the workers who sent each symbol."""
+        """Return the summed weights of the workers who sent each symbol."""
         cell = self.block.task * self.symbols + self.block.value
         return totals(cell, weight[self.block.worker], self.block.tasks * self.symbols).reshape(-1, self.symbols)
 
-    def agreement(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add up what a posterior gives to the symbols that each worker sent."""
+    def agreement_sums(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of a posterior over the symbols that each worker sent."""
         return totals(self.block.worker, posterior[self.block.task, self.block.value], self.workers)
 
     def mean_step(
@@ -114,9 +114,9 @@ class PlainBlock:
         weight: NDArray[np.float64],
         rounding: float,
         gold: NDArray[np.float64],
-        before: NDArray[np.float64] | None = None,
+        previous: NDArray[np.float64] | None = None,
     ) -> MeanStep:
-        """Average the numbers."""
+        """Return weighted means of numbers."""
         task, shares = self.block.task, weight[self.block.worker]
         total = totals(task, shares, self.block.tasks)
         truth = np.full(self.block.tasks, np.nan)
@@ -127,25 +127,25 @@ class PlainBlock:
         return MeanStep(truth, totals(self.block.worker, difference**2, self.workers))
 
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        """Return the largest difference of two posteriors."""
+        """Return the largest absolute difference of two posteriors, nan ignored."""
         return float(np.nan_to_num(np.abs(new - old)).max())
 
 
 def totals(code: NDArray[Any], weight: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """Add up the weights of the reports that share a code 0 .. size - 1; shape (size,)."""
+    """Return the summed weights of the reports by code 0 .. size - 1, shape (size,)."""
     return np.bincount(code, weights=weight, minlength=size).astype(float)
 
 
 def softmax(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the normalised exponentials of each row and the logarithm of each row's normaliser."""
-    top = scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores - top)
+    """Return the soft-max of each row, and the log-normalizer of each row."""
+    maximum = scores.max(axis=1, keepdims=True)
+    weights = np.exp(scores - maximum)
     total = weights.sum(axis=1, keepdims=True)
-    return weights / total, (top + np.log(total))[:, 0]
+    return weights / total, (maximum + np.log(total))[:, 0]
 
 
-def _soften(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
-    """Return posteriors, gold tasks certain, and the sum of log-normalisers, of a gold task its label's score."""
+def _gold_softmax(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+    """Return posteriors, gold tasks certain, and the sum of log-normalizers (of a gold task: its label's score)."""
     posterior, total = softmax(scores)
     known = np.flatnonzero(gold >= 0)
     total[known] = scores[known, gold[known]]

@@ -18,12 +18,12 @@ from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import GoldBlock, Summary
-from crowdveil.em.kernels import Slopes, log_gamma_sums, on_rows, squared_slopes, use_compiled
+from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared_slopes, use_compiled
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
 TASKS_AT_ONCE = 1 << 20
 """Tasks whose posteriors are copied together."""
-REPORTS_AT_ONCE = 1 << 18
+CHUNK_REPORTS = 1 << 18
 WORKERS_AT_MOST = 2000
 """Workers that the crowd's prior is learned from, evenly taken from all of them."""
 WORKERS_FOR_A_THREAD = 1 << 12
@@ -114,7 +114,7 @@ def with_intervals(
         for level, ends in ((LOW, low), (HIGH, high)):
             betaincinv(hits[some], misses[some], level, out=ends[some])
 
-    on_rows(quantiles, len(hits), WORKERS_FOR_A_THREAD)
+    for_row_ranges(quantiles, len(hits), WORKERS_FOR_A_THREAD)
     ability = hits / (hits + misses) if spread.told else table.quality
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
@@ -225,11 +225,11 @@ def observed_information(
     total = np.zeros(workers)
     for block in blocks:
         if not model.silent:
-            total += block.coded.squares(listed, posterior[block.block.first : block.block.stop])
+            total += block.coded.squared_scores(listed, posterior[block.block.first : block.block.stop])
             continue
         task = block.block.task + block.block.first
-        for first in range(0, len(task), REPORTS_AT_ONCE):
-            part = slice(first, first + REPORTS_AT_ONCE)
+        for first in range(0, len(task), CHUNK_REPORTS):
+            part = slice(first, first + CHUNK_REPORTS)
             worker, symbol, truths = block.block.worker[part], block.block.value[part], posterior[task[part]]
             place = worker.astype(np.int64) * model.symbols + symbol
             squares = np.einsum("rz,rz->r", listed[place], truths) ** 2

@@ -19,7 +19,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import TableStep, in_pieces
+from crowdveil.em.kernels import TableStep, map_row_chunks
 from crowdveil.em.memory import ExtraMemory
 from crowdveil.em.saddle_points import nudge
 from crowdveil.errors import SettingsError
@@ -81,12 +81,12 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         if parameters.at_start:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
-            step = TableStep(posterior, block.coded.table_sums(posterior), by_truth, np.nan)
+            step = TableStep(posterior, block.coded.confusion_sums(posterior), by_truth, np.nan)
         else:
             tables = parameters.tables or parameters.score_tables()
-            step = block.coded.table_step(tables, of_task, block.gold, block.before)
+            step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.moved)
+        return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.change)
 
     def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
@@ -154,7 +154,9 @@ class ConfusionEstimator(CrowdEstimator):
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
-        return in_pieces(partial(self.estimate_confusion, anchor=parameters.anchor), answers, np.empty_like(answers))
+        return map_row_chunks(
+            partial(self.estimate_confusion, anchor=parameters.anchor), answers, np.empty_like(answers)
+        )
 
     @abstractmethod
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
@@ -329,7 +331,7 @@ def complete_spread(
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
     if parameters.tables is not None and parameters.pool.model.is_identity:
-        table, anchor = parameters.tables.table, parameters.anchor
+        table, anchor = parameters.tables.report_scores, parameters.anchor
         if (anchor == anchor[0, 0]).all():
             return float(anchor[0, 0] * table.sum())
         return float(anchor.T.ravel() @ table.reshape(-1, anchor.size).sum(axis=0))

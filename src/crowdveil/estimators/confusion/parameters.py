@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.estimator import Summary
-from crowdveil.em.kernels import ScoreTables, logs_of_rows, use_compiled
+from crowdveil.em.kernels import ScoreTables, floored_log, use_compiled
 
 TINY = 1e-300
 
@@ -125,4 +125,4 @@ class CrowdParameters:
         if not self.pool.model.is_identity:
             return np.log(np.maximum(self.inputs() @ everything, TINY))
         compiled = use_compiled(int(self.summary.per_worker.sum()))
-        return logs_of_rows(self.confusion, TINY, compiled=compiled)
+        return floored_log(self.confusion, TINY, compiled=compiled)

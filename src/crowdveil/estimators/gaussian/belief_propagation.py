@@ -19,7 +19,7 @@ from crowdveil.em.observation_model import ObservationModel
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.error_classes import Classes
 
-REPORTS_AT_ONCE = 4096
+CHUNK_REPORTS = 4096
 PASSES = 2
 """How often messages are exchanged within one step."""
 DAMPING = 0.25
@@ -95,8 +95,8 @@ def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
     """Cut tasks into runs of some thousand reports."""
     first = 0
     while first < len(pointers) - 1:
-        last = int(np.searchsorted(pointers, pointers[first] + REPORTS_AT_ONCE, side="right")) - 1
-        stop = min(max(first + 1, last), first + REPORTS_AT_ONCE)
+        last = int(np.searchsorted(pointers, pointers[first] + CHUNK_REPORTS, side="right")) - 1
+        stop = min(max(first + 1, last), first + CHUNK_REPORTS)
         yield slice(first, stop)
         first = stop
 
@@ -198,24 +198,24 @@ def _views(q: NDArray[np.float64], classes: Classes) -> _Views:
 class _Talk(Protocol):
     """Reports of a few tasks and what passes between them and their workers."""
 
-    def keep(self, kept: NDArray[np.int64]) -> None:
+    def restrict(self, kept: NDArray[np.int64]) -> None:
         """Go on with some truths only."""
 
     def first(self) -> NDArray[np.float64]:
         """Return the logarithms of what workers say of tasks before they hear of any, indexed [task, truth]."""
 
-    def exchange(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
         """Tell workers what is believed of tasks, [task, truth]; return the logarithms of what they then say."""
 
-    def teach(self, belief: NDArray[np.float64]) -> None:
+    def update_workers(self, belief: NDArray[np.float64]) -> None:
         """Add what is believed of tasks, [task, truth], to what kinds of workers heard."""
 
 
 class _Hearing(Protocol):
     """What reports have said of their workers so far."""
 
-    def talk(self, part: Block, known: NDArray[np.bool_]) -> _Talk:
-        """Return the talk about a few tasks; `known` says whose truth is, shape (tasks,)."""
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _Talk:
+        """Return the messages about a few tasks; `known` says whose truth is, shape (tasks,)."""
 
     def scores(self) -> NDArray[np.float64]:
         """Return log-likelihoods, indexed [worker, class]."""
@@ -228,7 +228,7 @@ class _PlainHearing:
         self.views, self.classes = views, classes
         self.total = np.zeros((len(views.shares), len(classes.mixing)))
 
-    def talk(self, part: Block, known: NDArray[np.bool_]) -> "_PlainTalk":
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "_PlainTalk":
         return _PlainTalk(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
@@ -253,17 +253,17 @@ class _PlainTalk:
         nothing = np.ones((len(self.cells.task), self.parts.shape[1]))
         self.messages = self.cells.of_truth(self.views.without(nothing), self.parts)
 
-    def keep(self, kept: NDArray[np.int64]) -> None:
+    def restrict(self, kept: NDArray[np.int64]) -> None:
         self.parts, self.messages = np.ascontiguousarray(self.parts[:, :, kept]), self.messages[:, kept]
 
     def first(self) -> NDArray[np.float64]:
         return self.cells.scores(self.messages)
 
-    def exchange(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
         self.messages = self.cells.of_truth(self.views.without(self._told(belief)), self.parts)
         return self.cells.scores(self.messages)
 
-    def teach(self, belief: NDArray[np.float64]) -> None:
+    def update_workers(self, belief: NDArray[np.float64]) -> None:
         self.hearing.total += self.cells.to_worker @ np.log(self._told(belief) @ self.hearing.classes.mixing.T)
 
     def _told(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -290,19 +290,19 @@ def _tell(
     """Exchange messages about a few tasks; return posteriors, [task, truth], and add to what workers heard."""
     known = ~np.isnan(gold)
     masses = grid.point_masses(points, gold[known])
-    talk = hearing.talk(part, known)
-    scores = silent + talk.first()
+    messages = hearing.message_state(part, known)
+    scores = silent + messages.first()
     posterior = priors.beliefs(scores)
     posterior[known] = masses
     kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE)
-    talk.keep(kept)
+    messages.restrict(kept)
     few = Priors(priors.family[:, kept], priors.weights)
     belief, scores, silent = posterior[:, kept], scores[:, kept], silent[:, kept]
     for _ in range(passes):
-        scores = DAMPING * scores + (1 - DAMPING) * (silent + talk.exchange(belief))
+        scores = DAMPING * scores + (1 - DAMPING) * (silent + messages.pass_messages(belief))
         belief = few.beliefs(scores)
         belief[known] = masses[:, kept]
-    talk.teach(belief)
+    messages.update_workers(belief)
     posterior = np.zeros_like(posterior)
     posterior[:, kept] = belief
     return posterior

@@ -1,1 +1,1 @@
-"""Compiled loops of inference, the only files here that import numba; only `compiled*.py` import them."""
+"""Compiled loops; the only modules of the folder that import numba, imported for large data only."""

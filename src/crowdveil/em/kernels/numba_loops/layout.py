@@ -1,84 +1,83 @@
-"""The encoded form of a block: tasks of equal length side by side, one unsigned number per report, in that order.
+"""Memory layout of an encoded block: tasks sorted by number of reports within batches, one unsigned code per report.
 
-Loops over a task's reports end where the one before ended, so that the processor guesses right, and reports are read
-from first to last, so that it fetches them ahead. Tasks change places only within a batch of those that are worked on
-together: posteriors are written from first to last as well, and data that have locality keep it.
-
-Rows of workers are read at random, and what misses a core's own caches takes a hundred times as long as what does
-not: lines that will be read soon are asked for, so that they are under way while other lines are worked on.
+Equal lengths side by side make the ends of inner loops predictable for the processor. Sorting stays within a batch, so
+that reports and posteriors are read and written sequentially. Rows of workers are read at random; they are prefetched,
+since a cache miss costs about a hundred times a hit.
 """
 
 from typing import Any
 
 import numpy as np
 
-from crowdveil.jit.intrinsics import ask_for as ask_for
-from crowdveil.jit.kernel import kernel
+from crowdveil.jit import kernel, memory_intrinsics
 
 INDEX = np.uintp
+"""Unsigned index type: numba then emits no code for negative indices."""
 BATCH = 128
-"""Tasks that are done together: their scores stay in the first cache, and their places in one byte each."""
-LENGTHS = 256
-"""Tasks with this many reports or more stand last in their batch, whatever their length: one wrong guess is nothing
-beside so many reports."""
+"""Tasks computed together: their scores fit the first-level cache, and a position fits one byte."""
+LENGTH_CLASSES = 256
+"""Classes of the sort; tasks with LENGTH_CLASSES - 1 reports or more share the last one."""
+PREFETCH_DISTANCE = 128
+"""Reports between the one whose row is prefetched and the one that is added up."""
+prefetch, _ = memory_intrinsics()
 
 
 @kernel()
-def order_by_length(pointers: Any, order: Any, places: Any, lengths: Any) -> None:
-    """Fill the task at each place, the place of each task, and the number of reports at each place; shapes (tasks,).
+def order_by_length(pointers: Any, order: Any, positions: Any, lengths: Any) -> None:
+    """Fill the task at each position, the position of each task, and the reports at each position; shapes (tasks,).
 
-    Tasks and places are counted from the begin of their batch.
+    Tasks and positions are relative to the start of their batch.
     """
     tasks = len(order)
-    place = np.empty(LENGTHS, np.int64)
+    position = np.empty(LENGTH_CLASSES, np.int64)
     for first in range(0, tasks, BATCH):
         stop = min(first + BATCH, tasks)
-        place[:] = 0
+        position[:] = 0
         for task in range(first, stop):
-            length = min(pointers[task + 1] - pointers[task], LENGTHS - 1)
-            if length + 1 < LENGTHS:
-                place[length + 1] += 1
-        for length in range(1, LENGTHS):
-            place[length] += place[length - 1]
+            length = min(pointers[task + 1] - pointers[task], LENGTH_CLASSES - 1)
+            if length + 1 < LENGTH_CLASSES:
+                position[length + 1] += 1
+        for length in range(1, LENGTH_CLASSES):
+            position[length] += position[length - 1]
         for task in range(first, stop):
-            length = min(pointers[task + 1] - pointers[task], LENGTHS - 1)
-            order[first + place[length]] = task - first
-            places[task] = place[length]
-            lengths[first + place[length]] = pointers[task + 1] - pointers[task]
-            place[length] += 1
+            length = min(pointers[task + 1] - pointers[task], LENGTH_CLASSES - 1)
+            order[first + position[length]] = task - first
+            positions[task] = position[length]
+            lengths[first + position[length]] = pointers[task + 1] - pointers[task]
+            position[length] += 1
 
 
 @kernel()
 def table_codes(order: Any, pointers: Any, worker: Any, symbol: Any, symbols: Any, codes: Any) -> None:
-    """Fill `codes`, shape (reports,), with worker * symbols + symbol, task by task in that order: rows of tables."""
-    wide, at = INDEX(symbols), INDEX(0)
-    for place in range(len(order)):
-        task = place - place % BATCH + order[place]
+    """Fill `codes`, shape (reports,), with worker * symbols + symbol, in the order of positions."""
+    width, offset = INDEX(symbols), INDEX(0)
+    for position in range(len(order)):
+        task = position - position % BATCH + order[position]
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            codes[at] = INDEX(worker[report]) * wide + INDEX(symbol[report])
-            at += INDEX(1)
+            codes[offset] = INDEX(worker[report]) * width + INDEX(symbol[report])
+            offset += INDEX(1)
 
 
 @kernel()
 def vote_codes(order: Any, pointers: Any, worker: Any, symbol: Any, bits: Any, codes: Any) -> None:
-    """Fill `codes` with worker << bits | symbol, in that order: both are had again without a division."""
-    shift, at = INDEX(bits), INDEX(0)
-    for place in range(len(order)):
-        task = place - place % BATCH + order[place]
+    """Fill `codes` with worker << bits | symbol, in the order of positions; decoding needs no division."""
+    shift, offset = INDEX(bits), INDEX(0)
+    for position in range(len(order)):
+        task = position - position % BATCH + order[position]
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            codes[at] = (INDEX(worker[report]) << shift) | INDEX(symbol[report])
-            at += INDEX(1)
+            codes[offset] = (INDEX(worker[report]) << shift) | INDEX(symbol[report])
+            offset += INDEX(1)
 
 
 @kernel()
 def rows_in_order(order: Any, pointers: Any, rows: Any, ordered: Any) -> None:
-    """Fill `ordered` with the reports' numbers, task by task in that order; shapes (reports,)."""
-    at = INDEX(0)
-    for place in range(len(order)):
-        task = place - place % BATCH + order[place]
+    """Fill `ordered` with the reports' numbers in the order of positions; shapes (reports,)."""
+    offset = INDEX(0)
+    for position in range(len(order)):
+        task = position - position % BATCH + order[position]
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
-            ordered[at] = rows[report]
-            at += INDEX(1)
+            ordered[offset] = rows[report]
+            offset += INDEX(1)
 
 
 @kernel()
@@ -86,7 +85,3 @@ def count_codes(codes: Any, counts: Any) -> None:
     """Count the reports of each table row into `counts`, shape (workers * symbols,)."""
     for report in range(len(codes)):
         counts[INDEX(codes[report])] += 1
-
-
-AHEAD = 128
-"""Reports from the one whose row is asked for to the one that is added up."""

@@ -1,7 +1,8 @@
-"""Workers with one number each, compiled: gather votes, elect or soft-max, scatter agreement in one pass over a block.
+"""Compiled loops for workers with one weight each: soft-max of weighted votes, plurality vote, agreement sums.
 
-Codes hold worker << bits | symbol. As in `tables`, the number of labels is known when the code is compiled, and what is
-read and what is summed of a worker stand side by side: his weight and his agreement.
+A code holds worker << bits | symbol. `interleaved`, flat [worker, 2], keeps each worker's weight and the sum of the
+posteriors of the labels that the worker sent, the agreement, in one cache line.
+Factories compile for `static_labels` labels, or for any number if that is 0.
 """
 
 from functools import cache
@@ -10,101 +11,106 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from crowdveil.em.kernels.numba_loops.layout import AHEAD, BATCH, INDEX, ask_for
-from crowdveil.em.kernels.numba_loops.softmax import (
+from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX, PREFETCH_DISTANCE, prefetch
+from crowdveil.em.kernels.numba_loops.special_functions import (
     FAST,
-    LANES,
-    know,
-    known_scores,
-    log_of_totals,
+    LANE_STRIDE,
+    clamp_gold,
+    gold_scores,
+    log_normalizer_sum,
     softmax_batch,
-    write_shares,
+    write_posteriors,
 )
-from crowdveil.jit.kernel import kernel
+from crowdveil.jit import kernel
 
 
 @cache
-def coin_step(fixed: int) -> Any:
-    """Return the compiled step of workers with one ability, for that number of labels, 0 for any."""
+def one_coin_step(static_labels: int) -> Any:
+    """Return the compiled E-step of the one-coin model for a block."""
 
     @kernel(fastmath=FAST)
-    def step(layout: Any, codes: Any, bits: Any, pairs: Any, first: Any, gold: Any, posterior: Any) -> Any:
-        """Fill posterior, flat [task, label], and agreement from soft-maxed votes.
+    def step(layout: Any, codes: Any, bits: Any, interleaved: Any, initial: Any, gold: Any, posterior: Any) -> Any:
+        """Fill the posterior with the soft-max of weighted votes, and add it to the agreement.
 
         Args:
-            layout: task at each place, place of each task, reports at each place; shapes (tasks,).
-            codes, bits: worker << bits | label of each report, in the order of places, and AHEAD zeros, so that nobody
-                has to look for the end of what is asked for ahead.
-            pairs: what a vote of each worker adds to its label's score, and his agreement, to be filled; flat
-                [worker, 2].
-            first: scores before any vote, shape (labels,).
+            layout: task at each position, position of each task, reports at each position; shapes (tasks,).
+            codes, bits: worker << bits | label of each report, in the order of positions; PREFETCH_DISTANCE zeros
+                follow, so that prefetching needs no bound check.
+            interleaved: weights, and agreement, which is added to.
+            initial: scores before any vote, shape (labels,).
             gold: known label of each task or -1; empty if none is known.
-            posterior: to be written over.
+            posterior: flat [task, label], replaced.
 
         Returns:
-            The sum of the logarithms of the normalisers, and the largest change of a posterior.
+            The sum of the logarithms of the normalizers, and the largest change of a posterior.
         """
-        labels = fixed if fixed > 0 else len(first)
-        lanes, top, total, inverse = np.zeros(labels * LANES), np.empty(BATCH), np.empty(BATCH), np.empty(BATCH)
-        order, places, lengths = layout
-        likelihood, moved, at = 0.0, 0.0, INDEX(0)
-        for begin in range(0, len(order), BATCH):
-            held = min(BATCH, len(order) - begin)
-            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels, posterior)
+        labels = static_labels if static_labels > 0 else len(initial)
+        lanes, maximum, total, inverse = (
+            np.zeros(labels * LANE_STRIDE),
+            np.empty(BATCH),
+            np.empty(BATCH),
+            np.empty(BATCH),
+        )
+        order, positions, lengths = layout
+        likelihood, max_change, offset = 0.0, 0.0, INDEX(0)
+        for start in range(0, len(order), BATCH):
+            size = min(BATCH, len(order) - start)
+            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
             if len(gold):
-                likelihood += known_scores(begin, held, places, gold, lanes)
-            softmax_batch(lanes, labels, top, total, inverse)
-            likelihood += log_of_totals(begin, held, order, gold, top, total)
+                likelihood += gold_scores(start, size, positions, gold, lanes)
+            softmax_batch(lanes, labels, maximum, total, inverse)
+            likelihood += log_normalizer_sum(start, size, order, gold, maximum, total)
             if len(gold):
-                know(begin, held, places, gold, lanes, labels)
-            moved = max(moved, write_shares(begin, held, places, lanes, posterior, labels))
-            _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
-            at = after
-        return likelihood, moved
+                clamp_gold(start, size, positions, gold, lanes, labels)
+            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
+            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
+            offset = after
+        return likelihood, max_change
 
     return step
 
 
 @cache
-def election(fixed: int) -> Any:
-    """Return the compiled election by weighted votes, for that number of labels, 0 for any."""
+def plurality_step(static_labels: int) -> Any:
+    """Return the compiled plurality vote of a block."""
 
     @kernel()
-    def step(layout: Any, codes: Any, bits: Any, pairs: Any, tie: Any, first: Any, gold: Any, posterior: Any) -> Any:
-        """Fill posterior, flat [task, label], and agreement: labels within `tie` share a task.
+    def step(
+        layout: Any, codes: Any, bits: Any, interleaved: Any, tie_margin: Any, initial: Any, gold: Any, posterior: Any
+    ) -> Any:
+        """Fill the posterior, shared equally by labels within `tie_margin` of the top; return its largest change.
 
-        Other arguments as in `coin_step`; sums are taken in the order of the reports, to the same last digit.
-        Returns the largest change of a posterior.
+        Other arguments as in `one_coin_step`. Sums follow the order of the reports, so that their bits are fixed.
         """
-        labels = fixed if fixed > 0 else len(first)
-        lanes = np.zeros(labels * LANES)
-        _, places, lengths = layout
-        moved, at = 0.0, INDEX(0)
-        for begin in range(0, len(places), BATCH):
-            held = min(BATCH, len(places) - begin)
-            after = _gather(begin, held, lengths, codes, at, bits, pairs, first, lanes, labels, posterior)
-            _elect(lanes, labels, tie)
+        labels = static_labels if static_labels > 0 else len(initial)
+        lanes = np.zeros(labels * LANE_STRIDE)
+        _, positions, lengths = layout
+        max_change, offset = 0.0, INDEX(0)
+        for start in range(0, len(positions), BATCH):
+            size = min(BATCH, len(positions) - start)
+            after = _gather(start, size, lengths, codes, offset, bits, interleaved, initial, lanes, labels, posterior)
+            _plurality(lanes, labels, tie_margin)
             if len(gold):
-                know(begin, held, places, gold, lanes, labels)
-            moved = max(moved, write_shares(begin, held, places, lanes, posterior, labels))
-            _scatter(begin, held, lengths, codes, at, bits, lanes, pairs)
-            at = after
-        return moved
+                clamp_gold(start, size, positions, gold, lanes, labels)
+            max_change = max(max_change, write_posteriors(start, size, positions, lanes, posterior, labels))
+            _scatter(start, size, lengths, codes, offset, bits, lanes, interleaved)
+            offset = after
+        return max_change
 
     return step
 
 
 @kernel()
-def beside_zeros(weight: Any, pairs: Any) -> None:
-    """Fill pairs, flat [worker, 2], with each weight and a sum of 0."""
+def interleave_zeros(weight: Any, interleaved: Any) -> None:
+    """Fill `interleaved` with weights and zero sums."""
     for worker in range(INDEX(len(weight))):
-        pairs[INDEX(2) * worker] = weight[worker]
-        pairs[INDEX(2) * worker + INDEX(1)] = 0.0
+        interleaved[INDEX(2) * worker] = weight[worker]
+        interleaved[INDEX(2) * worker + INDEX(1)] = 0.0
 
 
 @kernel()
 def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: Any, totals: Any) -> None:
-    """Add up the weights of the workers who sent each symbol, in the order of the reports; flat [task, symbol]."""
+    """Add the weights of the workers who sent each symbol to `totals`, flat [task, symbol], in the reports' order."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
@@ -113,7 +119,7 @@ def vote_totals(pointers: Any, worker: Any, symbol: Any, weight: Any, symbols: A
 
 @kernel()
 def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symbols: Any, agreement: Any) -> None:
-    """Add up, for each worker, what the posterior, flat [task, symbol], gives to the symbols sent."""
+    """Add the posterior, flat [task, symbol], of each report's symbol to its worker's agreement, shape (workers,)."""
     for task in range(len(pointers) - 1):
         row = INDEX(task) * INDEX(symbols)
         for report in range(INDEX(pointers[task]), INDEX(pointers[task + 1])):
@@ -121,59 +127,58 @@ def agreement_sums(pointers: Any, worker: Any, symbol: Any, posterior: Any, symb
 
 
 @njit(nogil=True, forceinline=True)
-def _elect(lanes: Any, labels: Any, tie: Any) -> None:
-    """Replace votes by the shares of an election."""
+def _plurality(lanes: Any, labels: Any, tie_margin: Any) -> None:
+    """Replace the votes of a batch by 1 / (number of winning labels) for winners and 0 for others."""
     for b in range(BATCH):
-        best, elected = lanes[b], 0
+        best, winners = lanes[b], 0
         for k in range(1, labels):
-            best = max(best, lanes[k * LANES + b])
+            best = max(best, lanes[k * LANE_STRIDE + b])
         for k in range(labels):
-            lanes[k * LANES + b] = 1.0 if lanes[k * LANES + b] >= best - tie else 0.0
-            elected += lanes[k * LANES + b] > 0
+            lanes[k * LANE_STRIDE + b] = 1.0 if lanes[k * LANE_STRIDE + b] >= best - tie_margin else 0.0
+            winners += lanes[k * LANE_STRIDE + b] > 0
         for k in range(labels):
-            lanes[k * LANES + b] /= elected
+            lanes[k * LANE_STRIDE + b] /= winners
 
 
 @njit(nogil=True, forceinline=True)
 def _gather(
-    begin: Any,
-    held: Any,
+    start: Any,
+    size: Any,
     lengths: Any,
     codes: Any,
-    at: Any,
+    offset: Any,
     bits: Any,
-    pairs: Any,
-    first: Any,
+    interleaved: Any,
+    initial: Any,
     lanes: Any,
     labels: Any,
     posterior: Any,
 ) -> Any:
-    """Add up the votes of a batch, whose first report is `at`; return where its reports end.
-
-    The posteriors that are written over later are asked for meanwhile.
-    """
+    """Add up the votes of a batch in `lanes` and prefetch its posteriors; return the offset behind its last report."""
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
     for k in range(labels):
         for b in range(BATCH):
-            lanes[k * LANES + b] = first[k]
-    for b in range(INDEX(held)):
-        end = at + INDEX(lengths[INDEX(begin) + b])
-        ask_for(posterior, (INDEX(begin) + b) * INDEX(labels))
-        for report in range(at, end):
-            ask_for(pairs, (INDEX(codes[report + INDEX(AHEAD)]) >> shift) * INDEX(2))
+            lanes[k * LANE_STRIDE + b] = initial[k]
+    for b in range(INDEX(size)):
+        end = offset + INDEX(lengths[INDEX(start) + b])
+        prefetch(posterior, (INDEX(start) + b) * INDEX(labels))
+        for report in range(offset, end):
+            prefetch(interleaved, (INDEX(codes[report + INDEX(PREFETCH_DISTANCE)]) >> shift) * INDEX(2))
             code = INDEX(codes[report])
-            lanes[(code & mask) * INDEX(LANES) + b] += pairs[(code >> shift) * INDEX(2)]
-        at = end
-    return at
+            lanes[(code & mask) * INDEX(LANE_STRIDE) + b] += interleaved[(code >> shift) * INDEX(2)]
+        offset = end
+    return offset
 
 
 @njit(nogil=True, forceinline=True)
-def _scatter(begin: Any, held: Any, lengths: Any, codes: Any, at: Any, bits: Any, lanes: Any, pairs: Any) -> None:
-    """Add the shares of a batch, whose first report is `at`, to the agreement of those who said so."""
+def _scatter(
+    start: Any, size: Any, lengths: Any, codes: Any, offset: Any, bits: Any, lanes: Any, interleaved: Any
+) -> None:
+    """Add the posteriors of a batch's symbols to the agreement of the workers who sent them."""
     shift, mask = INDEX(bits), INDEX((1 << bits) - 1)
-    for b in range(INDEX(held)):
-        end = at + INDEX(lengths[INDEX(begin) + b])
-        for report in range(at, end):
+    for b in range(INDEX(size)):
+        end = offset + INDEX(lengths[INDEX(start) + b])
+        for report in range(offset, end):
             code = INDEX(codes[report])
-            pairs[(code >> shift) * INDEX(2) + INDEX(1)] += lanes[(code & mask) * INDEX(LANES) + b]
-        at = end
+            interleaved[(code >> shift) * INDEX(2) + INDEX(1)] += lanes[(code & mask) * INDEX(LANE_STRIDE) + b]
+        offset = end

@@ -1,0 +1,201 @@
+"""Exponential, logarithm, log-gamma and soft-max in forms that compile to SIMD code: no call, branch or table.
+
+Soft-max works on a batch of tasks, one task per SIMD lane: the score of label k for the batch's task b is at
+k * LANE_STRIDE + b of a flat array.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+
+from crowdveil.em.kernels.numba_loops.layout import BATCH, INDEX
+from crowdveil.jit import kernel
+
+FAST = {"contract", "nsz", "nnan", "ninf"}
+LOG2_E = 1.4426950408889634
+LOG_2_HIGH, LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+"""Their sum is log 2; the first has few enough digits to be multiplied by an exponent without rounding."""
+MIN_EXPONENT = -708.0
+"""Smaller arguments of the exponential count as this one, whose exponential is still a normal number."""
+SQRT_HALF = np.uint64(0x3FE6A09E667F3BCD)
+"""Bits of the square root of one half, the lower bound of the mantissas that the series of the logarithm covers."""
+MANTISSA_OFFSET = np.uint64(0x3FF0000000000000) - SQRT_HALF
+MANTISSA_MASK, MANTISSA_BITS = np.uint64(0x000FFFFFFFFFFFFF), np.uint64(52)
+BITS_OF_2_52 = np.uint64(0x4330000000000000)
+"""Bits of 2^52; or-ing a small integer into them gives the float 2^52 + integer."""
+TWO_52_AND_BIAS = 2.0**52 + 1023.0
+UNCHECKED_DIVISION: Literal["numpy"] = "numpy"
+"""numba's error model without a check for division by zero, which would prevent SIMD code."""
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+LANE_STRIDE = BATCH + 8
+"""Distance between the scores of two labels: not a power of two, whose multiples conflict in the cache."""
+MAX_FACTORS = 32
+"""Normalizers multiplied before a logarithm is computed; none exceeds the number of labels, so nothing overflows."""
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def negative_exp(x: Any) -> Any:
+    """Return e^x for x <= 0, accurate to the last digit but one.
+
+    x = n log 2 + r with |r| <= log(2) / 2; e^r by its Taylor series, 2^n by setting the exponent bits.
+    """
+    x = max(x, MIN_EXPONENT)
+    n = np.floor(x * LOG2_E + 0.5)
+    r = x - n * LOG_2_HIGH - n * LOG_2_LOW
+    series = 1 / 6227020800
+    series = series * r + 1 / 479001600
+    series = series * r + 1 / 39916800
+    series = series * r + 1 / 3628800
+    series = series * r + 1 / 362880
+    series = series * r + 1 / 40320
+    series = series * r + 1 / 5040
+    series = series * r + 1 / 720
+    series = series * r + 1 / 120
+    series = series * r + 1 / 24
+    series = series * r + 1 / 6
+    series = series * r + 1 / 2
+    series = series * r + 1.0
+    series = series * r + 1.0
+    return series * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
+
+
+@njit(nogil=True, fastmath=FAST, error_model=UNCHECKED_DIVISION, forceinline=True)
+def positive_log(x: Any) -> Any:
+    """Return log x of a positive normal number, accurate to the last digit but one.
+
+    x = 2^n m with m between the square roots of 1/2 and 2; log m = 2 artanh((m - 1) / (m + 1)), by its series.
+    """
+    bits = np.float64(x).view(np.uint64) + MANTISSA_OFFSET
+    n = np.uint64((bits >> MANTISSA_BITS) | BITS_OF_2_52).view(np.float64) - TWO_52_AND_BIAS
+    m = np.uint64((bits & MANTISSA_MASK) + SQRT_HALF).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    square = s * s
+    series = 1 / 21
+    series = series * square + 1 / 19
+    series = series * square + 1 / 17
+    series = series * square + 1 / 15
+    series = series * square + 1 / 13
+    series = series * square + 1 / 11
+    series = series * square + 1 / 9
+    series = series * square + 1 / 7
+    series = series * square + 1 / 5
+    series = series * square + 1 / 3
+    return n * LOG_2_HIGH + (2.0 * s + (2.0 * s * square * series + n * LOG_2_LOW))
+
+
+@njit(nogil=True, fastmath=FAST, error_model=UNCHECKED_DIVISION, forceinline=True)
+def log_gamma(x: Any) -> Any:
+    """Return the log-gamma function of a positive number, within 1e-12 absolute or the last digits.
+
+    Stirling's series at x + 7, less log(x (x + 1) ... (x + 6)).
+    """
+    factors = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0)
+    y = x + 7.0
+    inverse = 1 / y
+    square = inverse * inverse
+    series = -691 / 360360
+    series = series * square + 1 / 1188
+    series = series * square - 1 / 1680
+    series = series * square + 1 / 1260
+    series = series * square - 1 / 360
+    series = series * square + 1 / 12
+    return (y - 0.5) * positive_log(y) - y + HALF_LOG_TWO_PI + series * inverse - positive_log(factors)
+
+
+@kernel(fastmath={"reassoc", *FAST}, error_model=UNCHECKED_DIVISION)
+def sums_of_log_gamma(numbers: Any, shifts: Any, sums: Any) -> None:
+    """Fill `sums`, shape (shifts,), with the sum over numbers of log-gamma(number + shift)."""
+    for j in range(len(shifts)):
+        total = 0.0
+        for i in range(len(numbers)):
+            total += log_gamma(numbers[i] + shifts[j])
+        sums[j] = total
+
+
+@kernel(fastmath=FAST, error_model=UNCHECKED_DIVISION)
+def logarithms(numbers: Any, least: Any, logs: Any) -> None:
+    """Fill `logs` with log(max(number, least)); flat arrays, `least` a positive normal number."""
+    for i in range(len(numbers)):
+        number = numbers[i]
+        logs[i] = positive_log(number if number > least else least)
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def softmax_batch(lanes: Any, labels: Any, maximum: Any, total: Any, inverse: Any) -> None:
+    """Replace scores by probabilities; fill the maximum, total and inverse total of each task, shapes (BATCH,)."""
+    for b in range(BATCH):
+        maximum[b] = lanes[b]
+        total[b] = 0.0
+    for k in range(1, labels):
+        for b in range(BATCH):
+            maximum[b] = max(maximum[b], lanes[k * LANE_STRIDE + b])
+    for k in range(labels):
+        for b in range(BATCH):
+            exponential = negative_exp(lanes[k * LANE_STRIDE + b] - maximum[b])
+            lanes[k * LANE_STRIDE + b] = exponential
+            total[b] += exponential
+    for b in range(BATCH):
+        inverse[b] = 1 / total[b]
+    for k in range(labels):
+        for b in range(BATCH):
+            lanes[k * LANE_STRIDE + b] *= inverse[b]
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def gold_scores(start: Any, size: Any, positions: Any, gold: Any, lanes: Any) -> float:
+    """Return the sum over the batch's gold tasks of their known label's score; call before `softmax_batch`."""
+    total = 0.0
+    for task in range(start, start + size):
+        if gold[task] >= 0:
+            total += lanes[gold[task] * LANE_STRIDE + positions[task]]
+    return total
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def clamp_gold(start: Any, size: Any, positions: Any, gold: Any, lanes: Any, labels: Any) -> None:
+    """Set the probabilities of gold tasks to 1 for the known label and 0 for others."""
+    for task in range(start, start + size):
+        if gold[task] >= 0:
+            for k in range(labels):
+                lanes[k * LANE_STRIDE + positions[task]] = 0.0
+            lanes[gold[task] * LANE_STRIDE + positions[task]] = 1.0
+
+
+@njit(nogil=True, fastmath=FAST, forceinline=True)
+def log_normalizer_sum(start: Any, size: Any, order: Any, gold: Any, maximum: Any, total: Any) -> float:
+    """Return the sum of log-normalizers over the batch's tasks that are not gold.
+
+    Args:
+        start, size: first task of the batch, and number of its tasks.
+        order: task at each position, relative to the batch's first.
+        gold: known label of each task or -1; empty if none is known.
+        maximum, total: from `softmax_batch`.
+    """
+    logarithm, product = 0.0, 1.0
+    for b in range(size):
+        if not len(gold) or gold[start + order[start + b]] < 0:
+            logarithm += maximum[b]
+            product *= total[b]
+        if b % MAX_FACTORS == MAX_FACTORS - 1:
+            logarithm += math.log(product)
+            product = 1.0
+    return logarithm + math.log(product)
+
+
+@njit(nogil=True, fastmath={"nsz"}, forceinline=True)
+def write_posteriors(start: Any, size: Any, positions: Any, lanes: Any, posterior: Any, labels: Any) -> float:
+    """Replace the posteriors of a batch, flat [task, label]; return the largest change, nan ignored."""
+    largest = 0.0
+    for task in range(INDEX(start), INDEX(start + size)):
+        row, b = task * INDEX(labels), INDEX(positions[task])
+        # A maximum per task breaks the dependency between tasks.
+        task_change = 0.0
+        for k in range(INDEX(labels)):
+            probability = lanes[k * INDEX(LANE_STRIDE) + b]
+            change = abs(probability - posterior[row + k])
+            task_change = change if change > task_change else task_change
+            posterior[row + k] = probability
+        largest = task_change if task_change > largest else largest
+    return largest

@@ -1,0 +1,105 @@
+"""Just-in-time compilation by numba: the decision whether to compile, the decorator, and memory intrinsics.
+
+numba and llvmlite are imported by the functions that need them, so that this module is light.
+numba caches machine code beside the source, else in the user's cache folder (`NUMBA_CACHE_DIR` names another one).
+If neither can be written, as in a read-only container, every process compiles anew.
+"""
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from crowdveil.errors import SettingsError
+
+KERNELS_VARIABLE = "CROWDVEIL_KERNELS"
+"""Environment variable: `plain` or `compiled` for any size; `auto`, the default, by size and address space."""
+STATM = Path("/proc/self/statm")
+"""File whose first number counts the pages of the process's address space."""
+MIN_BYTES_TO_START = 400_000_000
+"""Address space that the numerical libraries map when they are loaded; with less, some of them hang or abort."""
+MIN_BYTES_TO_COMPILE = 1 << 30
+"""Address space that the compiler and its code need; with less, the compiler ends the process."""
+PREFETCH_READ, PREFETCH_LEVEL_2, PREFETCH_DATA = 0, 2, 1
+"""Operands of `llvm.prefetch`: access, cache level (the first level is too small for lines that wait), cache kind."""
+
+
+def use_compiled_code(size: int, threshold: int) -> bool:
+    """Return whether work of this size runs on compiled code: from `threshold` on, unless the environment decides.
+
+    Raises:
+        SettingsError: the environment variable has an unknown value.
+    """
+    choice = os.environ.get(KERNELS_VARIABLE, "auto")
+    if choice not in ("auto", "plain", "compiled"):
+        raise SettingsError(f"{KERNELS_VARIABLE} must be auto, plain or compiled", value=choice)
+    return choice == "compiled" or (choice == "auto" and size >= threshold and _compiler_fits())
+
+
+def _compiler_fits() -> bool:
+    free = free_address_space()
+    return free is None or free >= MIN_BYTES_TO_COMPILE
+
+
+def free_address_space() -> int | None:
+    """Return the bytes that may still be mapped under `ulimit -v`; None if there is no limit or it is unknown."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or not STATM.is_file():
+        return None
+    return max(limit - int(STATM.read_text().split()[0]) * resource.getpagesize(), 0)
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a function without the interpreter lock; `options` are those of `numba.njit`."""
+    from numba import njit
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:
+            # No cache folder can be written.
+            return njit(nogil=True, **options)(function)
+
+    return compiled
+
+
+@cache
+def memory_intrinsics() -> tuple[Any, Any]:
+    """Return the intrinsics `prefetch(array, index)` and `load_word(text, offset)` for use in compiled code.
+
+    `prefetch` requests the cache line of array[index]: a flat array, any unsigned index, also one beyond the end.
+    `load_word` returns the eight bytes of a flat byte array from an unsigned, possibly unaligned offset; unchecked.
+    """
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    def element_address(context: Any, builder: Any, signature: Any, arguments: Any, pointer: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
+
+    def prefetch(_: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            instruction_type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            instruction = builder.module.declare_intrinsic("llvm.prefetch", [byte], instruction_type)
+            address = element_address(context, builder, signature, arguments, byte)
+            operands = number(PREFETCH_READ), number(PREFETCH_LEVEL_2), number(PREFETCH_DATA)
+            builder.call(instruction, [address, *operands])
+            return context.get_dummy_value()
+
+        return types.void(array, index), generate
+
+    def load_word(_: Any, text: Any, offset: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = element_address(context, builder, signature, arguments, ir.IntType(64).as_pointer())
+            return builder.load(word, align=1)
+
+        return types.uint64(text, offset), generate
+
+    return intrinsic(prefetch), intrinsic(load_word)
