@@ -1,4 +1,4 @@
-"""`python -m crowdveil` is the command `crowdveil`."""
+"""Entry point of `python -m crowdveil`."""
 
 from crowdveil.cli.start import start
 

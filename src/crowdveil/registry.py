@@ -1,12 +1,12 @@
-"""Registry of estimators: names, import paths and capabilities, without a numerical import.
+"""Registry of estimators, mechanisms and engines: names, import paths and capabilities, without a numerical import.
 
-Help texts, error hints and lazy imports read this table. A new estimator is one file and one entry here.
+Help texts, error hints and lazy imports read these tables. A new estimator or mechanism is one file and one entry here.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,7 @@ class Capabilities:
         needs_ordered_labels: whether labels without an order are refused.
         uses_prior: whether a public prior over labels is accepted.
         online: whether it can follow a stream of reports.
+        plannable: whether `crowdveil.planning` can predict its error.
     """
 
     kind: Literal["categorical", "numeric"]
@@ -36,106 +37,187 @@ class Capabilities:
     needs_ordered_labels: bool = False
     uses_prior: bool = True
     online: bool = False
+    plannable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatorEntry:
-    """Name on the command line, module below the package, class name and capabilities of an estimator."""
+class Entry:
+    """Name on the command line, module below the package, and class name."""
 
     name: str
     module: str
     class_name: str
-    capabilities: Capabilities
 
     def load(self) -> Any:
         """Import the module and return the class."""
         return getattr(import_module(f"crowdveil.{self.module}"), self.class_name)
 
 
-ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = {
-    entry.name: entry
-    for entry in (
-        EstimatorEntry(
-            "majority-vote",
-            "estimators.majority_vote",
-            "MajorityVote",
-            Capabilities(
-                kind="categorical",
-                iterative=False,
-                reads_channel=True,
-                reads_label_blocks=True,
-                reads_channel_tables=True,
-            ),
+@dataclass(frozen=True, slots=True)
+class EstimatorEntry(Entry):
+    """Estimator of single reports, with its capabilities."""
+
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismEntry(Entry):
+    """Mechanism, with its own settings on the command line.
+
+    Attributes:
+        settings: names of the settings beyond alphabet, epsilon and participation.
+        designed: whether its channel is chosen for public expectations about the answers.
+    """
+
+    settings: tuple[str, ...] = ()
+    designed: bool = False
+
+
+Registered = TypeVar("Registered", bound=Entry)
+
+
+def by_name(*entries: Registered) -> Mapping[str, Registered]:
+    """Return the entries by their name on the command line, in this order."""
+    return {entry.name: entry for entry in entries}
+
+
+ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
+    EstimatorEntry(
+        "majority-vote",
+        "estimators.majority_vote",
+        "MajorityVote",
+        Capabilities(
+            kind="categorical",
+            iterative=False,
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
         ),
-        EstimatorEntry(
-            "weighted-vote",
-            "estimators.weighted_vote",
-            "WeightedVote",
-            Capabilities(kind="categorical", probabilistic=False, uses_prior=False),
+    ),
+    EstimatorEntry(
+        "weighted-vote",
+        "estimators.weighted_vote",
+        "WeightedVote",
+        Capabilities(kind="categorical", probabilistic=False, uses_prior=False),
+    ),
+    EstimatorEntry(
+        "dawid-skene",
+        "estimators.dawid_skene",
+        "DawidSkene",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+            online=True,
+            plannable=True,
         ),
-        EstimatorEntry(
-            "dawid-skene",
-            "estimators.dawid_skene",
-            "DawidSkene",
-            Capabilities(
-                kind="categorical",
-                reads_channel=True,
-                reads_label_blocks=True,
-                reads_channel_tables=True,
-                online=True,
-            ),
+    ),
+    EstimatorEntry(
+        "one-coin",
+        "estimators.one_coin",
+        "OneCoin",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+            online=True,
+            plannable=True,
         ),
-        EstimatorEntry(
-            "ordinal-dawid-skene",
-            "estimators.ordinal_dawid_skene",
-            "OrdinalDawidSkene",
-            Capabilities(
-                kind="categorical",
-                reads_channel=True,
-                reads_label_blocks=True,
-                reads_channel_tables=True,
-                needs_ordered_labels=True,
-            ),
+    ),
+    EstimatorEntry(
+        "ordinal-dawid-skene",
+        "estimators.ordinal_dawid_skene",
+        "OrdinalDawidSkene",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+            needs_ordered_labels=True,
+            plannable=True,
         ),
-        EstimatorEntry(
-            "one-coin",
-            "estimators.one_coin",
-            "OneCoin",
-            Capabilities(
-                kind="categorical",
-                reads_channel=True,
-                reads_label_blocks=True,
-                reads_channel_tables=True,
-                online=True,
-            ),
+    ),
+    EstimatorEntry(
+        "private-dawid-skene",
+        "estimators.private_dawid_skene",
+        "PrivateDawidSkene",
+        Capabilities(kind="categorical", reads_channel=True),
+    ),
+    EstimatorEntry(
+        "weighted-mean",
+        "estimators.weighted_mean",
+        "WeightedMean",
+        Capabilities(kind="numeric", uses_prior=False),
+    ),
+    EstimatorEntry(
+        "gaussian",
+        "estimators.gaussian.estimator",
+        "Gaussian",
+        Capabilities(
+            kind="numeric",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+            needs_alphabet=True,
+            plannable=True,
         ),
-        EstimatorEntry(
-            "private-dawid-skene",
-            "estimators.private_dawid_skene",
-            "PrivateDawidSkene",
-            Capabilities(kind="categorical", reads_channel=True),
-        ),
-        EstimatorEntry(
-            "weighted-mean",
-            "estimators.weighted_mean",
-            "WeightedMean",
-            Capabilities(kind="numeric", uses_prior=False),
-        ),
-        EstimatorEntry(
-            "gaussian",
-            "estimators.gaussian.estimator",
-            "Gaussian",
-            Capabilities(
-                kind="numeric",
-                reads_channel=True,
-                reads_label_blocks=True,
-                reads_channel_tables=True,
-                needs_alphabet=True,
-            ),
-        ),
-    )
+    ),
+)
+"""Estimators of single reports."""
+SUMS_ESTIMATOR = Entry("profile-sum", "estimators.factorization_mean", "FactorizationMean")
+"""Estimator of the sums of matrix factorization, which hold no single reports."""
+
+MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
+    MechanismEntry("laplace", "mechanisms.laplace", "Laplace", ("null_value",)),
+    MechanismEntry("randomized-response", "mechanisms.randomized_response", "RandomizedResponse"),
+    MechanismEntry("one-layer", "mechanisms.randomized_response", "OneLayer"),
+    MechanismEntry("two-layer", "mechanisms.two_layer", "TwoLayer", ("low", "high", "answers")),
+    MechanismEntry("sun-two-layer", "mechanisms.sun_two_layer", "SunTwoLayer", ("low", "answers")),
+    MechanismEntry("matrix-factorization", "mechanisms.matrix_factorization", "MatrixFactorization", ("dimensions",)),
+    MechanismEntry(
+        "matrix-factorization-published",
+        "mechanisms.matrix_factorization_published",
+        "MatrixFactorizationPublished",
+        ("dimensions", "ridge"),
+    ),
+    MechanismEntry(
+        "quantized-response", "mechanisms.quantized_response", "QuantizedResponse", ("cuts",), designed=True
+    ),
+    MechanismEntry("designed", "mechanisms.designed", "Designed", designed=True),
+)
+"""Mechanisms, in the order of help texts."""
+
+ENGINE_ENTRIES: Mapping[str, Entry] = by_name(
+    Entry("threads", "em.threads", "Threads"),
+    Entry("processes", "engines.processes", "Processes"),
+    Entry("dask", "engines.dask", "Dask"),
+)
+"""Engines; the first one is the default."""
+
+METHOD_NAMES = (*ESTIMATOR_ENTRIES, SUMS_ESTIMATOR.name)
+MECHANISM_NAMES = tuple(MECHANISM_ENTRIES)
+ENGINE_NAMES = tuple(ENGINE_ENTRIES)
+PUBLIC_MODULES: Mapping[str, str] = {
+    "Assignment": "data.assignment",
+    "Categories": "channels.alphabet",
+    "Channel": "channels.channel",
+    "ChannelTable": "channels.channel_table",
+    "CrowdveilError": "errors",
+    "DesignObjective": "mechanisms.design_objective",
+    "Estimate": "em.estimate",
+    "Guarantee": "channels.guarantee",
+    "Reports": "data.reports",
+    "SavedFit": "incremental.saved_fit",
+    "Scale": "channels.alphabet",
+    "Stream": "incremental.stream",
+    "fit_on": "incremental.warm_start",
+} | {
+    entry.class_name: entry.module
+    for entry in (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values())
 }
-"""Every estimator by its name on the command line."""
+"""Module of each public name of the package, by name."""
 
 
 def capabilities_of(name: str) -> Capabilities:
@@ -150,3 +232,16 @@ def estimators_with(**required: object) -> tuple[str, ...]:
         for name, entry in ESTIMATOR_ENTRIES.items()
         if all(getattr(entry.capabilities, field) == value for field, value in required.items())
     )
+
+
+PLAN_METHODS = estimators_with(plannable=True)
+"""Estimators that `crowdveil plan` offers."""
+
+
+def mechanisms_with(setting: str) -> tuple[str, ...]:
+    """Return the names of the mechanisms that have a setting."""
+    return tuple(name for name, entry in MECHANISM_ENTRIES.items() if setting in entry.settings)
+
+
+DESIGNED_MECHANISMS = tuple(name for name, entry in MECHANISM_ENTRIES.items() if entry.designed)
+"""Mechanisms whose channel is chosen for public expectations about the answers."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.cli.options import MECHANISM_NAMES
 from crowdveil.estimators import ESTIMATORS
+from crowdveil.registry import MECHANISM_NAMES
 from tests.cli.conftest import LABELS, Run
 
 RunJson = Callable[..., dict[str, Any]]
@@ -23,7 +23,7 @@ READERS = {
     "ordered labels": "ordinal-dawid-skene",
     "scale": "gaussian",
 }
-EVERY_READER = "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian"
+EVERY_READER = "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian"
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
@@ -106,12 +106,12 @@ def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: 
         (
             "weighted-vote",
             "ordered labels",
-            "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian",
+            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian",
         ),
         (
             "weighted-mean",
             "scale",
-            "majority-vote, dawid-skene, ordinal-dawid-skene, one-coin, private-dawid-skene, gaussian",
+            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian",
         ),
     ],
 )

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from crowdveil.cli.display import number
-from crowdveil.cli.options import METHOD_NAMES
+from crowdveil.registry import METHOD_NAMES
 from tests.cli.conftest import LABELS, LISTS, Run, written
 
 RunJson = Callable[..., dict[str, Any]]

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.cli.plan import PLAN_METHODS
 from crowdveil.cli.plan_display import BLOCKS, next_commands
-from crowdveil.planning import METHODS, Row, plan
+from crowdveil.planning import Row, plan
 from crowdveil.planning.candidates import OTHER
 from crowdveil.workflow import Expectation
 from tests.cli.conftest import Run
@@ -294,8 +293,3 @@ def test_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
 def test_what_cannot_be_met_is_refused(words: tuple[object, ...], said: str, refusal: Callable[..., str]) -> None:
     """A request out of range ends with one line that names the rule."""
     assert said in refusal(*LABELS, *words)
-
-
-def test_methods_are_those_of_the_planner() -> None:
-    """The names on the command line are the planner's."""
-    assert METHODS == PLAN_METHODS

@@ -6,8 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from crowdveil.cli.options import ENGINE_NAMES, size
-from crowdveil.engines import ENGINES
+from crowdveil.cli.options import size
 from tests.cli.conftest import Run
 
 
@@ -41,11 +40,6 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
     assert "memory must be at least" in refusal("infer", "labels.csv", "--memory", "100")
     assert "'many' is not a size" in run("infer", "labels.csv", "--memory", "many", code=2).stderr
     assert "Sums are read as they are" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
-
-
-def test_the_command_line_knows_the_registered_engines() -> None:
-    """`--engine` takes the names of the registry, the default first."""
-    assert list(ENGINES) == list(ENGINE_NAMES)
 
 
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

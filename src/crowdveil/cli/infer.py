@@ -12,7 +12,6 @@ from crowdveil.cli.display import number, progress_bar, replaced_rows, show, war
 from crowdveil.cli.json_output import shortened
 from crowdveil.cli.options import (
     COUNT,
-    METHOD_NAMES,
     PATH,
     accept_edited_option,
     alphabet_options,
@@ -23,6 +22,7 @@ from crowdveil.cli.options import (
     numbers,
     resource_options,
 )
+from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet

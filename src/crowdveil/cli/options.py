@@ -15,48 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
+
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
     from crowdveil.workflow import MechanismWanted
-
-MECHANISM_NAMES = (
-    "laplace",
-    "randomized-response",
-    "one-layer",
-    "two-layer",
-    "sun-two-layer",
-    "matrix-factorization",
-    "matrix-factorization-published",
-    "quantized-response",
-    "designed",
-)
-METHOD_NAMES = (
-    "majority-vote",
-    "weighted-vote",
-    "dawid-skene",
-    "ordinal-dawid-skene",
-    "one-coin",
-    "private-dawid-skene",
-    "weighted-mean",
-    "gaussian",
-    "profile-sum",
-)
-"""Both as registered; written out so that help needs no numerical library. A test holds them to the registries."""
-
-OWNERS = {
-    "null_value": ("laplace",),
-    "low": ("two-layer", "sun-two-layer"),
-    "high": ("two-layer",),
-    "answers": ("two-layer", "sun-two-layer"),
-    "dimensions": ("matrix-factorization", "matrix-factorization-published"),
-    "ridge": ("matrix-factorization-published",),
-    "cuts": ("quantized-response",),
-}
-"""Mechanisms that an option means something to."""
-
-CHOSEN_FOR = ("quantized-response", "designed")
-"""Mechanisms that are chosen for what is publicly expected."""
 
 
 class GivenPath(click.Path):
@@ -171,9 +135,11 @@ def _wanted(
 
     expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
     given = [name for name, value in expected.items() if value is not None]
-    if given and (mechanism not in CHOSEN_FOR or cuts):
+    if given and (mechanism not in DESIGNED_MECHANISMS or cuts):
         flag = "--" + given[0].replace("_", "-")
-        raise click.UsageError(f"{flag} is an option of {' and '.join(CHOSEN_FOR)}, and of these without --cuts.")
+        raise click.UsageError(
+            f"{flag} is an option of {' and '.join(DESIGNED_MECHANISMS)}, and of these without --cuts."
+        )
 
     wanted = MechanismWanted(
         name=mechanism,
@@ -200,10 +166,12 @@ def _wanted(
 
 def _check_usage(wanted: MechanismWanted) -> None:
     """Refuse options that mean nothing to the mechanism, and an epsilon that is missing or said twice."""
-    for option, owners in OWNERS.items():
-        if getattr(wanted, option) not in (None, ()) and wanted.name not in owners:
-            flag = "--" + option.replace("_", "-")
-            raise click.UsageError(f"{flag} is an option of {' and '.join(owners)}, not of {wanted.name}.")
+    settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
+    for setting in settings:
+        if getattr(wanted, setting) not in (None, ()) and setting not in MECHANISM_ENTRIES[wanted.name].settings:
+            flag = "--" + setting.replace("_", "-")
+            owners = " and ".join(mechanisms_with(setting))
+            raise click.UsageError(f"{flag} is an option of {owners}, not of {wanted.name}.")
     if wanted.high is not None and (wanted.low is None or wanted.epsilon is not None):
         raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
     if wanted.epsilon is None and wanted.high is None:
@@ -332,8 +300,6 @@ def duplicates_option(default: str | None) -> Callable[[Command], Command]:
 if TYPE_CHECKING:
     from crowdveil.workflow import Resources
 
-ENGINE_NAMES = ("threads", "processes", "dask")
-"""As registered; written out so that help needs no numerical library. A test holds them to the registry."""
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
 

@@ -13,6 +13,7 @@ from crowdveil.cli.display import progress_bar, replaced_rows, show
 from crowdveil.cli.json_output import as_text, result
 from crowdveil.cli.options import COUNT, PATH, alphabet_options, as_one, json_option, numbers
 from crowdveil.cli.plan_display import next_commands, plan_lines, print_candidates
+from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet, Scale
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 USUAL_SIGMAS = (0.1, 0.5)
 """Of the range of a scale: what half of the workers, and the other half, err by."""
-PLAN_METHODS = ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian")
-"""Those of `crowdveil.planning`, written out so that help needs no numerical library; a test compares."""
 
 FILES = ("plan.json", "plan.svg", "plan.png")
 PRIOR = "prior.csv"

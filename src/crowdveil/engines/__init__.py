@@ -1,4 +1,4 @@
-"""Engines: executors of the E-step over blocks in threads, local processes, or a Dask cluster.
+"""Engines by name: executors of the E-step over blocks in threads, local processes, or a Dask cluster.
 
 An engine opens an executor for one fit (`crowdveil.em.executor`). The executor returns block statistics in block order,
 so sums are the same bits on every engine.
@@ -6,11 +6,10 @@ so sums are the same bits on every engine.
 
 from typing import Any
 
-from crowdveil.em.threads import Threads
-from crowdveil.engines.dask import Dask
-from crowdveil.engines.processes import Processes
+from crowdveil.em.threads import Threads as Threads
+from crowdveil.engines.dask import Dask as Dask
+from crowdveil.engines.processes import Processes as Processes
+from crowdveil.registry import ENGINE_ENTRIES
 
-ENGINES: dict[str, type[Any]] = {engine.name: engine for engine in (Threads, Processes, Dask)}
-"""Engines by command-line name."""
-
-__all__ = ["ENGINES", "Dask", "Processes", "Threads"]
+ENGINES: dict[str, type[Any]] = {name: entry.load() for name, entry in ENGINE_ENTRIES.items()}
+"""Engines, in the order of the registry."""

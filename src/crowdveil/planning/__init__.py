@@ -1,7 +1,7 @@
 """Before anyone is asked: what error to expect at an epsilon, which mechanism to use, how many workers it takes."""
 
 from crowdveil.planning.bayes_error import Bounds, bounds
-from crowdveil.planning.campaign import METHODS, Campaign
+from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import KINDS, LINES, Candidate, Cost, Kind, candidates
 from crowdveil.planning.model_error import DEPARTURES, Departure, experience
 from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
@@ -16,7 +16,6 @@ __all__ = [
     "KINDS",
     "LEVEL",
     "LINES",
-    "METHODS",
     "MOST_WORKERS",
     "Bounds",
     "Campaign",

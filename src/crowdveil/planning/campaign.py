@@ -11,6 +11,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Estimator, Gaussian, OneCoin, OrdinalDawidSkene
 from crowdveil.mechanisms import DesignObjective
 from crowdveil.planning.population import ExpectedCrowd, NumberCrowd
+from crowdveil.registry import estimators_with
 
 ROUGH_LABELS, ROUGH_NUMBERS = 1e-3, 0.05
 """Where a simulated fit stops: change of a posterior, or of a truth in steps of the scale. Enough for a mean error."""
@@ -23,7 +24,6 @@ COARSE_RATES = (0.5, 1.0, 2.0)
 """Classes of participation in simulated fits of numbers, in units of the true one: fewer than `gaussian` has, which
 saves much time and changes little. Its classes of deviations are kept: fewer of them cost accuracy."""
 
-METHODS = (DawidSkene.name, OneCoin.name, OrdinalDawidSkene.name, Gaussian.name)
 """Estimators that plans are made for: two for labels, a third where these are ordered, and one for scales."""
 _FOR_LABELS = {kind.name: kind for kind in (DawidSkene, OneCoin, OrdinalDawidSkene)}
 
@@ -86,8 +86,9 @@ class Campaign:
     def methods(self) -> tuple[str, ...]:
         """Estimators that read these answers."""
         if isinstance(self.crowd, NumberCrowd):
-            return METHODS[3:]
-        return METHODS[:3] if self.crowd.in_order else METHODS[:2]
+            return estimators_with(plannable=True, kind="numeric")
+        fixed = {} if self.crowd.in_order else {"needs_ordered_labels": False}
+        return estimators_with(plannable=True, kind="categorical", **fixed)
 
     @property
     def participation(self) -> Participation:

@@ -31,14 +31,13 @@ if TYPE_CHECKING:
         describe,
         parameters,
     )
-    from crowdveil.workflow.methods import METHODS, Method, build_estimator, unread_channel
+    from crowdveil.workflow.methods import Method, build_estimator, unread_channel
     from crowdveil.workflow.resources import Resources
     from crowdveil.workflow.rounds import JOINED_FILES, Joined, cuts_from, cuts_text, join_collections
 
 __all__ = [
     "HOLDER",
     "JOINED_FILES",
-    "METHODS",
     "AnswersRead",
     "CampaignLists",
     "Collection",
@@ -92,7 +91,6 @@ __all__ = [
 _HOMES = {
     "HOLDER": "workflow.guarantees",
     "JOINED_FILES": "workflow.rounds",
-    "METHODS": "workflow.methods",
     "AnswersRead": "workflow.io",
     "CampaignLists": "workflow.io",
     "Collection": "workflow.collection",

@@ -15,13 +15,12 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_PROMISE
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
-from crowdveil.estimators.factorization_mean import FactorizationMean
+from crowdveil.registry import SUMS_ESTIMATOR
 from crowdveil.workflow.evidence import AS_ASKED, Evidence
 from crowdveil.workflow.guarantees import bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 
-METHODS = (*ESTIMATORS, FactorizationMean.name)
 NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
 """What is public about numbers and their workers, for gaussian only."""
 FEWEST_ORDERED = 3
@@ -33,7 +32,7 @@ class Method:
     """Estimator to use; None stands for its own default.
 
     Attributes:
-        name: one of `METHODS`; None for `default_method`.
+        name: a name of the registry; None for `default_method`.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
         prior_mean, prior_deviation: of a public normal prior, for gaussian only.
@@ -70,7 +69,7 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
         raise SettingsError(
             f"single reports are read by one of {', '.join(ESTIMATORS)}",
             value=name,
-            hint=f"{FactorizationMean.name} reads the sums.json of matrix-factorization.",
+            hint=f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
     alphabet = inferred_alphabet(evidence, ESTIMATORS[name])
     if ESTIMATORS[name].capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:

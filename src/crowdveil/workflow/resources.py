@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from crowdveil.em.executor import Engine
-from crowdveil.em.threads import Threads
 from crowdveil.errors import SettingsError
+from crowdveil.registry import ENGINE_ENTRIES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +14,7 @@ class Resources:
 
     Attributes:
         memory: limit of the fit in bytes; None for no limit.
-        engine: name of the engine, from `crowdveil.engines.ENGINES`.
+        engine: name of the engine, from `crowdveil.registry.ENGINE_ENTRIES`.
         address: address of a running cluster, for engines that connect to one.
     """
 
@@ -28,13 +28,10 @@ class Resources:
         Raises:
             SettingsError: unknown engine, or an address for an engine without one.
         """
-        if (self.engine, self.address) == (Threads.name, None):
-            return Threads()
-        from crowdveil.engines import ENGINES
-
-        if self.engine not in ENGINES:
-            raise SettingsError(f"the engine is one of {', '.join(ENGINES)}", value=self.engine)
-        engine: Any = ENGINES[self.engine]
+        entry = ENGINE_ENTRIES.get(self.engine)
+        if entry is None:
+            raise SettingsError(f"the engine must be one of {', '.join(ENGINE_ENTRIES)}", value=self.engine)
+        engine: Any = entry.load()
         if self.address is None:
             return engine()
         if "address" not in {field.name for field in fields(engine)}:

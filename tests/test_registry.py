@@ -1,0 +1,47 @@
+"""Registry: every entry loads its class, and every list of names comes from it."""
+
+import pytest
+
+import crowdveil
+from crowdveil.engines import ENGINES
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.mechanisms import MECHANISMS
+from crowdveil.registry import (
+    DESIGNED_MECHANISMS,
+    ENGINE_ENTRIES,
+    ESTIMATOR_ENTRIES,
+    MECHANISM_ENTRIES,
+    PLAN_METHODS,
+    SUMS_ESTIMATOR,
+    Entry,
+    mechanisms_with,
+)
+
+ENTRIES = (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values(), *ENGINE_ENTRIES.values())
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_loads_the_class_of_its_name(entry: Entry) -> None:
+    """The class of an entry exists in its module and carries the name of the entry."""
+    assert (entry.name, entry.class_name) == (entry.load().name, entry.load().__name__)
+
+
+def test_the_dictionaries_of_classes_follow_the_registry() -> None:
+    """Estimators, mechanisms and engines have the names and the order of their entries."""
+    assert list(ESTIMATOR_ENTRIES) == list(ESTIMATORS)
+    assert list(MECHANISM_ENTRIES) == list(MECHANISMS)
+    assert list(ENGINE_ENTRIES) == list(ENGINES)
+
+
+def test_every_registered_class_is_public() -> None:
+    """Each estimator and mechanism is a public name of the package."""
+    for entry in (*ESTIMATOR_ENTRIES.values(), SUMS_ESTIMATOR, *MECHANISM_ENTRIES.values()):
+        assert getattr(crowdveil, entry.class_name) is entry.load()
+
+
+def test_mechanisms_are_found_by_their_settings() -> None:
+    """A setting names its mechanisms; designed mechanisms and plannable methods are lists of names."""
+    assert ("two-layer", "sun-two-layer") == mechanisms_with("low")
+    assert () == mechanisms_with("nothing")
+    assert ("quantized-response", "designed") == DESIGNED_MECHANISMS
+    assert ("dawid-skene", "one-coin", "ordinal-dawid-skene", "gaussian") == PLAN_METHODS
