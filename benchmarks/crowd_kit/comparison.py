@@ -19,7 +19,7 @@ from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Measurem
 from benchmarks.crowd_kit.synthetic_crowd import write_crowd
 
 from crowdveil.errors import SettingsError
-from crowdveil.files.temporary import temporary_folder
+from crowdveil.files.filesystem import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
 METHODS = ("majority-vote", "dawid-skene", "one-coin")

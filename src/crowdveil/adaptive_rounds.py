@@ -18,7 +18,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Participation
 from crowdveil.channels.text_validation import first_confusable_pair
-from crowdveil.data.identifiers import NameList
+from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import QuantizedResponse
@@ -38,7 +38,7 @@ class Round:
 
 
 def next_thresholds(
-    tasks: NameList, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MAX_THRESHOLDS
+    tasks: Identifiers, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MAX_THRESHOLDS
 ) -> dict[str, int]:
     """Return for each task the cut nearest to its estimated truth: the first code of the upper block.
 

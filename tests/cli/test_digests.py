@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.data.columnar_store import FILES
-from crowdveil.data.digests import content_digest
+from crowdveil.data.columnar_store import STORE_FILES
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
 from tests.cli.conftest import LABELS, LISTS, Run
 
@@ -107,7 +107,7 @@ def test_reports_edited_on_purpose_stay_marked(form: str, run: Run, run_json: Ru
         kept = slice(0, len(reports) - 1)
         columns = reports.task[kept], reports.worker[kept], reports.value[kept]
         Reports(*columns, reports.tasks, reports.workers, reports.alphabet).save("other")
-        for file in FILES:
+        for file in STORE_FILES:
             shutil.copy(Path("other", file), Path("sent", file))
     else:
         text = Path("sent/reports.csv").read_text()

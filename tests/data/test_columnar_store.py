@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import digest
 from crowdveil.data import columnar_store
-from crowdveil.data.columnar_store import FILES, Part, write_encoded
+from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
 from crowdveil.errors import ReportsError, SettingsError
@@ -98,7 +98,7 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(bytes(data))
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", STORE_FILES)
 @pytest.mark.parametrize("at", [0, 50, -1])
 def test_one_changed_bit_is_found(saved, name, at) -> None:
     """Whichever file and byte is damaged, reading everything is refused, and the error names file and way out."""
@@ -174,7 +174,7 @@ def test_a_manifest_that_does_not_fit_is_refused(saved, changes, rule) -> None:
 )
 def test_codes_out_of_range_are_refused(tmp_path, alphabet, worker, value) -> None:
     """What is no code or no finite number never reaches an estimator, even under a fitting checksum."""
-    part = Part(np.array([0]), np.array([worker]), np.array([value]))
+    part = ReportChunk(np.array([0]), np.array([worker]), np.array([value]))
     write_encoded(tmp_path, [part], np.arange(2), np.arange(2), alphabet)
 
     with pytest.raises(ReportsError, match="no code or number"):
@@ -183,7 +183,9 @@ def test_codes_out_of_range_are_refused(tmp_path, alphabet, worker, value) -> No
 
 def test_pointers_must_ascend(tmp_path) -> None:
     """An index that does not count the reports is refused on opening."""
-    write_encoded(tmp_path, [Part(np.array([0]), np.array([0]), np.array([0.5]))], np.arange(1), np.arange(1), None)
+    write_encoded(
+        tmp_path, [ReportChunk(np.array([0]), np.array([0]), np.array([0.5]))], np.arange(1), np.arange(1), None
+    )
     (tmp_path / "pointers.i64").write_bytes(data := np.array([1, 1], dtype="<i8").tobytes())
     files = json.loads((tmp_path / MANIFEST_FILE).read_bytes())["files"]
     reseal(tmp_path, files={**files, "pointers.i64": {"bytes": 16, "crc32": [columnar_store.zlib.crc32(data)]}})
@@ -212,7 +214,7 @@ def test_a_failure_leaves_what_was_there(saved, monkeypatch) -> None:
         with pytest.raises(ReportsError, match="names must be whole numbers or text"):
             reports.save(folder)
     assert before == cells(Reports.open(saved, verify=True))
-    assert sorted([RECORD_FILE, *FILES]) == sorted(os.listdir(saved))
+    assert sorted([RECORD_FILE, *STORE_FILES]) == sorted(os.listdir(saved))
     assert not (saved.parent / "new").exists()
 
 
@@ -223,16 +225,16 @@ def test_parts_may_end_anywhere(tmp_path, monkeypatch) -> None:
     task, worker = np.array([0, 0, 2, 2, 2]), np.array([0, 2, 0, 1, 2])
     for name, ends in {"one": [0, 5], "many": [0, 1, 1, 3, 5]}.items():
         (tmp_path / name).mkdir()
-        parts = [Part(task[a:b], worker[a:b], value[a:b]) for a, b in pairwise(ends)]
+        parts = [ReportChunk(task[a:b], worker[a:b], value[a:b]) for a, b in pairwise(ends)]
         write_encoded(tmp_path / name, parts, names, names, Categories(("x", "y")))
 
-    for file in FILES:
+    for file in STORE_FILES:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes()
 
 
 def test_parts_out_of_order_are_refused(tmp_path) -> None:
     """A part that begins before the last one ended is no canonical order."""
-    parts = [Part(np.array([task]), np.array([0]), np.array([0.5])) for task in (1, 0)]
+    parts = [ReportChunk(np.array([task]), np.array([0]), np.array([0.5])) for task in (1, 0)]
 
     with pytest.raises(SettingsError, match="order of tasks"):
         write_encoded(tmp_path, parts, np.arange(2), np.arange(2), None)
@@ -243,7 +245,7 @@ def test_parts_out_of_order_are_refused(tmp_path) -> None:
 def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, ends, worker, repeats) -> None:
     """The manifest says whether a worker has several rows on a task; rows out of order are not written."""
     columns = np.array([0, 0]), np.array(worker), np.array([0.5, 0.5])
-    parts = [Part(*(column[a:b] for column in columns)) for a, b in pairwise(ends)]
+    parts = [ReportChunk(*(column[a:b] for column in columns)) for a, b in pairwise(ends)]
     if repeats is None:
         with pytest.raises(SettingsError, match="order of workers within a task"):
             write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
@@ -251,4 +253,4 @@ def test_repeated_pairs_are_stated_and_unsorted_workers_refused(tmp_path, ends, 
 
     write_encoded(tmp_path, parts, np.arange(1), np.arange(2), None)
 
-    assert repeats == columnar_store.holds_repeats(tmp_path)
+    assert repeats == columnar_store.has_repeated_pairs(tmp_path)

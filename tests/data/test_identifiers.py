@@ -8,26 +8,32 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.data import identifiers as names_module
-from crowdveil.data.identifier_files import read_names, write_names
-from crowdveil.data.identifiers import ArrowNames, LazyNames, NumberedNames, places
+from crowdveil.data.identifiers import (
+    ArrowIdentifiers,
+    LazyIdentifiers,
+    NumberedIdentifiers,
+    index_of,
+    read_identifiers,
+    write_identifiers,
+)
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import MajorityVote
 from tests.workflow.test_output import assert_same
 
-RULE = NumberedNames(beginning="tâche-", digits=3, count=7, first=95)
+RULE = NumberedIdentifiers(beginning="tâche-", digits=3, count=7, first=95)
 LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]
 
 
 @pytest.fixture(params=["rule", "text", "numbers"])
-def both(request, monkeypatch) -> tuple[LazyNames, list[object]]:
+def both(request, monkeypatch) -> tuple[LazyIdentifiers, list[object]]:
     """Return lazy names beside the list that they stand for, in pieces of two."""
-    monkeypatch.setattr(names_module, "NAMES_AT_ONCE", 2)
+    monkeypatch.setattr(names_module, "IDENTIFIERS_PER_BATCH", 2)
     if request.param == "rule":
         return RULE, list(LISTED)
     held = LISTED if request.param == "text" else [7, 3, 9, 1, 0, 4, 5]
-    return ArrowNames(pa.chunked_array([held[:3], held[3:]])), list(held)
+    return ArrowIdentifiers(pa.chunked_array([held[:3], held[3:]])), list(held)
 
 
 def test_lazy_names_are_an_array(both) -> None:
@@ -40,7 +46,7 @@ def test_lazy_names_are_an_array(both) -> None:
     assert "nobody" not in lazy
     assert (held[2], held[-1], held[0]) == (lazy[2], lazy[-1], lazy[np.int64(0)])
     assert (held[2:5], held[4:2], held[::3]) == (lazy[2:5].tolist(), lazy[4:2].tolist(), lazy[::3].tolist())
-    assert isinstance(lazy[2:5], LazyNames)
+    assert isinstance(lazy[2:5], LazyIdentifiers)
     assert array[mask].tolist() == lazy[mask].tolist()
     assert [held[5], held[0], held[-2]] == lazy[np.array([5, 0, -2])].tolist()
 
@@ -58,8 +64,8 @@ def test_places_are_found(both) -> None:
     wanted = [held[6], held[1], "nobody", "tâche-094", "tâche-102", "tâche-0095", "tâche-09x"]
     expected = {str(held[6]): 6, str(held[1]): 1}
 
-    assert expected == places(lazy, wanted) == places(np.array(held), wanted)
-    assert {} == places(lazy, [])
+    assert expected == index_of(lazy, wanted) == index_of(np.array(held), wanted)
+    assert {} == index_of(lazy, [])
 
 
 @given(st.text(max_size=5, alphabet=st.characters(codec="utf-8")), st.integers(1, 18), st.data())
@@ -67,11 +73,11 @@ def test_every_numbered_name_has_its_place(beginning: str, digits: int, data) ->
     """A rule's names are beginning and zero-padded number, all found again, also in the middle of the numbers."""
     first = data.draw(st.integers(0, 10**digits - 1))
     count = data.draw(st.integers(0, min(20, 10**digits - first)))
-    rule = NumberedNames(beginning=beginning, digits=digits, count=count, first=first)
+    rule = NumberedIdentifiers(beginning=beginning, digits=digits, count=count, first=first)
     held = [f"{beginning}{number:0{digits}d}" for number in range(first, first + count)]
 
     assert held == rule.tolist()
-    assert {name: code for code, name in enumerate(held)} == places(rule, held)
+    assert {name: code for code, name in enumerate(held)} == index_of(rule, held)
 
 
 @pytest.mark.parametrize(
@@ -87,22 +93,25 @@ def test_every_numbered_name_has_its_place(beginning: str, digits: int, data) ->
 def test_impossible_rules_are_refused(settings, rule) -> None:
     """Numbers must fit, and names must be text."""
     with pytest.raises(SettingsError, match=rule):
-        NumberedNames(**({"beginning": "t", "digits": 3, "count": 7, "first": 95} | settings))
+        NumberedIdentifiers(**({"beginning": "t", "digits": 3, "count": 7, "first": 95} | settings))
 
 
 def test_names_of_a_count_need_no_more_digits() -> None:
     """Ten names have one digit, eleven two, one or none have one too."""
-    assert ["t0", "t9", "t00", "t10"] == [NumberedNames.of_count("t", n)[i] for n in (10, 11) for i in (0, -1)]
-    assert (["w0"], []) == (NumberedNames.of_count("w", 1).tolist(), NumberedNames.of_count("w", 0).tolist())
+    assert ["t0", "t9", "t00", "t10"] == [NumberedIdentifiers.from_count("t", n)[i] for n in (10, 11) for i in (0, -1)]
+    assert (["w0"], []) == (
+        NumberedIdentifiers.from_count("w", 1).tolist(),
+        NumberedIdentifiers.from_count("w", 0).tolist(),
+    )
 
 
 def test_names_survive_their_file(both, tmp_path) -> None:
     """Written and mapped, names are the same, and a rule is still a rule."""
     lazy, held = both
-    write_names(tmp_path / "names", lazy)
+    write_identifiers(tmp_path / "names", lazy)
 
-    assert held == read_names(tmp_path / "names").tolist()
-    assert type(lazy) is type(read_names(tmp_path / "names"))
+    assert held == read_identifiers(tmp_path / "names").tolist()
+    assert type(lazy) is type(read_identifiers(tmp_path / "names"))
 
 
 def test_reports_with_numbered_names_survive_the_folder(tmp_path) -> None:
@@ -110,14 +119,14 @@ def test_reports_with_numbered_names_survive_the_folder(tmp_path) -> None:
     task, worker, value = np.arange(7), np.zeros(7, int), np.arange(7) % 2
     labels = Categories(("x", "y"))
     listed = Reports(task, worker, value, np.array(LISTED), np.array(["w0"]), labels)
-    ruled = Reports(task, worker, value, RULE, NumberedNames.of_count("w", 1), labels)
+    ruled = Reports(task, worker, value, RULE, NumberedIdentifiers.from_count("w", 1), labels)
     for name, reports in {"listed": listed, "ruled": ruled, "again": ruled}.items():
         reports.save(tmp_path / name)
     formats = [name for name in ("listed", "ruled") if "blocks/2" in (tmp_path / name / MANIFEST_FILE).read_text()]
     opened = Reports.open(tmp_path / "ruled")
 
     assert ["ruled"] == formats
-    assert isinstance(opened.tasks, NumberedNames)
+    assert isinstance(opened.tasks, NumberedIdentifiers)
     assert_same(listed, opened)
     truths = MajorityVote().fit(opened, gold={"tâche-096": "x", "nobody": "y"}).tasks_frame()
     assert MajorityVote().fit(listed, gold={"tâche-096": "x", "nobody": "y"}).tasks_frame().to_pydict() == (
@@ -146,4 +155,4 @@ def test_other_files_hold_no_names(tmp_path, table) -> None:
             writer.write_table(table)
 
     with pytest.raises(ReportsError, match=r"names\.arrow: a file of names must hold distinct names"):
-        read_names(path)
+        read_identifiers(path)

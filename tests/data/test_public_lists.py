@@ -13,7 +13,7 @@ from crowdveil.channels.certificate import LISTS_MARK
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.public_lists import ALL_LISTS, in_words, missing_lists
+from crowdveil.data.public_lists import ALL_LISTS, join_words, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
@@ -82,7 +82,7 @@ def test_needed_lists_follow_from_participation() -> None:
     assert ("labels", "tasks", "workers") == missing_lists((), "protected")
     assert ("labels",) == missing_lists(("tasks",), "public")
     assert ("tasks",) == missing_lists(("labels", "workers"), "protected")
-    assert ("labels, tasks and workers", "tasks") == (in_words(["labels", "tasks", "workers"]), in_words(["tasks"]))
+    assert ("labels, tasks and workers", "tasks") == (join_words(["labels", "tasks", "workers"]), join_words(["tasks"]))
 
 
 @pytest.mark.parametrize("missing", ["labels", "tasks", "workers"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.certificate import digest
-from crowdveil.data.identifiers import places
+from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, MANIFEST_FILE, NAMES_FILES
 from crowdveil.errors import ReportsError
@@ -76,7 +76,7 @@ def read_all(folder: Path, *, verify: bool) -> None:
     for names in (reports.tasks, reports.workers):
         listed = names.tolist()
         assert listed == list(names[:2].tolist()) + list(names[2:].tolist())
-        assert set(places(names, listed[:3])) == set(map(str, listed[:3]))
+        assert set(index_of(names, listed[:3])) == set(map(str, listed[:3]))
     for block in reports.blocks(7):
         assert len(block.worker) == len(block.value) == block.pointers[-1]
     if isinstance(reports.alphabet, Categories):

@@ -11,8 +11,8 @@ import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.files import atomic_write
-from crowdveil.files.atomic_write import Outputs, remove_outputs, write_atomically, write_outputs, write_together
-from crowdveil.files.output_record import RECORD_FILE, Entry, read_record
+from crowdveil.files.atomic_write import Outputs, remove_outputs, write_atomically, write_files, write_outputs
+from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -38,7 +38,7 @@ def test_files_of_other_kinds_stay_in_the_record(tmp_path: Path) -> None:
     (tmp_path / "c").unlink()
     write_atomically(tmp_path / "b", "new", kind="demo")
 
-    assert (Entry.of(tmp_path / "a", "plan"), Entry.of(tmp_path / "b", "demo")) == read_record(tmp_path)
+    assert (OutputEntry.of(tmp_path / "a", "plan"), OutputEntry.of(tmp_path / "b", "demo")) == read_record(tmp_path)
 
 
 def test_a_link_is_not_replaced(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_hold_files_is_refused_before_the_work(tmp_path: Pa
 
 def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old and new files never lie together with the last one, and after a crash the next run replaces either."""
-    write_together(tmp_path, {"a": "old", "b": "old", "last": "old"}, kind="demo")
+    write_files(tmp_path, {"a": "old", "b": "old", "last": "old"}, kind="demo")
     moved = os.replace
     seen = []
 
@@ -92,12 +92,12 @@ def test_the_last_file_is_absent_while_others_are_replaced(tmp_path: Path, monke
 
     monkeypatch.setattr(atomic_write.os, "replace", crash)
     with pytest.raises(KeyboardInterrupt):
-        write_together(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
+        write_files(tmp_path, {"a": "new", "b": "new", "last": "new"}, kind="demo")
     monkeypatch.undo()
 
     assert [{"a", "b", "last"}, {"a", "b"}, {"a", "b"}] == seen
     assert {"a": "new", "b": "old"} == texts(tmp_path)
-    write_together(tmp_path, {"a": "next", "b": "next", "last": "next"}, kind="demo")
+    write_files(tmp_path, {"a": "next", "b": "next", "last": "next"}, kind="demo")
     assert {"a": "next", "b": "next", "last": "next"} == texts(tmp_path)
     assert 3 == len(read_record(tmp_path))
 
@@ -121,7 +121,7 @@ def test_a_signal_waits_until_all_files_are_in_place(
     try:
         monkeypatch.setattr(atomic_write.os, "replace", interrupt)
         with pytest.raises(KeyboardInterrupt, match=str(int(number))):
-            write_together(tmp_path, {"a": "new", "b": "new"}, kind="demo")
+            write_files(tmp_path, {"a": "new", "b": "new"}, kind="demo")
         assert handler == signal.getsignal(number)
     finally:
         signal.signal(number, usual)
@@ -141,7 +141,7 @@ def test_private_outputs_are_read_by_their_owner_only(tmp_path: Path) -> None:
 
 def test_outputs_that_belong_together_leave_no_earlier_one(tmp_path: Path) -> None:
     """Earlier files of the kind that are not written again are removed, and those of other kinds are not."""
-    write_together(tmp_path, {"a": "old", "b": "old"}, kind="demo")
+    write_files(tmp_path, {"a": "old", "b": "old"}, kind="demo")
     write_atomically(tmp_path / "c", "other", kind="plan")
     outputs = Outputs(folder=tmp_path, names=("b", "d"), kind="demo", whole=True)
 
@@ -154,7 +154,7 @@ def test_outputs_of_one_kind_can_be_removed(tmp_path: Path) -> None:
     """Removing a kind takes its recorded files only, refuses changed ones, and takes a folder that is empty then."""
     folder = tmp_path / "own"
     assert [] == remove_outputs(folder, "demo")
-    write_together(folder, {"a": "1", "b": "2"}, kind="demo")
+    write_files(folder, {"a": "1", "b": "2"}, kind="demo")
     write_atomically(folder / "c", "3", kind="plan")
 
     assert [] == remove_outputs(folder, "bench")
@@ -173,7 +173,7 @@ def test_what_is_written_needs_no_room_once_the_first_file_is_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_fails: bool
 ) -> None:
     """Nothing is written between the first rename and the last; a record that cannot be put last fails nothing."""
-    write_together(tmp_path, {"a": "old", "b": "old"}, kind="demo")
+    write_files(tmp_path, {"a": "old", "b": "old"}, kind="demo")
     moved, renamed = os.replace, 0
 
     def full(*_: object, **__: object) -> None:
@@ -190,12 +190,12 @@ def test_what_is_written_needs_no_room_once_the_first_file_is_in_place(
         moved(source, target)
 
     monkeypatch.setattr(atomic_write.os, "replace", move)
-    write_together(tmp_path, {"a": "new", "b": "new"}, kind="demo")
+    write_files(tmp_path, {"a": "new", "b": "new"}, kind="demo")
     monkeypatch.undo()
 
     assert 2 == renamed
     assert {"a": "new", "b": "new"} == texts(tmp_path)
-    write_together(tmp_path, {"a": "next", "b": "next"}, kind="demo")
+    write_files(tmp_path, {"a": "next", "b": "next"}, kind="demo")
     assert {"a": "next", "b": "next"} == texts(tmp_path)
     assert 2 == len(read_record(tmp_path))
 

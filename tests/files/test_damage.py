@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from crowdveil.data import identifier_files
-from crowdveil.data.identifier_files import read_names
-from crowdveil.data.identifiers import NumberedNames
+from crowdveil.data import identifiers
+from crowdveil.data.identifiers import NumberedIdentifiers, read_identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MOST_PIECE_BYTES, WORKER_FILE
 from crowdveil.errors import ReportsError
@@ -41,7 +40,7 @@ def test_no_change_of_a_folder_ends_in_a_crash(folder, names) -> None:
     if names == "numbered":
         reports = Reports.open(folder)
         rows = (reports.task, reports.worker, reports.value)
-        Reports(*rows, NumberedNames.of_count("t", 50), reports.workers, reports.alphabet).save(folder)
+        Reports(*rows, NumberedIdentifiers.from_count("t", 50), reports.workers, reports.alphabet).save(folder)
     command = [sys.executable, "-m", "tests.files.mutations", str(folder), str(MUTATIONS)]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -225,7 +224,7 @@ def test_names_that_are_none_are_refused(tmp_path, name) -> None:
     write_column(tmp_path / "names.arrow", column)
 
     with pytest.raises(ReportsError, match=rf"names\.arrow: .*{rule}"):
-        read_names(tmp_path / "names.arrow")
+        read_identifiers(tmp_path / "names.arrow")
 
 
 def test_a_name_may_not_come_again_in_a_later_batch(tmp_path) -> None:
@@ -233,14 +232,14 @@ def test_a_name_may_not_come_again_in_a_later_batch(tmp_path) -> None:
     for columns in (pa.array(["a", "b"]), pa.array(["b", "c"])), (pa.array(["b", "a"]), pa.array(["b", "c"])):
         write_column(tmp_path / "names.arrow", *columns)
         with pytest.raises(ReportsError, match="1 repeated names"):
-            read_names(tmp_path / "names.arrow")
+            read_identifiers(tmp_path / "names.arrow")
 
 
 def test_many_unsorted_names_are_compared_on_request(tmp_path, monkeypatch) -> None:
     """Beyond `COMPARED` unsorted names a repeated one is found by verify alone, which has the memory for it."""
-    monkeypatch.setattr(identifier_files, "COMPARED", 2)
+    monkeypatch.setattr(identifiers, "COMPARED", 2)
     write_column(tmp_path / "names.arrow", pa.array(["b", "a", "b"]))
 
-    assert ["b", "a", "b"] == read_names(tmp_path / "names.arrow").tolist()
+    assert ["b", "a", "b"] == read_identifiers(tmp_path / "names.arrow").tolist()
     with pytest.raises(ReportsError, match="1 repeated names"):
-        read_names(tmp_path / "names.arrow", verify=True)
+        read_identifiers(tmp_path / "names.arrow", verify=True)

@@ -10,7 +10,7 @@ import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, write_atomically, write_outputs
-from crowdveil.files.output_record import RECORD_FILE, Entry, read_record
+from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
 
 
 def write_record(folder: Path, *entries: dict[str, Any]) -> None:
@@ -21,7 +21,7 @@ def write_record(folder: Path, *entries: dict[str, Any]) -> None:
 
 def named(name: str, like: Path) -> dict[str, Any]:
     """Return an entry of the kind demo under a name, with size and digest of a file."""
-    return Entry.of(like, "demo")._asdict() | {"name": name}
+    return OutputEntry.of(like, "demo")._asdict() | {"name": name}
 
 
 @pytest.mark.parametrize("name", ["../victim", "{}/victim", "deeper/../../victim", "own/../../victim"])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.columnar_store import FILES
-from crowdveil.data.identifiers import NumberedNames
+from crowdveil.data.columnar_store import STORE_FILES
+from crowdveil.data.identifiers import NumberedIdentifiers
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import OneCoin
 from crowdveil.files.output_record import RECORD_FILE
@@ -57,7 +57,7 @@ def test_names_follow_from_a_rule(made) -> None:
     """Tasks and workers are numbered from 0, in as many digits as the last one needs; all are listed."""
     answers = made[0].answers
 
-    assert isinstance(answers.tasks, NumberedNames)
+    assert isinstance(answers.tasks, NumberedIdentifiers)
     assert (3000, "task-0000", "task-2999") == (len(answers.tasks), answers.tasks[0], answers.tasks[-1])
     assert (40, "worker-00", "worker-39") == (len(answers.workers), answers.workers[0], answers.workers[-1])
 
@@ -66,7 +66,7 @@ def test_the_folder_opens_again(made) -> None:
     """The folder holds blocks, truths and abilities, and opens with the same crowd; abilities are clipped."""
     again = CrowdFolder.open(made[1])
 
-    assert sorted([*FILES, "truth.npy", "ability.npy", RECORD_FILE]) == sorted(os.listdir(made[1]))
+    assert sorted([*STORE_FILES, "truth.npy", "ability.npy", RECORD_FILE]) == sorted(os.listdir(made[1]))
     assert made[0].truth.tolist() == again.truth.tolist()
     assert made[0].answers.value.tolist() == again.answers.value.tolist()
     assert [0.9] * 20 + [1.0] * 20 == again.ability.tolist()

@@ -17,6 +17,7 @@ from crowdveil.channels.text_validation import visible_form
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import write_files
 from crowdveil.files.output_record import RECORD_FILE
 from crowdveil.workflow import export
 from crowdveil.workflow.export import (
@@ -27,7 +28,6 @@ from crowdveil.workflow.export import (
     write_atomically,
     write_estimate,
     write_reports,
-    write_together,
 )
 from tests.data.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports
@@ -133,14 +133,14 @@ def test_plain_files_are_not_quoted(tmp_path) -> None:
 
 def test_a_failure_writes_nothing(tmp_path) -> None:
     """If the second of two files fails halfway, neither appears and older ones stay as they were."""
-    write_together(tmp_path, {"first": "old"}, kind="demo")
+    write_files(tmp_path, {"first": "old"}, kind="demo")
 
     def fail(stream) -> None:
         stream.write(b"half")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_together(tmp_path, {"first": b"new", "second": fail}, kind="demo")
+        write_files(tmp_path, {"first": b"new", "second": fail}, kind="demo")
 
     assert [RECORD_FILE, "first"] == sorted(os.listdir(tmp_path))
     assert "old" == (tmp_path / "first").read_text()

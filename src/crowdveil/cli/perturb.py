@@ -132,12 +132,12 @@ def perturb(
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     """Return how answers were changed: by which rules, or, where nothing is promised about them, how often."""
-    from crowdveil.data.public_lists import not_public
+    from crowdveil.data.public_lists import not_public_text
 
     if not collection.caveat:
         return list(read.rules)
     simulated = collection.seed is not None and collection.missing_lists
-    lists = [f"{not_public(collection.missing_lists).capitalize()}."] if simulated else []
+    lists = [f"{not_public_text(collection.missing_lists).capitalize()}."] if simulated else []
     return [*lists, *read.counts]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import printing
-from crowdveil.files.csv_line import csv_line
+from crowdveil.data.ingest.csv_files import csv_row
 
 if TYPE_CHECKING:
     from crowdveil.planning import Plan, Row
@@ -196,7 +196,7 @@ def _mechanism(row: Row, expected: Expectation, prior: Path | None) -> list[str]
 
     mechanism, chosen = row.mechanism, list[str]()
     if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
-        chosen = ["--cuts", csv_line(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
+        chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
     elif isinstance(mechanism, QuantizedResponse | Designed):
         if row.line.startswith(OTHER):
             return None
@@ -227,4 +227,4 @@ def _alphabet(alphabet: Alphabet) -> list[str]:
     if isinstance(alphabet, Scale):
         step = "" if alphabet.step == 1 else f":{alphabet.step:.12g}"
         return ["--scale", f"{alphabet.low:.12g}:{alphabet.high:.12g}{step}"]
-    return ["--labels", csv_line(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]
+    return ["--labels", csv_row(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]

@@ -15,11 +15,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.data.ingest.csv_reader import read_csv, read_header
-from crowdveil.data.ingest.readers import pick
-from crowdveil.data.ingest.validation import code_array, code_ids
+from crowdveil.data.ingest.csv_files import csv_row, read_csv, read_header
+from crowdveil.data.ingest.readers import match_columns
+from crowdveil.data.ingest.validation import encode_array, encode_ids
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.csv_line import csv_line
 from crowdveil.randomness import Source
 
 ROWS_SHOWN = 3
@@ -79,8 +78,8 @@ class Assignment:
         Raises:
             ReportsError: an empty or unlisted name, or a cell twice.
         """
-        task_names, task_codes = code_ids(code_array(task, source), tasks, "task", source)
-        worker_names, worker_codes = code_ids(code_array(worker, source), workers, "worker", source)
+        task_names, task_codes = encode_ids(encode_array(task, source), tasks, "task", source)
+        worker_names, worker_codes = encode_ids(encode_array(worker, source), workers, "worker", source)
         return cls(task_names, worker_names, task_codes.astype(np.int64), worker_codes.astype(np.int64))
 
     @classmethod
@@ -93,7 +92,7 @@ class Assignment:
     ) -> Self:
         """Read a file with the columns `task` and `worker`, one row per assigned cell; errors as `from_arrays`."""
         source = str(path)
-        wanted = pick(read_header(Path(path)), {"task": ("task",), "worker": ("worker",)}, source)
+        wanted = match_columns(read_header(Path(path)), {"task": ("task",), "worker": ("worker",)}, source)
         columns = read_csv(Path(path), list(wanted.values()))
         task, worker = (np.array(columns[wanted[name]].to_pylist()) for name in ("task", "worker"))
         return cls.from_arrays(task, worker, tasks=tasks, workers=workers, source=source)
@@ -139,4 +138,4 @@ class Assignment:
     def to_csv(self) -> str:
         """Return the assignment as the text of a CSV file that `from_csv` reads."""
         cells = zip(self.tasks[self.task], self.workers[self.worker], strict=True)
-        return "".join(csv_line(cell) + "\n" for cell in chain([("task", "worker")], cells))
+        return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))

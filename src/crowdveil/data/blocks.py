@@ -49,7 +49,7 @@ class Block:
         return Block(self.first + first, self.first + stop, pointers, self.worker[held], self.value[held])
 
 
-class Rows(Protocol):
+class ReportRows(Protocol):
     """Where the columns of reports are kept, in canonical order; all arrays are read-only.
 
     `task` and `worker` are int32 codes and `value` int16 codes or float64 numbers, shape (reports,). The reports on
@@ -86,7 +86,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class InMemoryRows:
     """Rows in memory, of `tasks` tasks."""
 
     task: NDArray[np.int32]

@@ -19,8 +19,13 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, has_valid_magnitude
 from crowdveil.data.blocks import Block
-from crowdveil.data.identifier_files import read_names, write_names
-from crowdveil.data.identifiers import LazyNames, NameList, NumberedNames
+from crowdveil.data.identifiers import (
+    Identifiers,
+    LazyIdentifiers,
+    NumberedIdentifiers,
+    read_identifiers,
+    write_identifiers,
+)
 from crowdveil.data.store_manifest import (
     INDEX_FILE,
     MANIFEST_FILE,
@@ -36,9 +41,9 @@ from crowdveil.data.store_manifest import (
     write_manifest,
 )
 from crowdveil.errors import SettingsError
-from crowdveil.files.atomic_write import Outputs, placed
+from crowdveil.files.atomic_write import Outputs, staged_outputs
 
-FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
+STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
 """In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
 """Bytes under one checksum."""
@@ -48,7 +53,7 @@ TASKS_AT_ONCE = 1 << 18
 """Entries of the index of tasks written or checked together."""
 
 
-class Part(NamedTuple):
+class ReportChunk(NamedTuple):
     """Some rows in canonical order: columns of equal length."""
 
     task: NDArray[np.integer]
@@ -56,19 +61,19 @@ class Part(NamedTuple):
     value: NDArray[Any]
 
 
-class Opened(NamedTuple):
+class OpenedReports(NamedTuple):
     """An opened folder: its rows, and what they speak of."""
 
-    rows: "Stored"
-    tasks: LazyNames
-    workers: LazyNames
+    rows: "MappedRows"
+    tasks: LazyIdentifiers
+    workers: LazyIdentifiers
     alphabet: Alphabet | None
 
 
 def write_encoded(
-    folder: Path, parts: Iterable[Part], tasks: NameList, workers: NameList, alphabet: Alphabet | None
+    folder: Path, parts: Iterable[ReportChunk], tasks: Identifiers, workers: Identifiers, alphabet: Alphabet | None
 ) -> None:
-    """Write all `FILES` into a folder that exists; memory follows one part, and names that are held in memory.
+    """Write all `STORE_FILES` into a folder that exists; memory follows one part, and names that are held in memory.
 
     Args:
         folder: where to.
@@ -92,28 +97,28 @@ def write_encoded(
         index.end(len(tasks))
     files = {WORKER_FILE: worker_sink.entry(), VALUE_FILE: value_sink.entry(), INDEX_FILE: index_sink.entry()}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
-        write_names(folder / name, names)
+        write_identifiers(folder / name, names)
         size = (folder / name).stat().st_size
         files[name] = FileEntry(size, _checksums(folder / name, size, PIECE_BYTES))
     counts = {"reports": index.rows, "tasks": len(tasks), "workers": len(workers)}
-    numbered = any(isinstance(names, NumberedNames) for names in (tasks, workers))
+    numbered = any(isinstance(names, NumberedIdentifiers) for names in (tasks, workers))
     rules: dict[str, object] = {"piece_bytes": PIECE_BYTES, "repeats": pairs.repeats}
     write_manifest(folder / MANIFEST_FILE, counts, alphabet, files, rules, numbered=numbered)
 
 
 def save_encoded(
     folder: str | PathLike[str],
-    parts: Iterable[Part],
-    tasks: NameList,
-    workers: NameList,
+    parts: Iterable[ReportChunk],
+    tasks: Identifiers,
+    workers: Identifiers,
     alphabet: Alphabet | None,
 ) -> None:
     """As `write_encoded`, into a folder that need not exist; the files appear whole or not at all."""
-    with placed(Outputs(folder=Path(folder), names=FILES, kind="blocks")) as temporary:
+    with staged_outputs(Outputs(folder=Path(folder), names=STORE_FILES, kind="blocks")) as temporary:
         write_encoded(temporary, parts, tasks, workers, alphabet)
 
 
-def open_encoded(folder: Path, *, verify: bool = False) -> Opened:
+def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
     """Open a folder of encoded blocks.
 
     Checked now: the manifest, the size of every file, the names, and the index of tasks. Checked piece by piece when
@@ -131,7 +136,7 @@ def open_encoded(folder: Path, *, verify: bool = False) -> Opened:
             folder, manifest, VALUE_FILE, _value_type(alphabet), reports, None if alphabet is None else alphabet.size
         ),
     }
-    rows = Stored(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
+    rows = MappedRows(columns[INDEX_FILE], columns[WORKER_FILE], columns[VALUE_FILE], manifest.repeats)
     if not _ascends(rows.pointers, reports):
         raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
@@ -140,10 +145,10 @@ def open_encoded(folder: Path, *, verify: bool = False) -> Opened:
     ]
     if verify:
         rows.verify()
-    return Opened(rows, names[0], names[1], alphabet)
+    return OpenedReports(rows, names[0], names[1], alphabet)
 
 
-def seal_of(folder: Path) -> str:
+def read_seal(folder: Path) -> str:
     """Return the seal of encoded blocks, which names them: no others have it.
 
     Raises:
@@ -152,8 +157,8 @@ def seal_of(folder: Path) -> str:
     return read_manifest(folder / MANIFEST_FILE).seal
 
 
-def holds_repeats(folder: Path) -> bool:
-    """Return whether encoded blocks may hold several reports of a worker on a task; errors as `seal_of`."""
+def has_repeated_pairs(folder: Path) -> bool:
+    """Return whether encoded blocks may hold several reports of a worker on a task; errors as `read_seal`."""
     return read_manifest(folder / MANIFEST_FILE).repeats
 
 
@@ -214,7 +219,7 @@ class _Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class MappedRows:
     """Rows in an opened folder; a piece that is damaged or out of order raises a ReportsError when it is first used.
 
     Attributes:
@@ -374,13 +379,13 @@ def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
-def _read_names(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyNames:
+def _read_names(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyIdentifiers:
     """Check a file of names, piece by piece, and map it."""
     entry, path = manifest.files[name], folder / name
     _check_size(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:
         raise damaged(path, "another checksum")
-    names = read_names(path, verify=verify)
+    names = read_identifiers(path, verify=verify)
     if len(names) != count:
         raise damaged(path, f"{len(names)} names, {count} expected")
     return names

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
-from crowdveil.data.ingest.readers import Columns, load_gold, read_columns
+from crowdveil.data.ingest.readers import ReportColumns, load_gold, read_columns
 from crowdveil.data.ingest.validation import Duplicates, parse_numbers
 from crowdveil.data.reports import Names, Reports
 from crowdveil.errors import ReportsError, SettingsError
@@ -168,12 +168,12 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
     return load_gold(path, kind="numeric" if kind == "numeric" else "categorical", conflicts="first")
 
 
-def _number_rows(columns: Columns) -> Any:
+def _number_rows(columns: ReportColumns) -> Any:
     """Mark the rows whose answer is a number."""
     return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
 
 
-def _distinct_pairs(columns: Columns) -> int:
+def _distinct_pairs(columns: ReportColumns) -> int:
     return len(np.unique(columns.task.codes.astype(np.int64) * len(columns.worker.names) + columns.worker.codes))
 
 

@@ -14,7 +14,7 @@ ListName = Literal["labels", "tasks", "workers"]
 LISTS: tuple[ListName, ...] = ("labels", "tasks", "workers")
 NO_LISTS: frozenset[ListName] = frozenset()
 ALL_LISTS: frozenset[ListName] = frozenset(LISTS)
-NO_PROMISE = ("none: ", "unknown: ")
+NO_GUARANTEE_PREFIXES = ("none: ", "unknown: ")
 """Beginnings of a text that promises nothing."""
 _NUMBER = r"[0-9a-z.+-]+"
 _STATED = re.compile(
@@ -33,9 +33,9 @@ def missing_lists(public: Collection[ListName], participation: Participation) ->
     return tuple(name for name in needed if name not in public)
 
 
-def not_public(missing: Sequence[ListName]) -> str:
+def not_public_text(missing: Sequence[ListName]) -> str:
     """Return why lists that were taken from the answers leave no guarantee."""
-    return f"{in_words(missing)} were taken from the answers, and show who answered and what: no privacy"
+    return f"{join_words(missing)} were taken from the answers, and show who answered and what: no privacy"
 
 
 def guarantee_text(
@@ -53,7 +53,7 @@ def guarantee_text(
     if simulation:
         lists = ", with public lists" if missing else ""
         return f"none: a simulation carries no privacy; devices would have{lists}: {promise}"
-    return f"none: {not_public(missing)}" if missing else promise
+    return f"none: {not_public_text(missing)}" if missing else promise
 
 
 def is_guarantee_text(text: str) -> bool:
@@ -61,7 +61,7 @@ def is_guarantee_text(text: str) -> bool:
     return _STATED.fullmatch(text) is not None
 
 
-def in_words(names: Sequence[str]) -> str:
+def join_words(names: Sequence[str]) -> str:
     """Return names as a list in a sentence: "labels, tasks and workers"."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 

@@ -16,21 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.blocks import Block as Block
-from crowdveil.data.blocks import Held, Rows
-from crowdveil.data.columnar_store import Part, open_encoded, save_encoded
-from crowdveil.data.identifiers import NameList, held_names
-from crowdveil.data.ingest.label_spellings import ask_for_kind, code_labels, merge_spellings
-from crowdveil.data.ingest.readers import Columns, frame_columns, read_columns, read_parquet_columns
-from crowdveil.data.ingest.sorting import in_order, packed_order
+from crowdveil.data.blocks import InMemoryRows, ReportRows
+from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
+from crowdveil.data.identifiers import Identifiers, as_identifiers
+from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
+from crowdveil.data.ingest.readers import ReportColumns, read_columns, read_frame_columns, read_parquet_columns
+from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.data.ingest.validation import (
-    Coded,
+    CodedColumn,
     Duplicates,
     Grid,
-    code_array,
-    code_ids,
-    code_numbers,
-    code_on_scale,
-    require_policy,
+    encode_array,
+    encode_ids,
+    encode_on_scale,
+    parse_number_column,
+    require_duplicates_policy,
     resolve_duplicates,
 )
 from crowdveil.data.public_lists import NO_LISTS, ListName, given_lists
@@ -65,38 +65,38 @@ class Reports:
     task: NDArray[np.int32]
     worker: NDArray[np.int32]
     value: NDArray[Any]
-    tasks: NameList
-    workers: NameList
+    tasks: Identifiers
+    workers: Identifiers
     alphabet: Alphabet | None = None
     public_lists: frozenset[ListName] = NO_LISTS
-    rows: Rows = field(init=False, repr=False)
+    rows: ReportRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        columns = in_order(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
+        columns = sort_columns(np.asarray(self.task), np.asarray(self.worker), np.asarray(self.value))
         dtypes = {"task": np.int32, "worker": np.int32, "value": np.float64 if self.alphabet is None else np.int16}
         for (name, dtype), column in zip(dtypes.items(), columns, strict=True):
             object.__setattr__(self, name, _own(column, dtype))
-        held = Held(self.task, self.worker, self.value, len(self.tasks))
+        held = InMemoryRows(self.task, self.worker, self.value, len(self.tasks))
         self._set(held, self.tasks, self.workers, self.alphabet, self.public_lists)
 
     def _set(
         self,
-        rows: Rows,
-        tasks: NameList,
-        workers: NameList,
+        rows: ReportRows,
+        tasks: Identifiers,
+        workers: Identifiers,
         alphabet: Alphabet | None,
         public_lists: frozenset[ListName],
     ) -> None:
-        parts = {"tasks": held_names(tasks), "workers": held_names(workers), "alphabet": alphabet, "rows": rows}
+        parts = {"tasks": as_identifiers(tasks), "workers": as_identifiers(workers), "alphabet": alphabet, "rows": rows}
         for name, part in {**parts, "public_lists": public_lists}.items():
             object.__setattr__(self, name, part)
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
-        rows: Rows,
-        tasks: NameList,
-        workers: NameList,
+        rows: ReportRows,
+        tasks: Identifiers,
+        workers: Identifiers,
         alphabet: Alphabet | None,
         public_lists: frozenset[ListName] = NO_LISTS,
     ) -> Self:
@@ -107,7 +107,7 @@ class Reports:
 
     def with_public_lists(self, public_lists: frozenset[ListName]) -> Self:
         """Return the same reports, of which these lists are public."""
-        return self.of_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists)
+        return self.from_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists)
 
     # Hidden from type checkers, which would otherwise accept any attribute.
     if not TYPE_CHECKING:
@@ -159,9 +159,9 @@ class Reports:
             yield self.rows.block(first, stop)
             first = stop
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[ReportChunk]:
         """Yield the columns block by block, with task codes of the whole."""
-        return (Part(block.task + block.first, block.worker, block.value) for block in self.blocks())
+        return (ReportChunk(block.task + block.first, block.worker, block.value) for block in self.blocks())
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the reports as encoded blocks, which `open` maps into memory; they appear whole or not at all.
@@ -183,7 +183,7 @@ class Reports:
         Raises:
             ReportsError: no such folder, another format, or damage; also later, where a damaged piece is first used.
         """
-        return cls.of_rows(*open_encoded(Path(folder), verify=verify))
+        return cls.from_rows(*open_encoded(Path(folder), verify=verify))
 
     @classmethod
     def from_arrays(
@@ -216,10 +216,10 @@ class Reports:
             ReportsError: no rows, unequal lengths, missing ids, NaN or unknown labels, repeated pairs under "error",
                 ids not listed in `tasks` or `workers`.
         """
-        coded = [code_array(column, source) for column in (task, worker, value)]
+        coded = [encode_array(column, source) for column in (task, worker, value)]
         labels: Kind | None = "categorical" if alphabet is None else None
         return cls.from_columns(
-            Columns(coded[0], coded[1], coded[2], "label", source),
+            ReportColumns(coded[0], coded[1], coded[2], "label", source),
             alphabet=alphabet,
             kind="numeric" if numeric else labels,
             tasks=tasks,
@@ -314,7 +314,7 @@ class Reports:
 
         Whole-number ids stay numbers. Columns that are coded already (Categorical, Enum, dictionary) are not hashed.
         """
-        columns = frame_columns(frame)
+        columns = read_frame_columns(frame)
         return cls.from_columns(
             columns,
             alphabet=alphabet,
@@ -329,7 +329,7 @@ class Reports:
     @classmethod
     def from_columns(
         cls,
-        columns: Columns,
+        columns: ReportColumns,
         *,
         alphabet: Alphabet | None = None,
         kind: Kind | None = None,
@@ -345,17 +345,17 @@ class Reports:
             raise ReportsError("task, worker and value must have equal lengths", source=source)
         if not len(task) and (tasks is None or workers is None):
             raise ReportsError("there is no answer in it", source=source, hint="Check the file and its header.")
-        task_names, task_codes = code_ids(task, tasks, "task", source)
-        worker_names, worker_codes = code_ids(worker, workers, "worker", source)
+        task_names, task_codes = encode_ids(task, tasks, "task", source)
+        worker_names, worker_codes = encode_ids(worker, workers, "worker", source)
         known, values = _code_values(columns, alphabet, kind, grid, merge_labels)
-        require_policy(duplicates)
+        require_duplicates_policy(duplicates)
         public = given_lists(labels=alphabet, tasks=tasks, workers=workers)
         sizes = (len(task_names), len(worker_names), 1 if known is None else known.size)
-        ordered = packed_order(task_codes, worker_codes, values, sizes)
+        ordered = sort_packed(task_codes, worker_codes, values, sizes)
         if ordered is not None and (not ordered.repeats or duplicates == "all"):
-            rows = Held(ordered.task, ordered.worker, ordered.value, len(task_names))
-            return cls.of_rows(rows, task_names, worker_names, known, public)
-        coded = Coded(task_names, task_codes), Coded(worker_names, worker_codes)
+            rows = InMemoryRows(ordered.task, ordered.worker, ordered.value, len(task_names))
+            return cls.from_rows(rows, task_names, worker_names, known, public)
+        coded = CodedColumn(task_names, task_codes), CodedColumn(worker_names, worker_codes)
         kept = resolve_duplicates(*coded, duplicates, source)
         return cls(task_codes[kept], worker_codes[kept], values[kept], task_names, worker_names, known, public)
 
@@ -366,14 +366,14 @@ def _own(column: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _code_values(
-    columns: Columns, alphabet: Alphabet | None, kind: Kind | None, grid: Grid, merge_labels: bool
+    columns: ReportColumns, alphabet: Alphabet | None, kind: Kind | None, grid: Grid, merge_labels: bool
 ) -> tuple[Alphabet | None, NDArray[Any]]:
     if kind not in (None, "categorical", "numeric"):
         raise SettingsError("kind must be 'categorical' or 'numeric'", value=kind)
     if kind is None:
         by_name = columns.value_name == "value" and alphabet is None
         if alphabet is None and not by_name:
-            ask_for_kind(columns.value, columns.source)
+            require_stated_kind(columns.value, columns.source)
         kind = "numeric" if by_name or isinstance(alphabet, Scale) else "categorical"
     if alphabet is not None and (kind == "numeric") != isinstance(alphabet, Scale):
         raise SettingsError(
@@ -386,8 +386,8 @@ def _code_values(
     if kind == "categorical":
         known = alphabet if isinstance(alphabet, Categories) else None
         merged = merge_spellings(columns.value, () if known is None else known.names) if merge_labels else columns.value
-        return code_labels(merged, known, columns.source)
-    numbers = code_numbers(columns.value, columns.source)
+        return encode_labels(merged, known, columns.source)
+    numbers = parse_number_column(columns.value, columns.source)
     if isinstance(alphabet, Scale):
-        return alphabet, code_on_scale(numbers, alphabet, grid, columns.source)
+        return alphabet, encode_on_scale(numbers, alphabet, grid, columns.source)
     return None, numbers

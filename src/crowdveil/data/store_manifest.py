@@ -18,7 +18,7 @@ from crowdveil.channels.alphabet import Alphabet, alphabet_from_json, alphabet_t
 from crowdveil.channels.certificate import digest
 from crowdveil.channels.text_validation import parse_json
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.regular_files import open_regular
+from crowdveil.files.filesystem import open_regular
 
 
 def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, repeats: bool) -> bool:
@@ -69,7 +69,7 @@ INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
 DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
-WAY_OUT = "Encode the reports again (crowdveil encode)."
+ENCODE_AGAIN = "Encode the reports again (crowdveil encode)."
 MOST_REPORTS, MOST_NAMES, MOST_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
 """Names have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
 WIDEST_NUMBER = 8
@@ -151,7 +151,7 @@ def read_manifest(path: Path) -> Manifest:
             f"encoded blocks must have format {FORMAT!r} or {NUMBERED_FORMAT!r}",
             source=str(path),
             examples=repr(data.get("format") if isinstance(data, dict) else data)[:200],
-            hint=f"{WAY_OUT[:-1]}, with this version.",
+            hint=f"{ENCODE_AGAIN[:-1]}, with this version.",
         )
     if set(data) != FIELDS or data["sha256"] != digest(data):
         raise damaged(path, "the seal does not match: it was changed or cut")
@@ -163,7 +163,7 @@ def read_manifest(path: Path) -> Manifest:
 
 def damaged(path: Path, found: str) -> ReportsError:
     """Return the error that names a damaged file, and what was found in it."""
-    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, hint=WAY_OUT)
+    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, hint=ENCODE_AGAIN)
 
 
 def _parsed(path: Path) -> Any:
@@ -178,7 +178,7 @@ def _parsed(path: Path) -> Any:
             f"a folder of encoded blocks must have a readable {MANIFEST_FILE}",
             source=str(path.parent),
             examples=str(error)[:200],
-            hint=WAY_OUT,
+            hint=ENCODE_AGAIN,
         ) from error
 
 

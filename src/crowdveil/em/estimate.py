@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.identifiers import ArrowNames, NameList, as_arrow
+from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
 
 TIE = 1e-9
 """Posteriors closer than this are tied."""
@@ -101,10 +101,10 @@ class Estimate:
 
     method: str
     alphabet: Alphabet | None
-    tasks: NameList
+    tasks: Identifiers
     posterior: NDArray[np.float64]
     reports_per_task: NDArray[np.integer]
-    worker_names: NameList
+    worker_names: Identifiers
     workers: WorkerTable
     reports_per_worker: NDArray[np.int64]
     log_likelihoods: tuple[float, ...]
@@ -176,13 +176,13 @@ class Estimate:
             moved=sum(int((~winners(part)[:, best]).sum()) for part in parts),
         )
 
-    def tasks_columns(self) -> dict[str, NameList]:
+    def tasks_columns(self) -> dict[str, Identifiers]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
         and tied; and reports. Confidence and probabilities are nan where the method has none."""
         return self._columns(self.truth)
 
-    def _columns(self, truth: NameList) -> dict[str, NameList]:
-        columns: dict[str, NameList] = {"task": self.tasks, "truth": truth}
+    def _columns(self, truth: Identifiers) -> dict[str, Identifiers]:
+        columns: dict[str, Identifiers] = {"task": self.tasks, "truth": truth}
         columns |= {name: ends for name, ends in (("low", self.low), ("high", self.high)) if ends is not None}
         if self.alphabet is not None and self.categorical:
             nothing = np.full(len(self.posterior), np.nan)
@@ -192,9 +192,9 @@ class Estimate:
             columns["tied"] = self.winners.sum(axis=1)
         return columns | {"reports": self.reports_per_task}
 
-    def workers_columns(self) -> dict[str, NameList]:
+    def workers_columns(self) -> dict[str, Identifiers]:
         """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""
-        columns: dict[str, NameList] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
+        columns: dict[str, Identifiers] = {"worker": self.worker_names, self.workers.quality_name: self.workers.quality}
         for name in ("ability_low", "ability_high", "sigma", "sigma_low", "sigma_high", "participation"):
             column: NDArray[np.float64] | None = getattr(self.workers, name)
             if column is not None:
@@ -207,7 +207,7 @@ class Estimate:
             return _table(self.tasks_columns())
         # Arrow takes names by code five times faster than it reads an array of text.
         truth = pa.array(self.alphabet.names).take(pa.array(self.winners.argmax(axis=1)))
-        return _table(self._columns(ArrowNames(pa.chunked_array([truth]))))
+        return _table(self._columns(ArrowIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; what is not known (nan) is null."""
@@ -232,7 +232,7 @@ def _ranges(tasks: int) -> Iterator[slice]:
     return (slice(first, first + TASKS_AT_ONCE) for first in range(0, tasks, TASKS_AT_ONCE))
 
 
-def _table(columns: Mapping[str, NameList]) -> pa.Table:
+def _table(columns: Mapping[str, Identifiers]) -> pa.Table:
     return pa.table({name: as_arrow(column) for name, column in columns.items()})
 
 

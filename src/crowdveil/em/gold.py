@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
-from crowdveil.data.identifiers import none_shared, places
+from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, to_builtin
 
@@ -57,9 +57,9 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     """
     read = _gold_reader(alphabet, numeric)
     wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
-    found = sorted((code, name) for name, code in places(reports.tasks, wanted).items())
+    found = sorted((code, name) for name, code in index_of(reports.tasks, wanted).items())
     if wanted and not found:
-        raise none_shared(wanted, reports.tasks, "gold")
+        raise no_gold_task_found(wanted, reports.tasks, "gold")
     truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
     for place, (_, name) in enumerate(found):
         task, truth = wanted[name]

@@ -24,7 +24,7 @@ from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import PROTOCOL, Payload
 from crowdveil.engines.worker import BlockTask, read_posterior, run_step
 from crowdveil.errors import EngineError, SettingsError
-from crowdveil.files.temporary import temporary_folder
+from crowdveil.files.filesystem import temporary_folder
 
 # Interrupts are ignored before anything else is loaded: the driver handles them.
 PROGRAM = (

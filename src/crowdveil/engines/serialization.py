@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.blocks import Block
-from crowdveil.data.columnar_store import Stored, open_encoded
+from crowdveil.data.columnar_store import MappedRows, open_encoded
 from crowdveil.em.executor import FitTask, Source
 from crowdveil.em.memory import MemoryPlan
 from crowdveil.errors import ReportsError
@@ -43,7 +43,7 @@ class StoredFolder(NamedTuple):
     @classmethod
     def of(cls, rows: Source) -> "StoredFolder | None":
         """Return the folder that rows are stored in; None if they are in memory."""
-        if not isinstance(rows, Stored):
+        if not isinstance(rows, MappedRows):
             return None
         return cls(rows.index.path.parent.resolve(), _checksums(rows))
 
@@ -64,7 +64,7 @@ class StoredFolder(NamedTuple):
         return rows
 
 
-def _checksums(rows: Stored) -> tuple[tuple[int, ...], ...]:
+def _checksums(rows: MappedRows) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(column.crcs) for column in (rows.index, rows.workers, rows.values))
 
 

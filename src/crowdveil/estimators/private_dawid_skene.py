@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.data.identifiers import places
+from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, WorkerTable
 from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of, run, summarize
@@ -247,7 +247,7 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
     Raises:
         ReportsError: an unknown task or label, or probabilities that do not sum to 1.
     """
-    codes = places(reports.tasks, first_truths)
+    codes = index_of(reports.tasks, first_truths)
     unknown = [str(task) for task in first_truths if str(task) not in codes]
     if unknown:
         raise ReportsError(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Scale, has_valid_magnitude
-from crowdveil.data.identifiers import none_shared, places
+from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.em.estimate import Estimate, winners
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 
@@ -20,13 +20,13 @@ FLAT = 1e-12
 """Numbers whose spread is below this share of their size are constant; what remains is rounding."""
 
 
-def usual_error(estimate: Estimate) -> ErrorName:
+def default_error(estimate: Estimate) -> ErrorName:
     """Return the error rate for categories, the mean absolute error for numbers and scales."""
     return "error_rate" if estimate.categorical and not isinstance(estimate.alphabet, Scale) else "mae"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aligned:
+class AlignedGold:
     """Gold beside the estimate: task codes `at` and their truths, and the number of gold tasks without a place."""
 
     estimate: Estimate
@@ -35,39 +35,41 @@ class Aligned:
     unknown: int
 
 
-def align(estimate: Estimate, gold: Mapping[Any, Any]) -> Aligned:
+def align_gold(estimate: Estimate, gold: Mapping[Any, Any]) -> AlignedGold:
     """Find the places of gold tasks.
 
     Raises:
         ReportsError: there is none.
     """
-    place = places(estimate.tasks, gold)
+    place = index_of(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
     if not known:
-        raise none_shared(gold, estimate.tasks, "gold")
-    return Aligned(estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known))
+        raise no_gold_task_found(gold, estimate.tasks, "gold")
+    return AlignedGold(
+        estimate, np.array([at for at, _ in known]), [truth for _, truth in known], len(gold) - len(known)
+    )
 
 
-def error_of(aligned: Aligned, name: ErrorName) -> float:
+def mean_error(aligned: AlignedGold, name: ErrorName) -> float:
     """Return the error over the scored tasks, tied labels averaged."""
     if name == "error_rate":
         require_labels(aligned)
-        return 1 - float(shares_of(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
-    numbers, shares = guesses(aligned)
-    away = np.abs(numbers - targets(aligned, name)[:, None])
+        return 1 - float(tie_weights(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
+    numbers, shares = weighted_predictions(aligned)
+    away = np.abs(numbers - comparable_truths(aligned, name)[:, None])
     return float(
         (shares * away).sum(axis=1).mean() if name == "mae" else np.sqrt((shares * away**2).sum(axis=1).mean())
     )
 
 
-def missing_of(aligned: Aligned) -> int:
+def count_without_reports(aligned: AlignedGold) -> int:
     """Return how many scored tasks have no report."""
     estimate, at = aligned.estimate, aligned.at
     silent = np.isnan(estimate.posterior[at]) if estimate.posterior.ndim == 1 else estimate.reports_per_task[at] == 0
     return int(silent.sum())
 
 
-def outside_of(aligned: Aligned) -> int:
+def count_outside_scale(aligned: AlignedGold) -> int:
     """Return how many scored truths are outside the estimate's scale; 0 where it has none."""
     scale = aligned.estimate.alphabet
     if not isinstance(scale, Scale):
@@ -76,7 +78,7 @@ def outside_of(aligned: Aligned) -> int:
     return int(((numbers < scale.low) | (numbers > scale.high)).sum())
 
 
-def require_labels(aligned: Aligned) -> None:
+def require_labels(aligned: AlignedGold) -> None:
     """Refuse estimates of numbers.
 
     Raises:
@@ -90,7 +92,7 @@ def require_labels(aligned: Aligned) -> None:
         )
 
 
-def targets(aligned: Aligned, name: ErrorName) -> NDArray[Any]:
+def comparable_truths(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
     """Return gold in the form that an error compares: label names, or numbers."""
     alphabet = aligned.estimate.alphabet
     if name == "error_rate" and alphabet is not None:
@@ -100,7 +102,7 @@ def targets(aligned: Aligned, name: ErrorName) -> NDArray[Any]:
     return gold_numbers(aligned)
 
 
-def gold_codes(aligned: Aligned) -> NDArray[np.int64]:
+def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
     """Return the label code of every scored truth."""
     alphabet = aligned.estimate.alphabet
     assert alphabet is not None
@@ -121,7 +123,7 @@ def gold_codes(aligned: Aligned) -> NDArray[np.int64]:
     return codes
 
 
-def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
+def gold_numbers(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return every scored truth as a number: itself, or the label's position."""
     alphabet = aligned.estimate.alphabet
     if alphabet is None or isinstance(alphabet, Scale):
@@ -138,32 +140,32 @@ def gold_numbers(aligned: Aligned) -> NDArray[np.float64]:
     return gold_codes(aligned).astype(float)
 
 
-def shares_of(aligned: Aligned) -> NDArray[np.float64]:
+def tie_weights(aligned: AlignedGold) -> NDArray[np.float64]:
     """Return how a categorical estimate spreads its answer over tied labels, indexed [scored task, label]."""
     best = winners(aligned.estimate.posterior[aligned.at])
     return best / best.sum(axis=1, keepdims=True)
 
 
-def guesses(aligned: Aligned) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the numbers that the estimate answers and their shares, both broadcastable to [scored task, choice]."""
     estimate = aligned.estimate
     if estimate.categorical and estimate.alphabet is not None:
-        return estimate.alphabet.values[None, :], shares_of(aligned)
+        return estimate.alphabet.values[None, :], tie_weights(aligned)
     truth = estimate.posterior[aligned.at]
     filled = np.where(np.isnan(truth), float(estimate.baseline.constant), truth)
     return filled[:, None], np.ones((1, 1))
 
 
-def correlation_of(aligned: Aligned) -> float:
+def pearson_correlation(aligned: AlignedGold) -> float:
     """Return the Pearson correlation of truths and gold; 0 where either side is constant."""
-    numbers, shares = guesses(aligned)
+    numbers, shares = weighted_predictions(aligned)
     guessed, known = (numbers * shares).sum(axis=1), gold_numbers(aligned)
     if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
         return 0.0
     return float(np.corrcoef(guessed, known)[0, 1])
 
 
-def log_loss_of(aligned: Aligned) -> float:
+def mean_log_loss(aligned: AlignedGold) -> float:
     """Return the mean negative logarithm of gold's posterior, in nats.
 
     Raises:

@@ -16,14 +16,14 @@ from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.gold import ErrorName as ErrorName
 from crowdveil.evaluation.gold import (
-    align,
-    correlation_of,
-    error_of,
-    log_loss_of,
-    missing_of,
-    outside_of,
-    targets,
-    usual_error,
+    align_gold,
+    comparable_truths,
+    count_outside_scale,
+    count_without_reports,
+    default_error,
+    mean_error,
+    mean_log_loss,
+    pearson_correlation,
 )
 
 Level = Literal["nominal", "interval"]
@@ -128,21 +128,21 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
         SettingsError: an error that the estimate has no meaning for.
         ReportsError: no gold task is among the tasks, a gold label is not in the alphabet, or a gold number is not one.
     """
-    name = error or usual_error(estimate)
-    aligned = align(estimate, gold)
-    own = error_of(aligned, name)
-    best = best_constant(targets(aligned, name), name)
+    name = error or default_error(estimate)
+    aligned = align_gold(estimate, gold)
+    own = mean_error(aligned, name)
+    best = best_constant(comparable_truths(aligned, name), name)
     return Score(
         error=own,
         error_name=name,
         baseline=best.error,
         constant=best.constant,
-        correlation=correlation_of(aligned),
-        log_loss=log_loss_of(aligned) if name == "error_rate" and estimate.probabilistic else None,
+        correlation=pearson_correlation(aligned),
+        log_loss=mean_log_loss(aligned) if name == "error_rate" and estimate.probabilistic else None,
         scored=len(aligned.at),
-        missing=missing_of(aligned),
+        missing=count_without_reports(aligned),
         unknown=aligned.unknown,
-        outside=outside_of(aligned),
+        outside=count_outside_scale(aligned),
     )
 
 
@@ -153,12 +153,12 @@ def accuracy(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
 
 def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return one minus `accuracy`; raises as `score` does."""
-    return error_of(align(estimate, gold), "error_rate")
+    return mean_error(align_gold(estimate, gold), "error_rate")
 
 
 def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the mean absolute error, tied labels averaged; raises as `score` does."""
-    return error_of(align(estimate, gold), "mae")
+    return mean_error(align_gold(estimate, gold), "mae")
 
 
 def mae_change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any]) -> Change:
@@ -190,12 +190,12 @@ def error_rate_change(protected: Estimate, unprotected: Estimate, gold: Mapping[
 
 def rmse(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the root of the mean squared error, tied labels averaged; raises as `score` does."""
-    return error_of(align(estimate, gold), "rmse")
+    return mean_error(align_gold(estimate, gold), "rmse")
 
 
 def log_loss(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     """Return the mean negative logarithm of gold's posterior, in nats, each at least `SMALLEST_PROBABILITY`."""
-    return log_loss_of(align(estimate, gold))
+    return mean_log_loss(align_gold(estimate, gold))
 
 
 def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
@@ -204,7 +204,7 @@ def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
     Labels count by their position in the alphabet (grid points by their value) and tied ones by the mean of theirs. For
     more than two unordered labels that order is arbitrary: only 0 and 1 can be read there.
     """
-    return correlation_of(align(estimate, gold))
+    return pearson_correlation(align_gold(estimate, gold))
 
 
 def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> BestConstant:
@@ -278,7 +278,7 @@ def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
 
 
 def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any], name: ErrorName) -> Change:
-    with_reports, with_answers = align(protected, gold), align(unprotected, gold)
+    with_reports, with_answers = align_gold(protected, gold), align_gold(unprotected, gold)
     scored = [[str(one.estimate.tasks[at]) for at in one.at.tolist()] for one in (with_reports, with_answers)]
     if scored[0] != scored[1]:
         raise SettingsError(
@@ -286,11 +286,11 @@ def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any],
             value=(len(scored[0]), len(scored[1])),
             hint="List the same tasks in both, those without reports included.",
         )
-    best = best_constant(targets(with_answers, name), name)
+    best = best_constant(comparable_truths(with_answers, name), name)
     return Change(
         error_name=name,
-        protected=error_of(with_reports, name),
-        unprotected=error_of(with_answers, name),
+        protected=mean_error(with_reports, name),
+        unprotected=mean_error(with_answers, name),
         baseline=best.error,
         constant=best.constant,
         scored=len(scored[0]),

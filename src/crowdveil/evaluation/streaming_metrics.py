@@ -18,37 +18,37 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAGNITUDE_RULE, Categories, has_valid_magnitude
-from crowdveil.data.identifiers import NameList, NumberedNames, as_arrow, none_shared
-from crowdveil.data.ingest.csv_reader import read_batches, read_header
-from crowdveil.data.ingest.readers import GOLD, pick
+from crowdveil.data.identifiers import Identifiers, NumberedIdentifiers, as_arrow, no_gold_task_found
+from crowdveil.data.ingest.csv_files import read_csv_batches, read_header
+from crowdveil.data.ingest.readers import GOLD, match_columns
 from crowdveil.data.ingest.validation import parse_numbers
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.memory import scratch_array
 from crowdveil.errors import ReportsError
 from crowdveil.evaluation.gold import (
     FLAT,
-    Aligned,
+    AlignedGold,
     ErrorName,
-    error_of,
+    comparable_truths,
+    count_outside_scale,
+    count_without_reports,
+    default_error,
     gold_numbers,
-    guesses,
-    log_loss_of,
-    missing_of,
-    outside_of,
-    targets,
-    usual_error,
+    mean_error,
+    mean_log_loss,
+    weighted_predictions,
 )
 from crowdveil.evaluation.metrics import Score
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tally:
+class ScoreSums:
     """What some gold tasks say of an estimate, where all of them are too many at once; `+` adds those of others.
 
     Attributes:
         error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses (nan where there are none).
         scored, missing, outside: gold tasks, those without a report, and those whose truth is outside the scale.
-        targets, counts: different truths, and how often each occurs.
+        truths, counts: different truths, and how often each occurs.
         means, moments: of guesses and of truths as numbers, shape (2,), and sums of products of what is beside them.
         largest: of both, without sign, shape (2,).
     """
@@ -58,46 +58,47 @@ class Tally:
     scored: int
     missing: int
     outside: int
-    targets: NDArray[Any]
+    truths: NDArray[Any]
     counts: NDArray[np.int64]
     means: NDArray[np.float64]
     moments: NDArray[np.float64]
     largest: NDArray[np.float64]
 
     @classmethod
-    def of(cls, estimate: Estimate, at: NDArray[np.int64], truths: list[Any]) -> "Tally":
+    def of(cls, estimate: Estimate, at: NDArray[np.int64], truths: list[Any]) -> "ScoreSums":
         """Count some tasks: their codes, and their truths as in gold."""
-        aligned, name = Aligned(estimate, at, truths, 0), usual_error(estimate)
-        numbers, shares = guesses(aligned)
+        aligned, name = AlignedGold(estimate, at, truths, 0), default_error(estimate)
+        numbers, shares = weighted_predictions(aligned)
         pairs = np.array([(numbers * shares).sum(axis=1), gold_numbers(aligned)])
-        truths_found, counts = np.unique(targets(aligned, name), return_counts=True)
+        truths_found, counts = np.unique(comparable_truths(aligned, name), return_counts=True)
         means = pairs.mean(axis=1)
         beside = pairs - means[:, None]
         return cls(
-            error=error_of(aligned, name) * len(at),
-            loss=log_loss_of(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
+            error=mean_error(aligned, name) * len(at),
+            loss=mean_log_loss(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
             scored=len(at),
-            missing=missing_of(aligned),
-            outside=outside_of(aligned),
-            targets=truths_found,
+            missing=count_without_reports(aligned),
+            outside=count_outside_scale(aligned),
+            truths=truths_found,
             counts=counts,
             means=means,
             moments=beside @ beside.T,
             largest=np.abs(pairs).max(axis=1),
         )
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "ScoreSums") -> "ScoreSums":
         """Add other tasks (moments: Chan, Golub and LeVeque 1979)."""
         scored, apart = self.scored + other.scored, other.means - self.means
-        targets, place = np.unique(np.concatenate((self.targets, other.targets)), return_inverse=True)
+        both = np.concatenate((self.truths, other.truths))
+        truths, place = np.unique(both, return_inverse=True)
         counts = np.bincount(place, np.concatenate((self.counts, other.counts)))
-        return Tally(
+        return ScoreSums(
             error=self.error + other.error,
             loss=self.loss + other.loss,
             scored=scored,
             missing=self.missing + other.missing,
             outside=self.outside + other.outside,
-            targets=targets,
+            truths=truths,
             counts=counts.astype(np.int64),
             means=self.means + apart * other.scored / scored,
             moments=self.moments + other.moments + np.outer(apart, apart) * (self.scored * other.scored / scored),
@@ -106,7 +107,7 @@ class Tally:
 
     def score(self, error_name: ErrorName, unknown: int) -> Score:
         """Return what `metrics.score` says of all these tasks; `unknown` gold tasks were left out."""
-        constant, baseline = _best_constant(self.targets, self.counts)
+        constant, baseline = _best_constant(self.truths, self.counts)
         spread = np.sqrt(np.diag(self.moments) / self.scored)
         flat = (spread <= FLAT * self.largest).any()
         return Score(
@@ -123,12 +124,12 @@ class Tally:
         )
 
 
-def _best_constant(targets: NDArray[Any], counts: NDArray[np.int64]) -> tuple[str, float]:
+def _best_constant(truths: NDArray[Any], counts: NDArray[np.int64]) -> tuple[str, float]:
     """Return the best constant and its error, as `metrics.best_constant` does, where truths occur several times."""
-    if targets.dtype.kind == "U":
-        return str(targets[counts.argmax()]), 1 - float(counts.max()) / float(counts.sum())
-    middle = float(targets[np.searchsorted(np.cumsum(counts), (counts.sum() - 1) // 2, side="right")])
-    return f"{middle:g}", float(np.abs(targets - middle) @ counts) / float(counts.sum())
+    if truths.dtype.kind == "U":
+        return str(truths[counts.argmax()]), 1 - float(counts.max()) / float(counts.sum())
+    middle = float(truths[np.searchsorted(np.cumsum(counts), (counts.sum() - 1) // 2, side="right")])
+    return f"{middle:g}", float(np.abs(truths - middle) @ counts) / float(counts.sum())
 
 
 IN_PARTS_FROM = 1 << 20
@@ -138,12 +139,12 @@ TASKS_AT_ONCE = 1 << 16
 ROWS_SHOWN = 5
 
 
-def large(gold: str) -> bool:
+def is_large_file(gold: str) -> bool:
     """Return whether known truths are in a file that is to be read in parts."""
     return os.path.isfile(gold) and os.path.getsize(gold) >= IN_PARTS_FROM
 
 
-def score_in_parts(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tuple[Score, int]:
+def score_streaming(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tuple[Score, int]:
     """Score an estimate against a file of known truths; also return how many of the scored tasks guided the fit.
 
     The score is that of `metrics.score`, but for rounding.
@@ -153,20 +154,20 @@ def score_in_parts(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tu
         SettingsError: no room for a temporary file.
     """
     placed = _Placed(estimate, str(gold))
-    roles = pick(read_header(gold), GOLD, str(gold))
+    roles = match_columns(read_header(gold), GOLD, str(gold))
     columns = [roles["task"], roles["truth"]]
-    read_batches(gold, columns, lambda batches, names, _: placed.add(batches, names))
-    tally: Tally | None = None
+    read_csv_batches(gold, columns, lambda batches, names, _: placed.add(batches, names))
+    tally: ScoreSums | None = None
     for first in range(0, len(placed.truths), TASKS_AT_ONCE):
         at = first + np.flatnonzero(~np.isnan(placed.truths[first : first + TASKS_AT_ONCE]))
         if len(at):
-            found = Tally.of(estimate, at, placed.named(at))
+            found = ScoreSums.of(estimate, at, placed.named(at))
             tally = found if tally is None else tally + found
     if tally is None:
-        raise none_shared(placed.unknown, estimate.tasks, str(gold))
+        raise no_gold_task_found(placed.unknown, estimate.tasks, str(gold))
     fit = placed.places.find(pa.array(sorted(guided), pa.string()))
     both = int((~np.isnan(placed.truths[fit[fit >= 0]])).sum())
-    return tally.score(usual_error(estimate), len(placed.unknown)), both
+    return tally.score(default_error(estimate), len(placed.unknown)), both
 
 
 class _Placed:
@@ -248,7 +249,7 @@ class _Placed:
 class _Places:
     """Finds codes of names, fastest where they are asked for in their order."""
 
-    def __init__(self, names: NameList) -> None:
+    def __init__(self, names: Identifiers) -> None:
         self._names, self._piece = names, 0
 
     def find(self, wanted: Any) -> NDArray[np.int64]:
@@ -265,14 +266,14 @@ class _Places:
             self._piece = piece if hit.any() else self._piece
             if (codes >= 0).all():
                 break
-            if isinstance(self._names, NumberedNames):
+            if isinstance(self._names, NumberedIdentifiers):
                 self._work_out(different.dictionary, codes)
                 break
         return codes[different.indices.to_numpy()]
 
     def _work_out(self, names: Any, codes: NDArray[np.int64]) -> None:
         """Fill in the codes that are not found yet, by the rule of the names."""
-        assert isinstance(self._names, NumberedNames)
+        assert isinstance(self._names, NumberedIdentifiers)
         for at in np.flatnonzero(codes < 0):
             code = self._names.place(names[int(at)].as_py())
             codes[at] = -1 if code is None else code

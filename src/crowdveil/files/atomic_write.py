@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crowdveil.errors import SettingsError
-from crowdveil.files.output_record import RECORD_FILE, Entry, fault_of_file_name, read_record, record_text
-from crowdveil.files.temporary import folder_lock, temporary_folder
+from crowdveil.files.filesystem import folder_lock, temporary_folder
+from crowdveil.files.output_record import RECORD_FILE, OutputEntry, file_name_fault, read_record, record_text
 
 Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name (--out, --save-fit)."
@@ -93,16 +93,16 @@ class Outputs:
     def _refuse_names(self) -> None:
         """Refuse names that no output can have."""
         for name in self.names:
-            fault = fault_of_file_name(name)
+            fault = file_name_fault(name)
             if fault:
                 raise SettingsError(f"an output must have the name of a file: {fault}", value=name, hint=RENAME)
 
-    def _affected(self, record: Sequence[Entry]) -> list[Path]:
+    def _affected(self, record: Sequence[OutputEntry]) -> list[Path]:
         """Return the paths that are written or removed."""
         earlier = [entry.name for entry in record if self.whole and entry.kind == self.kind]
         return [self.folder / name for name in dict.fromkeys((*self.names, *self.alone, *earlier))]
 
-    def _refuse_foreign(self, path: Path, record: Sequence[Entry]) -> None:
+    def _refuse_foreign(self, path: Path, record: Sequence[OutputEntry]) -> None:
         """Refuse to replace what is not an output of this kind, as it was written."""
         if self.recognized is not None:
             if not self.recognized(path):
@@ -133,7 +133,7 @@ def write_atomically(
     write_outputs(outputs, {Path(path).name: contents})
 
 
-def write_together(directory: str | PathLike[str], files: Mapping[str, bytes | str | Writer], *, kind: str) -> None:
+def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str | Writer], *, kind: str) -> None:
     """Write several files into a folder: first all to temporaries, then, once all are whole, renamed in order.
 
     Raises:
@@ -148,7 +148,7 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
     Raises:
         SettingsError: as `Outputs.check`.
     """
-    with placed(outputs) as temporary:
+    with staged_outputs(outputs) as temporary:
         for name in outputs.names:
             with open(temporary / name, "wb") as stream:
                 _fill(stream, files[name])
@@ -173,7 +173,7 @@ def remove_outputs(folder: Path, kind: str) -> list[Path]:
 
 
 @contextmanager
-def placed(outputs: Outputs) -> Iterator[Path]:
+def staged_outputs(outputs: Outputs) -> Iterator[Path]:
     """Give a temporary folder; at the end, its files of these names are renamed into their folder, in order.
 
     Raises:
@@ -183,7 +183,7 @@ def placed(outputs: Outputs) -> Iterator[Path]:
     outputs.check()
     with refusals_named(folder), _made(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
-        entries = [Entry.of(temporary / name, outputs.kind) for name in outputs.names]
+        entries = [OutputEntry.of(temporary / name, outputs.kind) for name in outputs.names]
         with folder_lock(folder):
             _put_in_place(outputs, temporary, outputs.check(), entries)
 
@@ -226,7 +226,7 @@ def _concerns(error: OSError, folder: Path) -> bool:
     return named.is_relative_to(whole) or whole.is_relative_to(named)
 
 
-def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[Entry]) -> None:
+def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[OutputEntry]) -> None:
     """Remove and rename; the record names old and new files until it is done, so that a crash leaves none unknown.
 
     Both records are written beforehand: once the first file is in place, nothing needs room on the disk. The first
@@ -256,7 +256,7 @@ def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], e
                 os.replace(final, folder / RECORD_FILE)
 
 
-def _write_record(path: Path, entries: Iterable[Entry], outputs: Outputs) -> Path:
+def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs) -> Path:
     """Write a record to a file, with the rights of the outputs; return the path."""
     path.write_text(record_text(entries), encoding="utf-8")
     if outputs.private:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from crowdveil.channels.text_validation import parse_json, text_defect
 from crowdveil.errors import SettingsError
-from crowdveil.files.regular_files import open_regular
-from crowdveil.files.temporary import PREFIX
+from crowdveil.files.filesystem import PREFIX, open_regular
 
 RECORD_FILE = ".crowdveil.json"
 RECORD_FORMAT = "crowdveil-record/1"
@@ -26,7 +25,7 @@ RESERVED = (RECORD_FILE, PREFIX)
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
-class Entry(NamedTuple):
+class OutputEntry(NamedTuple):
     """One file of the folder, as it was written.
 
     Attributes:
@@ -42,7 +41,7 @@ class Entry(NamedTuple):
     sha256: str
 
     @classmethod
-    def of(cls, path: Path, kind: str) -> "Entry":
+    def of(cls, path: Path, kind: str) -> "OutputEntry":
         """Return the entry of a file as it is now."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -50,10 +49,10 @@ class Entry(NamedTuple):
 
     def describes(self, path: Path) -> bool:
         """Return whether a file is as it was written."""
-        return self.size == path.stat().st_size and self == Entry.of(path, self.kind)
+        return self.size == path.stat().st_size and self == OutputEntry.of(path, self.kind)
 
 
-def read_record(folder: Path) -> tuple[Entry, ...]:
+def read_record(folder: Path) -> tuple[OutputEntry, ...]:
     """Return the entries of a folder's record, none where there is no record; a name has two while it is replaced.
 
     Raises:
@@ -77,13 +76,13 @@ def read_record(folder: Path) -> tuple[Entry, ...]:
         ) from error
 
 
-def record_text(entries: Iterable[Entry]) -> str:
+def record_text(entries: Iterable[OutputEntry]) -> str:
     """Return the contents of a record, in the order of names."""
     files = [entry._asdict() for entry in sorted(set(entries))]
     return json.dumps({"format": RECORD_FORMAT, "files": files}, ensure_ascii=False, indent=1) + "\n"
 
 
-def fault_of_file_name(name: str) -> str:
+def file_name_fault(name: str) -> str:
     """Return why a text cannot be the name of an output in a folder, empty if it can."""
     if name in ("", ".", "..") or "\0" in name or Path(name).name != name:
         return "it must name a file of the folder itself"
@@ -102,12 +101,12 @@ def _files(data: Any) -> list[dict[str, Any]]:
     return list(data["files"])
 
 
-def _entry(name: str, kind: str, size: int, sha256: str) -> Entry:
+def _entry(name: str, kind: str, size: int, sha256: str) -> OutputEntry:
     if not all(isinstance(text, str) for text in (name, kind, sha256)) or type(size) is not int:
         raise TypeError("an entry has a name, a kind, a size and a digest")
-    fault = fault_of_file_name(name)
+    fault = file_name_fault(name)
     if fault:
         raise ValueError(f"{name!r}: {fault}")
     if text_defect(kind) or size < 0 or not DIGEST.fullmatch(sha256):
         raise ValueError("a kind prints, a size is at least 0, and a digest has 64 hexadecimal digits")
-    return Entry(name, kind, size, sha256)
+    return OutputEntry(name, kind, size, sha256)

@@ -24,7 +24,7 @@ from crowdveil.channels.certificate import digest
 from crowdveil.channels.text_validation import parse_json
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
-from crowdveil.files.regular_files import open_regular
+from crowdveil.files.filesystem import open_regular
 from crowdveil.incremental.fit_state import SUMS_BY_WORKER, Learned
 
 DISTRIBUTIONS = frozenset(

@@ -21,7 +21,7 @@ from crowdveil.channels.alphabet import Alphabet, alphabet_to_json
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.identifiers import NameList
+from crowdveil.data.identifiers import Identifiers
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Ended, Estimator, run, summarize
@@ -102,7 +102,7 @@ def align_to_saved(reports: Reports, saved: SavedFit | None) -> AlignedReports:
     return AlignedReports(ordered, task, worker)
 
 
-def _places(names: NameList, saved: list[str], what: str) -> NDArray[np.int64]:
+def _places(names: Identifiers, saved: list[str], what: str) -> NDArray[np.int64]:
     """Return the place of each name: that of the saved one, or after all of them."""
     known = {name: place for place, name in enumerate(saved)}
     places = np.array([known.pop(str(name), -1) for name in names.tolist()], dtype=np.int64)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.columnar_store import FILES, Part, write_encoded
-from crowdveil.data.identifiers import NumberedNames
+from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
+from crowdveil.data.identifiers import NumberedIdentifiers
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError
-from crowdveil.files.atomic_write import Outputs, placed
+from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.randomness import Seeded
 from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices, tasks_and_workers
 from crowdveil.simulate.crowds import Draw, check_crowd, checked_prior, uniform_abilities
@@ -87,9 +87,9 @@ def categorical_crowd_folder(
     check_crowd(workers, tasks, sparsity)
     generator, shares = source.generator, checked_prior(prior, labels.size)
     skill = np.clip(np.asarray(ability(generator, workers), dtype=float), 0.0, 1.0)
-    names = NumberedNames.of_count("task-", tasks), NumberedNames.of_count("worker-", workers)
-    outputs = Outputs(folder=Path(folder), names=(TRUTH_FILE, ABILITY_FILE, *FILES), kind="made-up crowd")
-    with placed(outputs) as temporary:
+    names = NumberedIdentifiers.from_count("task-", tasks), NumberedIdentifiers.from_count("worker-", workers)
+    outputs = Outputs(folder=Path(folder), names=(TRUTH_FILE, ABILITY_FILE, *STORE_FILES), kind="made-up crowd")
+    with staged_outputs(outputs) as temporary:
         np.save(temporary / ABILITY_FILE, skill)
         truth = np.lib.format.open_memmap(temporary / TRUTH_FILE, mode="w+", dtype="<i2", shape=(tasks,))
         for first in range(0, tasks, TASKS_AT_ONCE):
@@ -107,7 +107,7 @@ def _answers(
     labels: int,
     probability: float,
     progress: Callable[[int, int], None] | None,
-) -> Iterator[Part]:
+) -> Iterator[ReportChunk]:
     """Draw ranges of tasks one after the other: each cell by its own coin, wrong answers alike."""
     span = max(1, int(SUCCESSES_PER_CHUNK / (probability * len(skill))))
     for first in range(0, len(truth), span):
@@ -116,7 +116,7 @@ def _answers(
         wrong = generator.random(len(task)) >= skill[worker]
         value = known[task]
         value[wrong] = (value[wrong] + generator.integers(1, labels, np.count_nonzero(wrong), dtype=np.int16)) % labels
-        yield Part(task + np.int32(first), worker, value)
+        yield ReportChunk(task + np.int32(first), worker, value)
         if progress is not None:
             progress(first + len(known), len(truth))
 

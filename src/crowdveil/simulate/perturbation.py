@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.data.blocks import Held
-from crowdveil.data.columnar_store import Part, save_encoded
+from crowdveil.data.blocks import InMemoryRows
+from crowdveil.data.columnar_store import ReportChunk, save_encoded
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
@@ -70,8 +70,8 @@ def perturb(
         return Reports(task, worker, label, answers.tasks, answers.workers, sent, answers.public_lists)
     parts = _from_channel(answers, channel, source, progress)
     if folder is None:
-        rows = Held(*_gathered(parts, expected_reports(answers, channel)), len(answers.tasks))
-        return Reports.of_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
+        rows = InMemoryRows(*_gathered(parts, expected_reports(answers, channel)), len(answers.tasks))
+        return Reports.from_rows(rows, answers.tasks, answers.workers, sent, answers.public_lists)
     save_encoded(folder, parts, answers.tasks, answers.workers, sent)
     return Reports.open(folder).with_public_lists(answers.public_lists)
 
@@ -94,19 +94,21 @@ def public_report_count(answers: Reports, channel: Channel) -> float:
     return float(len(answers.tasks) * len(answers.workers) * _sent_shares(channel)[-1])
 
 
-def _from_channel(answers: Reports, channel: Channel, source: Seeded, progress: Progress | None) -> Iterator[Part]:
+def _from_channel(
+    answers: Reports, channel: Channel, source: Seeded, progress: Progress | None
+) -> Iterator[ReportChunk]:
     """Draw answered cells from their rows, and those NULL cells that turn into a label from NULL's row."""
     drawn = _label_of(channel)[channel.sample(answers.value, source)].astype(np.int16)
     if channel.participation == "protected":
         yield from _merged_chunks(answers, drawn, channel, source, progress)
         return
     kept = drawn >= 0
-    yield Part(answers.task[kept], answers.worker[kept], drawn[kept])
+    yield ReportChunk(answers.task[kept], answers.worker[kept], drawn[kept])
 
 
 def _merged_chunks(
     answers: Reports, drawn: NDArray[np.int16], channel: Channel, source: Seeded, progress: Progress | None
-) -> Iterator[Part]:
+) -> Iterator[ReportChunk]:
     """Yield chunks of ascending cells: the answered ones with the label drawn for them, and the made-up ones."""
     workers = len(answers.workers)
     total = len(answers.tasks) * workers
@@ -120,7 +122,7 @@ def _merged_chunks(
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
         cell, label = _merged(empty, label, answered[mine][sent], drawn[mine][sent])
-        yield Part(*tasks_and_workers(cell, workers), label)
+        yield ReportChunk(*tasks_and_workers(cell, workers), label)
         if progress is not None:
             progress(stop, total)
 
@@ -174,13 +176,17 @@ def _from_devices(
         vector[answers.task[mine]] = answers.value[mine]
         label = label_of[_checked_report(mechanism.perturb(vector, source), tasks, mechanism)]
         task = np.flatnonzero(label >= 0)
-        parts.append(Part(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16)))
+        parts.append(
+            ReportChunk(task.astype(np.int32), np.full(len(task), worker, np.int32), label[task].astype(np.int16))
+        )
         if progress is not None:
             progress(worker + 1, len(answers.workers))
     return _gathered(parts, sum(len(part.task) for part in parts))
 
 
-def _gathered(parts: Iterable[Part], expected: float) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
+def _gathered(
+    parts: Iterable[ReportChunk], expected: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
     """Put parts behind one another, each into its place as it comes; `expected` rows, or a few deviations more."""
     room = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
     columns: list[NDArray[Any]] = [np.empty(room, kind) for kind in (np.int32, np.int32, np.int16)]

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.data.ingest.validation import Coded, Duplicates, code_array, code_ids, parse_numbers, resolve_duplicates
+from crowdveil.data.ingest.validation import (
+    CodedColumn,
+    Duplicates,
+    encode_array,
+    encode_ids,
+    parse_numbers,
+    resolve_duplicates,
+)
 from crowdveil.data.reports import Names, Reports
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -161,10 +168,10 @@ class Claims:
             _refuse(~given, numbers, "every claim must be a number", "Say missing='drop' to leave such rows out.")
         pair = []
         for column, listed, what in ((task, tasks, "task"), (worker, workers, "worker")):
-            coded = code_array(column, "data")
+            coded = encode_array(column, "data")
             if len(coded) != len(numbers):
                 raise ReportsError("task, worker and value must have equal lengths")
-            pair.append(Coded(*code_ids(coded, listed, what, "data")))
+            pair.append(CodedColumn(*encode_ids(coded, listed, what, "data")))
         rows = np.flatnonzero(given)
         rows = rows[resolve_duplicates(pair[0].keep(rows), pair[1].keep(rows), duplicates, "data")]
         sorted_rows = Reports(pair[0].codes[rows], pair[1].codes[rows], numbers[rows], pair[0].names, pair[1].names)
@@ -215,7 +222,7 @@ class Claims:
 
 def _numbers(value: ArrayLike) -> NDArray[np.float64]:
     """Return each row's number, NaN where there is none."""
-    column = code_array(value, "data")
+    column = encode_array(value, "data")
     return np.append(parse_numbers(column.names), np.nan)[column.codes]  # the code of an empty cell is -1
 
 

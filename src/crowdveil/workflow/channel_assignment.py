@@ -8,7 +8,7 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_reader import read_csv, read_header
+from crowdveil.data.ingest.csv_files import read_csv, read_header
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism

@@ -12,10 +12,10 @@ from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import ListName, guarantee_text, missing_lists, not_public
+from crowdveil.data.public_lists import ListName, guarantee_text, missing_lists, not_public_text
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.temporary import temporary_folder
+from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
@@ -81,7 +81,7 @@ class Collection:
         """Reasons why the reports carry no privacy; empty if they do: secure randomness, and all lists public."""
         if self.seed is not None:
             return SIMULATION
-        return not_public(self.missing_lists) if self.missing_lists else ""
+        return not_public_text(self.missing_lists) if self.missing_lists else ""
 
     @property
     def certificate(self) -> dict[str, Any] | None:

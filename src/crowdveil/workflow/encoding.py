@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.columnar_store import FILES, write_encoded
+from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.reports import Kind, Reports
 from crowdveil.errors import SettingsError
-from crowdveil.files.atomic_write import Outputs, placed
+from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.workflow.evidence import evidence_files, read_evidence
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
@@ -64,7 +64,7 @@ def encode(
     )
     reports, crowd = evidence.reports, evidence.crowd
     beside = {name: (home(path) / name).read_bytes() for name in outputs.names if name in BESIDE}
-    with placed(outputs) as temporary:
+    with staged_outputs(outputs) as temporary:
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
@@ -82,4 +82,4 @@ def encoded_outputs(path: Path, out: Path, *, replace: bool) -> Outputs:
     if out.resolve() == home(path).resolve():
         raise SettingsError("blocks must go to a folder of their own", value=str(out), hint="Choose another --out.")
     beside = [name for name in BESIDE if (home(path) / name).is_file()]
-    return collection_outputs(out, (*beside, *FILES), replace=replace)
+    return collection_outputs(out, (*beside, *STORE_FILES), replace=replace)

@@ -12,10 +12,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.columnar_store import FILES, holds_repeats, seal_of
-from crowdveil.data.digests import content_digest
+from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
+from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.validation import Duplicates, Grid
-from crowdveil.data.public_lists import ALL_LISTS, not_public
+from crowdveil.data.public_lists import ALL_LISTS, not_public_text
 from crowdveil.data.reports import Kind, Reports
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.workflow.export import (
@@ -130,7 +130,7 @@ def read_evidence(
 
 def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
     """Refuse repeated (task, worker) pairs that were kept, or are to be."""
-    if holds_repeats(path) if path.is_dir() else duplicates == "all":
+    if has_repeated_pairs(path) if path.is_dir() else duplicates == "all":
         raise ReportsError(
             "through a channel a worker sends one report on a task, but repeated (task, worker) pairs were kept",
             source=str(path),
@@ -142,7 +142,7 @@ def evidence_files(path: Path) -> list[Path]:
     """Return the files that may be read with reports, whether they exist or not: those that must stay."""
     if is_dataset(path):
         return [*datasets.files_of(str(path).removeprefix(DATASET))]
-    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(FILES if path.is_dir() else ()))
+    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if path.is_dir() else ()))
     return [path, *(home(path) / name for name in names)]
 
 
@@ -185,7 +185,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
             hint="Keep each collection in a folder of its own.",
         )
     named = crowd["blocks_sha256"] if blocks else crowd["reports_sha256"]
-    found = seal_of(path) if blocks else content_digest(path)
+    found = read_seal(path) if blocks else content_digest(path)
     if found == named:
         return crowd
     if accept_edited:
@@ -205,7 +205,7 @@ def caveats(crowd: Crowd) -> list[str]:
     if crowd["simulation"]:
         return [SIMULATION, *edited]
     missing = crowd["lists_from_answers"]
-    return [*([f"{not_public(missing).capitalize()}."] if missing else []), *edited]
+    return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
 
 
 def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any]) -> Reports:

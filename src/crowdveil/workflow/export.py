@@ -22,23 +22,21 @@ from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_j
 from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.text_validation import first_confusable_pair, parse_json, text_defect
-from crowdveil.data.columnar_store import FILES, seal_of, write_encoded
-from crowdveil.data.digests import content_digest
+from crowdveil.data.columnar_store import STORE_FILES, read_seal, write_encoded
+from crowdveil.data.ingest.csv_files import content_digest, csv_row
 from crowdveil.data.public_lists import LISTS, ListName, guarantee_text, is_guarantee_text, missing_lists
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.atomic_write import Outputs, Writer, placed, write_outputs
+from crowdveil.files.atomic_write import Outputs, Writer, staged_outputs, write_outputs
 from crowdveil.files.atomic_write import write_atomically as write_atomically
-from crowdveil.files.atomic_write import write_together as write_together
-from crowdveil.files.csv_line import csv_line
 
 TableForm = Literal["csv", "parquet"]
 Form = Literal["csv", "parquet", "blocks"]
 REPORTS_FILES: dict[Form, tuple[str, ...]] = {
     "csv": ("reports.csv",),
     "parquet": ("reports.parquet",),
-    "blocks": FILES,
+    "blocks": STORE_FILES,
 }
 """Names of the files of each form, in the order in which they are put in place."""
 
@@ -91,7 +89,7 @@ def write_tables(
 
 def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
     """Write a header and tables; where a cell turns out to need quotes, all is written again."""
-    stream.write((csv_line(schema.names) + "\n").encode("utf-8"))
+    stream.write((csv_row(schema.names) + "\n").encode("utf-8"))
     start = stream.tell()
     try:
         _write_rows(stream, schema, tables(), "none")
@@ -236,7 +234,7 @@ def describe_crowd(
 
 def crowd_of_blocks(crowd: Crowd, folder: Path) -> bytes:
     """Return the `crowd.json` of the encoded blocks in a folder, which list the same tasks and workers."""
-    named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": seal_of(folder)}
+    named = {"tasks": None, "workers": None, "reports_sha256": None, "blocks_sha256": read_seal(folder)}
     return _json({**crowd, **named})
 
 
@@ -281,7 +279,7 @@ def write_reports(
     if assignment is not None:
         beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
     names = (*beside, CROWD_FILE, *REPORTS_FILES[form])
-    with placed(collection_outputs(directory, names, replace=replace)) as temporary:
+    with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)

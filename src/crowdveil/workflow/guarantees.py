@@ -9,7 +9,7 @@ from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.data.public_lists import NO_PROMISE, ListName, guarantee_text, in_words
+from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, ListName, guarantee_text, join_words
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.workflow.export import CROWD_FILE, Crowd
 
@@ -49,7 +49,7 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
     Raises:
         ReportsError: the crowd promises something where the certificate says that nothing is promised.
     """
-    if crowd is None or channel is None or crowd["guarantee"].startswith(NO_PROMISE):
+    if crowd is None or channel is None or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
         return crowd
     if bears_mark(channel):
         raise ReportsError(
@@ -83,7 +83,7 @@ def refuse_missing(missing: Sequence[ListName]) -> None:
     raise SettingsError(
         "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
         "answered and what",
-        value=f"{in_words(missing)} taken from the answers",
+        value=f"{join_words(missing)} taken from the answers",
         hint=f"Give {options}{files}. To look only, without any privacy: --lists-from-answers, or --seed for a "
         "simulation.",
     )

@@ -8,14 +8,14 @@ from typing import Any
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.identifiers import none_shared, places
+from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.factorization_mean import FactorizationMean
 from crowdveil.evaluation.metrics import Score, score
-from crowdveil.evaluation.streaming_metrics import large, score_in_parts
+from crowdveil.evaluation.streaming_metrics import is_large_file, score_streaming
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed
@@ -96,8 +96,8 @@ def infer(
     """
     estimator = build_estimator(method, evidence)
     known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
-    if gold is not None and known and not places(evidence.reports.tasks, known):
-        raise none_shared(known, evidence.reports.tasks, gold)
+    if gold is not None and known and not index_of(evidence.reports.tasks, known):
+        raise no_gold_task_found(known, evidence.reports.tasks, gold)
     public = None if prior is None else load_prior(prior)
     fit = _fit(estimator, evidence, (known, public), kept, resources, progress)
     return Inference(
@@ -170,9 +170,9 @@ def check_score(evidence: Evidence, gold: str) -> None:
     Raises:
         ReportsError: a damaged file, or no known truth of any task.
     """
-    known = {} if large(gold) else read_gold(gold, "categorical")
-    if known and not places(evidence.reports.tasks, known):
-        raise none_shared(known, evidence.reports.tasks, gold)
+    known = {} if is_large_file(gold) else read_gold(gold, "categorical")
+    if known and not index_of(evidence.reports.tasks, known):
+        raise no_gold_task_found(known, evidence.reports.tasks, gold)
 
 
 def left_out(what: str, used: int, unknown: int) -> str:
@@ -188,12 +188,12 @@ def scored(inference: Inference, gold: str) -> Inference:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
     """
     estimate, notes = inference.estimate, inference.notes
-    if large(gold):
-        result, both = score_in_parts(estimate, Path(gold), inference.guided)
+    if is_large_file(gold):
+        result, both = score_streaming(estimate, Path(gold), inference.guided)
     else:
         known = read_gold(gold, kind_of(estimate.alphabet))
         result = score(estimate, known)
-        both = len(places(estimate.tasks, inference.guided.intersection(known)))
+        both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
         notes += (left_out("tasks to score", result.scored, result.unknown),)
     if result.outside and isinstance(estimate.alphabet, Scale):

@@ -8,8 +8,8 @@ import numpy as np
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_reader import read_csv, read_header
-from crowdveil.data.ingest.readers import load_gold, pick
+from crowdveil.data.ingest.csv_files import read_csv, read_header
+from crowdveil.data.ingest.readers import load_gold, match_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.reports import Kind, Names, Reports
@@ -153,7 +153,7 @@ def read_names(path: Path, what: str) -> list[str]:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
     source = str(path)
-    column = pick(read_header(path), {what: (what,)}, source)[what]
+    column = match_columns(read_header(path), {what: (what,)}, source)[what]
     names = [str(name) for name in read_csv(path, [column])[column].to_pylist()]
     if "" in names:
         raise ReportsError(f"every row needs a {what}", source=source, rows=(names.index("") + 1,))

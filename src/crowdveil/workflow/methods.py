@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import NO_PROMISE
+from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
 from crowdveil.registry import SUMS_ESTIMATOR
@@ -115,7 +115,7 @@ def reading(evidence: Evidence, estimator: AnyEstimator) -> str:
     if channel is None:
         return f"as if reports were answers: {evidence.answers_because}"
     crowd = evidence.crowd
-    unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_PROMISE))
+    unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"

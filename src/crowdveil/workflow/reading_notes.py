@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.channels.alphabet import Categories
-from crowdveil.data.ingest.label_spellings import spellings
-from crowdveil.data.ingest.readers import column_names
+from crowdveil.data.ingest.labels import group_spellings
+from crowdveil.data.ingest.readers import read_column_names
 from crowdveil.data.reports import Reports
 
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
@@ -22,7 +22,7 @@ def weight_notes(path: Path) -> tuple[str, ...]:
     Raises:
         ReportsError: the file cannot be read.
     """
-    found = [repr(name) for name in column_names(path) if name.strip().lower() in WEIGHT_NAMES]
+    found = [repr(name) for name in read_column_names(path) if name.strip().lower() in WEIGHT_NAMES]
     if not found:
         return ()
     return (f"Not read: {', '.join(found)}. Each row is one answer of one worker, whatever stands in other columns.",)
@@ -40,7 +40,7 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
         return ()
     names = reports.alphabet.names
-    groups = spellings(names)
+    groups = group_spellings(names)
     if not groups:
         return ()
     counts = np.zeros(len(names), dtype=np.int64)

@@ -9,9 +9,8 @@ import numpy as np
 
 from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.ingest.csv_reader import read_csv
+from crowdveil.data.ingest.csv_files import csv_row, read_csv
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.files.csv_line import csv_line
 from crowdveil.workflow.evidence import Evidence
 from crowdveil.workflow.export import (
     CERTIFICATE_FILE,
@@ -96,7 +95,7 @@ def cuts_from(truths: Path, alphabet: Alphabet, *, most: int) -> dict[str, str]:
 
 def cuts_text(cuts: Mapping[str, str]) -> str:
     """Return cuts as `perturb --channels` reads them: columns task and cuts."""
-    return "".join(csv_line(row) + "\n" for row in [("task", "cuts"), *cuts.items()])
+    return "".join(csv_row(row) + "\n" for row in [("task", "cuts"), *cuts.items()])
 
 
 def _number(text: str, source: Path) -> float:

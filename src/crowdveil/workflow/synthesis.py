@@ -21,7 +21,7 @@ from crowdveil.data.ingest.readers import read_columns, read_parquet_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.files.atomic_write import Outputs, remove_outputs, write_outputs
+from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
 from crowdveil.synthesis.expected_error import ReleaseErrors, nearer, release_errors
@@ -31,7 +31,7 @@ from crowdveil.synthesis.huai2019.sampler import PrivacyTest
 from crowdveil.synthesis.private.histogram import Histogram, Progress
 from crowdveil.synthesis.private.pooled_shape import Shared
 from crowdveil.synthesis.release import CurvePoint, Release
-from crowdveil.workflow.export import reports_table, write_table, write_together
+from crowdveil.workflow.export import reports_table, write_table
 from crowdveil.workflow.io import DATASET, read_names
 
 LEFT_OUT = (
@@ -345,7 +345,7 @@ def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str
         remove_outputs(shown.folder, PICTURES)
     table = reports_table(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    write_together(
+    write_files(
         directory,
         {GUARANTEE_FILE: guarantee, SYNTHETIC_FILE: lambda stream: write_table(stream, table)},
         kind="synthesis",

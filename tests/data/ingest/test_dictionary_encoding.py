@@ -1,47 +1,40 @@
 """Dictionaries: names in order, rows coded, however the text came in chunks."""
 
+import subprocess
+import sys
+
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crowdveil.data.ingest.arrow_strings import name_order
-from crowdveil.data.ingest.dictionary_encoding import code_batches, encode_batches, sorted_codes
+from crowdveil.data.ingest import dictionary_encoding
+from crowdveil.data.ingest.dictionary_encoding import (
+    ColumnEncoder,
+    compiled_from,
+    dictionary_encode_batches,
+    encode_batches,
+    encode_integers,
+    encode_sorted,
+    encode_text,
+    encoder_of,
+)
+from crowdveil.data.ingest.hash_table import MOST_WORDS, WORD
 from crowdveil.jit import KERNELS_VARIABLE
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-NUMBERED = st.integers(0, 10**6).map("task-{}".format)
 
 
 @settings(max_examples=100)
-@given(st.one_of(st.lists(TEXT, unique=True), st.lists(NUMBERED, unique=True)))
-def test_names_are_put_in_order_of_code_points(names) -> None:
-    """Names of any length, script and common beginning are sorted as Python sorts them."""
-    array = pa.array(names, pa.string())
+@given(st.lists(TEXT, min_size=1))
+@example(["a\0", "a", "a\0\0"])
+def test_identifiers_are_sorted_by_code_point(cells) -> None:
+    """Distinct cells of any length and script, trailing zero bytes included, are sorted as Python sorts them."""
+    coded = encode_text(pa.chunked_array([pa.array(["before", *cells], pa.string()).slice(1)]))
 
-    assert sorted(names) == array.take(pa.array(name_order(array), pa.int64())).to_pylist()
-
-
-@given(st.lists(st.text("ab", min_size=9, max_size=14), unique=True), TEXT)
-def test_names_that_differ_late_are_put_in_order(names, beginning) -> None:
-    """Names that more bytes tell apart than fit into one number are sorted all the same."""
-    array = pa.array([beginning + name for name in names], pa.string())
-
-    assert sorted(array.to_pylist()) == array.take(pa.array(name_order(array), pa.int64())).to_pylist()
-
-
-def test_a_part_of_an_array_is_put_in_order() -> None:
-    """A slice, whose text begins in the middle of a buffer, is sorted by its own names."""
-    array = pa.array(["x", "id-3", "id-10", "id-2", "y"]).slice(1, 3)
-
-    assert [1, 2, 0] == name_order(array).tolist()
-
-
-def test_names_that_end_in_zero_bytes_are_told_apart() -> None:
-    """A zero byte at the end of a name counts."""
-    array = pa.array(["a\0", "a", "a\0\0"])
-
-    assert [1, 0, 2] == name_order(array).tolist()
+    assert sorted(set(cells)) == coded.names.tolist()
+    assert cells == coded.names[coded.codes].tolist()
 
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
@@ -52,9 +45,9 @@ def test_groups_make_no_difference(monkeypatch, group_bytes, kernels) -> None:
     cells = [f"id-{k * k % 37}" for k in range(200)]
     batches = [pa.record_batch({"task": pa.array(cells[at : at + 30])}) for at in range(0, 200, 30)]
 
-    coded = code_batches(batches, ["task"], group_bytes)["task"]
+    coded = encode_batches(batches, ["task"], group_bytes)["task"]
 
-    assert cells == encode_batches(batches, ["task"], group_bytes)["task"].to_pylist()
+    assert cells == dictionary_encode_batches(batches, ["task"], group_bytes)["task"].to_pylist()
     assert cells == coded.names[coded.codes].tolist()
     assert sorted(set(cells)) == coded.names.tolist()
 
@@ -66,7 +59,7 @@ def test_entries_of_other_chunks_that_never_occur_are_no_names() -> None:
         pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array(["a", "unused too"])),
     ]
 
-    coded = sorted_codes(pa.chunked_array(chunks))
+    coded = encode_sorted(pa.chunked_array(chunks))
 
     assert (["a", "b"], [1, -1, 0, 0]) == (coded.names.tolist(), coded.codes.tolist())
 
@@ -78,7 +71,91 @@ def test_coding_is_what_python_would_do(cells) -> None:
     column = pa.chunked_array(
         [pa.array(part, pa.string()).dictionary_encode() for part in (cells[:half], cells[half:]) if part]
     )
-    coded = sorted_codes(column)
+    coded = encode_sorted(column)
 
     assert sorted(set(cells)) == coded.names.tolist()
     assert [sorted(set(cells)).index(cell) for cell in cells] == coded.codes.tolist()
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+@settings(max_examples=20)
+@given(steps=st.lists(st.integers(0, 90), min_size=1, max_size=30), high=st.booleans())
+def test_whole_numbers_are_coded_as_a_dictionary_is(kind: str, steps: list[int], high: bool) -> None:
+    """Names are the sorted numbers, in their own type, codes their positions, ends of the type's range included."""
+    ends = np.iinfo(kind)
+    numbers = np.array([ends.max - step if high else ends.min + step for step in steps], dtype=kind)
+
+    found = encode_integers(pa.chunked_array([pa.array(numbers[:5]), pa.array(numbers[5:])]))
+
+    assert found is not None
+    names, codes = np.unique(numbers, return_inverse=True)
+    assert found[0].dtype == names.dtype
+    np.testing.assert_array_equal(found[0], names)
+    np.testing.assert_array_equal(found[1], codes)
+
+
+def test_missing_and_sparse_numbers_are_left_to_hashing() -> None:
+    """A table of all numbers is made only where none is missing and they lie close together."""
+    assert encode_integers(pa.chunked_array([pa.array([1, None, 3])])) is None
+    assert encode_integers(pa.chunked_array([pa.array([-(2**63), 2**63 - 1])])) is None
+    assert encode_integers(pa.chunked_array([pa.array([], pa.int64())])) is None
+
+
+GROUPS = {
+    "numbered": [["id-01", "id-02"], ["id-02", "id-03"]],
+    "one width": [["a" * 8, "b" * 8], ["b" * 8]],
+    "any": [["a", "bc"], ["", "a"]],
+    "missing": [["a", "b"], [None, "a"], ["b"]],
+    "too long": [["a", "b"], ["c" * (MOST_WORDS * WORD + 1), "a"], ["b", "a"]],
+    "too long at once": [["c" * (MOST_WORDS * WORD + 1)], ["b"]],
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_come_back_as_they_were(name: str, compiled: bool) -> None:
+    """Also where some group does not fit the table that the groups before it are in."""
+    encoder = ColumnEncoder(compiled=compiled)
+    for cells in GROUPS[name]:
+        encoder.add(pa.chunked_array([pa.array(cells)]))
+
+    assert [cell for cells in GROUPS[name] for cell in cells] == encoder.finish().to_pylist()
+
+
+@pytest.mark.parametrize("kernels", ["plain", "compiled"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_kind_of_text_is_encoded(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, kernels: str) -> None:
+    """Text with short and long offsets and views of text, with missing cells, and without any cell."""
+    monkeypatch.setenv(KERNELS_VARIABLE, kernels)
+    columns: list[list[str | None]] = [["a", "b", "a"], ["a", None], []]
+
+    assert columns == [encoder_of(pa.chunked_array([pa.array(cells, kind)])).finish().to_pylist() for cells in columns]
+
+
+def test_a_group_that_fits_costs_one_dictionary() -> None:
+    """However many groups there are, compiled code gives one chunk."""
+    encoder = ColumnEncoder(compiled=True)
+    for cells in GROUPS["any"]:
+        encoder.add(pa.chunked_array([pa.array(cells)]))
+
+    assert 1 == encoder.finish().num_chunks
+
+
+def test_loading_compiled_code_must_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less text is enough where numba is loaded already."""
+    monkeypatch.setitem(sys.modules, "numba", sys)
+    assert compiled_from() == dictionary_encoding.COMPILED_FROM
+    monkeypatch.delitem(sys.modules, "numba")
+    assert compiled_from() == dictionary_encoding.LOADED_FROM > dictionary_encoding.COMPILED_FROM
+
+
+def test_a_small_file_loads_no_compiled_code() -> None:
+    """A fresh interpreter that encodes little text has not imported numba."""
+    program = (
+        "import sys, pyarrow\n"
+        "from crowdveil.data.ingest.dictionary_encoding import encoder_of\n"
+        "encoder_of(pyarrow.chunked_array([pyarrow.array(['a', 'b'])]))\n"
+        "print('numba' in sys.modules)"
+    )
+
+    assert "False" == subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.data.ingest import sorting
-from crowdveil.data.ingest.sorting import in_order, packed_order
+from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40)
 
@@ -25,9 +25,9 @@ def test_packed_rows_are_sorted_like_others(dtype, rows) -> None:
     task, worker, value = columns(rows, dtype)
     repeats = len({row[:2] for row in rows}) < len(rows)
 
-    packed = packed_order(task, worker, value, (6, 4, 3))
+    packed = sort_packed(task, worker, value, (6, 4, 3))
 
-    assert sorted(rows) == list(zip(*(column.tolist() for column in in_order(task, worker, value)), strict=True))
+    assert sorted(rows) == list(zip(*(column.tolist() for column in sort_columns(task, worker, value)), strict=True))
     if repeats and dtype is np.float64:
         assert packed is None
     else:
@@ -41,7 +41,7 @@ def test_rows_in_many_parts_are_sorted_as_in_one(monkeypatch) -> None:
     monkeypatch.setattr(sorting, "ROWS_AT_ONCE", 2)
     task, worker, value = columns([(0, 0, 0), (2, 1, 1), (1, 0, 2), (1, 0, 1), (3, 3, 0)])
 
-    packed = packed_order(task, worker, value, (4, 4, 3))
+    packed = sort_packed(task, worker, value, (4, 4, 3))
 
     assert ([0, 1, 1, 2, 3], [0, 1, 2, 1, 0], True) == (packed.task.tolist(), packed.value.tolist(), packed.repeats)
 
@@ -50,6 +50,6 @@ def test_what_does_not_fit_is_left_to_the_general_sort() -> None:
     """Codes that need more than 64 bits together are not packed; those that need just 64 are."""
     task, worker, value = columns([(1, 1, 1), (0, 0, 0)])
 
-    assert packed_order(task, worker, value, (2**31, 2**31, 8)) is None
-    packed = packed_order(task + (2**31 - 2), worker + (2**31 - 2), value, (2**31, 2**31, 4))
+    assert sort_packed(task, worker, value, (2**31, 2**31, 8)) is None
+    packed = sort_packed(task + (2**31 - 2), worker + (2**31 - 2), value, (2**31, 2**31, 4))
     assert ([2**31 - 2, 2**31 - 1], [0, 1]) == (packed.worker.tolist(), packed.value.tolist())

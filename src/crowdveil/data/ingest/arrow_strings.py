@@ -1,13 +1,9 @@
-"""Distinct names in order: by the first bytes that tell them apart, as numbers; only ties are compared as text.
-
-The memory of Arrow text arrays: bytes of all cells one behind the other, and where each cell ends.
-"""
+"""Buffers of Arrow text arrays: the concatenated bytes of all cells, and the offsets of the cells."""
 
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 MOST_BYTES = np.iinfo(np.int32).max
@@ -34,41 +30,3 @@ def text_array(text: NDArray[np.uint8], ends: NDArray[np.integer]) -> Any:
     offsets: Any = np.ascontiguousarray(ends, dtype=np.int64 if long else np.int32)
     letters: Any = np.ascontiguousarray(text).ravel()
     return kind.from_buffers(len(ends) - 1, pa.py_buffer(offsets), pa.py_buffer(letters))
-
-
-KEY_BYTES = 8
-"""Bytes of a name that fit into one number to sort by."""
-
-
-def name_order(names: Any) -> NDArray[np.int64]:
-    """Return the positions that sort an Arrow array of distinct names, nulls last; text by code points."""
-    if not len(names) or names.null_count or not pa.types.is_string(names.type):
-        return pc.array_sort_indices(names).to_numpy().astype(np.int64)
-    keys = _first_bytes(names)
-    order = np.argsort(keys)
-    same = keys[order[1:]] == keys[order[:-1]]
-    if same.any():
-        # Names that these bytes do not tell apart stand side by side: only they are sorted as text.
-        tied = np.append(same, False) | np.append(False, same)
-        places = order[tied]
-        order[tied] = places[pc.array_sort_indices(names.take(pa.array(places))).to_numpy()]
-    return order
-
-
-def _first_bytes(names: Any) -> NDArray[np.uint64]:
-    """Return each name's next few bytes, after those that all names begin with, as a number; zeros behind its end."""
-    ends, text = cell_ends(names), text_bytes(names)
-    starts, lengths = ends[:-1], np.diff(ends)
-    keys = np.zeros(len(names), dtype=np.uint64)
-    longest, shortest = int(lengths.max()), int(lengths.min())
-    at = used = 0
-    while at < longest and used < KEY_BYTES:
-        whole = at < shortest
-        letters = (
-            text[starts + at] if whole else np.where(at < lengths, text[np.minimum(starts + at, text.size - 1)], 0)
-        )
-        if used or not whole or (letters != letters[0]).any():
-            keys |= letters.astype(np.uint64) << (8 * (KEY_BYTES - 1 - used))
-            used += 1
-        at += 1
-    return keys

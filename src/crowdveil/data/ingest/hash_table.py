@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.arrow_strings import cell_ends, name_order, text_array, text_bytes
+from crowdveil.data.ingest.arrow_strings import cell_ends, text_array, text_bytes
 from crowdveil.data.ingest.hash_table_numba import lengths_of, lookup, move, renumber
-from crowdveil.data.ingest.validation import Coded
+from crowdveil.data.ingest.validation import CodedColumn
 
 WORD = 8
 """Bytes of a word."""
@@ -70,10 +71,10 @@ class TextTable:
         text = table[:, :longest] if shortest == longest else table[np.arange(table.shape[1]) < lengths[:, None]]
         return text_array(text, np.concatenate(([0], np.cumsum(lengths))))
 
-    def in_order(self, parts: Sequence[NDArray[np.int32]]) -> Coded:
+    def in_order(self, parts: Sequence[NDArray[np.int32]]) -> CodedColumn:
         """Return rows, whose codes these are part by part and which hold every name, coded by the sorted names."""
         names = self.dictionary()
-        order = name_order(names)
+        order = pc.array_sort_indices(names).to_numpy()
         rank = np.empty(len(order), dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         codes = np.empty(sum(len(part) for part in parts), dtype=np.int32)
@@ -81,7 +82,7 @@ class TextTable:
         for part in parts:
             renumber(part, rank, codes[at : at + len(part)])
             at += len(part)
-        return Coded(names.take(pa.array(order)).to_numpy(zero_copy_only=False), codes)
+        return CodedColumn(names.take(pa.array(order)).to_numpy(zero_copy_only=False), codes)
 
     def _fill(self, text: NDArray[np.uint8], ends: NDArray[np.integer], codes: NDArray[np.int32]) -> bool:
         done = 0

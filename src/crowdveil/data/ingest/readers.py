@@ -17,10 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.csv_reader import GROUP_BYTES, read_coded, read_header
-from crowdveil.data.ingest.dictionary_encoding import code_batches, code_text, sorted_codes
-from crowdveil.data.ingest.numbered import whole_numbers
-from crowdveil.data.ingest.validation import Coded, code_ids, code_numbers, refuse
+from crowdveil.data.ingest.csv_files import GROUP_BYTES, read_csv_coded, read_header
+from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
+from crowdveil.data.ingest.validation import CodedColumn, encode_ids, parse_number_column, reject_rows
 from crowdveil.errors import ReportsError
 
 Accepted = Mapping[str, tuple[str, ...]]
@@ -39,12 +38,12 @@ ROWS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class ReportColumns:
     """Three columns of equal length, checked for nothing yet; `value_name` is the header the values stood under."""
 
-    task: Coded
-    worker: Coded
-    value: Coded
+    task: CodedColumn
+    worker: CodedColumn
+    value: CodedColumn
     value_name: str
     source: str
 
@@ -52,14 +51,14 @@ class Columns:
         """Number of rows."""
         return len(self.task)
 
-    def keep(self, rows: NDArray[Any]) -> "Columns":
+    def keep(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
-        return Columns(
+        return ReportColumns(
             self.task.keep(rows), self.worker.keep(rows), self.value.keep(rows), self.value_name, self.source
         )
 
 
-def read_columns(path: str | PathLike[str]) -> Columns:
+def read_columns(path: str | PathLike[str]) -> ReportColumns:
     """Read the answers or reports of a CSV file; all cells are text.
 
     Raises:
@@ -69,18 +68,18 @@ def read_columns(path: str | PathLike[str]) -> Columns:
     return _columns_of(coded, roles, str(path))
 
 
-def read_parquet_columns(path: str | PathLike[str]) -> Columns:
+def read_parquet_columns(path: str | PathLike[str]) -> ReportColumns:
     """Read the answers or reports of a Parquet file; errors as `read_columns`."""
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
             schema = file.schema_arrow
-            roles = pick(schema.names, ANSWERS, source)
+            roles = match_columns(schema.names, ANSWERS, source)
             names = list(roles.values())
             if all(pa.types.is_string(schema.field(name).type) for name in names):
                 # Text is not held as a whole: a group of rows is coded while the next is read.
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
-                coded = code_batches(batches, names, GROUP_BYTES)
+                coded = encode_batches(batches, names, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
         return _columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
     except MemoryError:
@@ -89,7 +88,7 @@ def read_parquet_columns(path: str | PathLike[str]) -> Columns:
         raise _not_parquet(source, error) from error
 
 
-def column_names(path: Path) -> list[str]:
+def read_column_names(path: Path) -> list[str]:
     """Return the names of all columns of a CSV or Parquet file; errors as `read_columns`."""
     if path.suffix != ".parquet":
         return read_header(path)
@@ -108,7 +107,7 @@ def _not_parquet(source: str, error: Exception) -> ReportsError:
     )
 
 
-def frame_columns(frame: object) -> Columns:
+def read_frame_columns(frame: object) -> ReportColumns:
     """Take the answers or reports of a pandas, Polars or Arrow table, or of a DuckDB relation.
 
     Raises:
@@ -119,11 +118,11 @@ def frame_columns(frame: object) -> Columns:
     try:
         if nw.dependencies.is_duckdb_relation(frame):
             relation: Any = frame
-            roles = pick(relation.columns, ANSWERS, "frame")
+            roles = match_columns(relation.columns, ANSWERS, "frame")
             arrow = pa.RecordBatchReader.from_stream(relation.project(", ".join(roles.values()))).read_all()
         else:
             table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
-            roles = pick(table.columns, ANSWERS, "frame")
+            roles = match_columns(table.columns, ANSWERS, "frame")
             arrow = table.select(list(roles.values())).to_arrow()
         return _columns(roles, arrow, "frame")
     except MemoryError:
@@ -152,15 +151,15 @@ def load_gold(
     source = str(path)
     roles, columns = _read_csv_roles(Path(path), GOLD)
     task, truth = columns["task"], columns["truth"]
-    names, codes = code_ids(task, None, "task", source)
-    refuse(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
+    names, codes = encode_ids(task, None, "task", source)
+    reject_rows(truth, truth.names == "", "every gold task needs a truth", source=source, hint="Leave the row out.")
     truths: NDArray[Any] = truth.names[truth.codes]
     if kind == "numeric" or (kind is None and roles["truth"] == "value"):
-        truths = code_numbers(truth, source)
+        truths = parse_number_column(truth, source)
     first = np.unique(codes, return_index=True)[1]
     differs = truths != truths[first][codes]
     if conflicts == "error" and differs.any():
-        other = Coded(names, codes.astype(np.int32)).keep(differs)
+        other = CodedColumn(names, codes.astype(np.int32)).keep(differs)
         raise ReportsError(
             f"a gold task has one truth, but {int(differs.sum())} rows contradict an earlier one",
             source=source,
@@ -181,8 +180,8 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
     source = str(path)
     _, columns = _read_csv_roles(Path(path), PRIOR)
     label, probability = columns["label"], columns["probability"]
-    names, codes = code_ids(label, None, "label", source)
-    numbers = code_numbers(probability, source)
+    names, codes = encode_ids(label, None, "label", source)
+    numbers = parse_number_column(probability, source)
     if len(names) != len(codes) or not len(names):
         raise ReportsError(
             "a prior has one row per label", source=source, examples=f"{len(codes)} rows, {len(names)} labels"
@@ -201,7 +200,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
     return dict(zip(names[codes].tolist(), numbers.tolist(), strict=True))
 
 
-def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:
+def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:
     """Return role -> column name.
 
     Raises:
@@ -220,7 +219,7 @@ def pick(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str
     return {role: names[0] for role, names in roles.items()}
 
 
-def code_column(column: Any, source: str) -> Coded:
+def encode_arrow_column(column: Any, source: str) -> CodedColumn:
     """Code an Arrow column: whole numbers and text by their sorted names, floats by themselves; null is missing.
 
     Columns that are dictionary-encoded already (Categorical, Enum) are not hashed again. Bytes are read as UTF-8.
@@ -231,7 +230,7 @@ def code_column(column: Any, source: str) -> Coded:
     kind = _kind(column)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64()).to_numpy()
-        return Coded(numbers, np.arange(len(numbers), dtype=np.int32))
+        return CodedColumn(numbers, np.arange(len(numbers), dtype=np.int32))
     if pa.types.is_boolean(kind):
         column = pc.if_else(column.cast(kind), "True", "False")
     elif pa.types.is_null(kind):
@@ -241,11 +240,11 @@ def code_column(column: Any, source: str) -> Coded:
     elif not pa.types.is_integer(kind):
         raise ReportsError("columns must hold text or numbers", source=source, examples=f"a column of {kind}")
     if pa.types.is_dictionary(column.type):
-        return sorted_codes(column)
+        return encode_sorted(column)
     if not pa.types.is_integer(kind):
-        return code_text(column)
-    counted = whole_numbers(column)
-    return Coded(*counted) if counted is not None else sorted_codes(column.dictionary_encode())
+        return encode_text(column)
+    counted = encode_integers(column)
+    return CodedColumn(*counted) if counted is not None else encode_sorted(column.dictionary_encode())
 
 
 def _kind(column: Any) -> Any:
@@ -264,21 +263,21 @@ def _plain_text(column: Any) -> Any:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(*chunk) for chunk in chunks], plain)
 
 
-def _columns(roles: dict[str, str], table: pa.Table, source: str) -> Columns:
+def _columns(roles: dict[str, str], table: pa.Table, source: str) -> ReportColumns:
     """Code the columns in threads of their own; errors as they come first in the order of the roles."""
     with ThreadPoolExecutor(len(roles)) as threads:
-        waiting = {role: threads.submit(code_column, table[name], source) for role, name in roles.items()}
+        waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
         del table  # each column gives its memory back when it is coded
         coded = {role: column.result() for role, column in waiting.items()}
     return _columns_of(coded, roles, source)
 
 
-def _columns_of(coded: Mapping[str, Coded], roles: Mapping[str, str], source: str) -> Columns:
-    return Columns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
+def _columns_of(coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str) -> ReportColumns:
+    return ReportColumns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
 
 
-def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, Coded]]:
+def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:
     """Return the column name and the coded column of each role."""
-    roles = pick(read_header(path), accepted, str(path))
-    coded = read_coded(path, list(roles.values()))
+    roles = match_columns(read_header(path), accepted, str(path))
+    coded = read_csv_coded(path, list(roles.values()))
     return roles, {role: coded[name] for role, name in roles.items()}

@@ -16,7 +16,7 @@ ROWS_AT_ONCE = 1 << 16
 """Rows packed or unpacked together: they stay in a core's own cache."""
 
 
-class Ordered(NamedTuple):
+class SortedColumns(NamedTuple):
     """Columns in canonical order, and whether a (task, worker) pair is repeated."""
 
     task: NDArray[np.int32]
@@ -25,7 +25,7 @@ class Ordered(NamedTuple):
     repeats: bool
 
 
-def in_order(
+def sort_columns(
     task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the columns in canonical order; rows that stand so already are not sorted again."""
@@ -36,9 +36,9 @@ def in_order(
     return task[order], worker[order], value[order]
 
 
-def packed_order(
+def sort_packed(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[Any], sizes: tuple[int, int, int]
-) -> Ordered | None:
+) -> SortedColumns | None:
     """Sort codes as single numbers; None if they do not fit, or if numbers on repeated pairs are still to be sorted.
 
     Args:
@@ -65,7 +65,7 @@ def packed_order(
         workers[part] = (key >> tail) & ((1 << widths[1]) - 1)
         last = key & ((1 << tail) - 1)
         values[part] = value[last] if carried else last
-    return Ordered(tasks, workers, values, repeats)
+    return SortedColumns(tasks, workers, values, repeats)
 
 
 def _packed(

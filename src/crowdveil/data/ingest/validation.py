@@ -25,7 +25,7 @@ TEXT_RULE = "names must be text that can be written in UTF-8"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class CodedColumn:
     """One column.
 
     Attributes:
@@ -44,12 +44,12 @@ class Coded:
         """Return the positions of the rows that are empty or hold one of the marked names."""
         return np.flatnonzero(np.append(bad_names, True)[self.codes])
 
-    def keep(self, rows: NDArray[Any]) -> "Coded":
+    def keep(self, rows: NDArray[Any]) -> "CodedColumn":
         """Return the column with the given rows only."""
-        return Coded(self.names, self.codes[rows])
+        return CodedColumn(self.names, self.codes[rows])
 
 
-def code_array(column: ArrayLike, source: str) -> Coded:
+def encode_array(column: ArrayLike, source: str) -> CodedColumn:
     """Code a one-dimensional array of text, whole numbers or floats; None and NaN are missing.
 
     Raises:
@@ -59,7 +59,7 @@ def code_array(column: ArrayLike, source: str) -> Coded:
     if array.ndim != 1:
         raise ReportsError("every column must be one-dimensional", source=source, examples=f"shape {array.shape}")
     if array.dtype.kind == "f":
-        return Coded(array, np.arange(len(array), dtype=np.int32))
+        return CodedColumn(array, np.arange(len(array), dtype=np.int32))
     codes = np.full(len(array), MISSING, dtype=np.int32)
     given = np.ones(len(array), dtype=bool)
     if array.dtype.kind == "O":
@@ -73,11 +73,11 @@ def code_array(column: ArrayLike, source: str) -> Coded:
             examples=str(error),
             hint="Turn the whole column into text.",
         ) from error
-    return Coded(np.array(names.tolist()) if array.dtype.kind == "O" else names, codes)
+    return CodedColumn(np.array(names.tolist()) if array.dtype.kind == "O" else names, codes)
 
 
-def code_ids(
-    column: Coded, listed: Sequence[Any] | NDArray[Any] | None, what: str, source: str
+def encode_ids(
+    column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, what: str, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return names and codes of ids: sorted names that occur, or the positions in `listed`, compared as text.
 
@@ -85,20 +85,22 @@ def code_ids(
         ReportsError: an id is missing, not listed or not text that can be written, the list repeats a name, or ids are
             fractions.
     """
-    column = distinct(column)
-    refuse(column, column.names == "", f"every row needs a {what}", source=source, hint="Remove or complete the rows.")
+    column = with_distinct_names(column)
+    reject_rows(
+        column, column.names == "", f"every row needs a {what}", source=source, hint="Remove or complete the rows."
+    )
     if column.names.dtype.kind == "f":
-        refuse(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
-    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
+        reject_rows(column, column.names % 1 != 0, f"{what} ids must be text or whole numbers", source=source)
+    reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if listed is None:
         return column.names, column.codes
-    if half_surrogates(np.asarray(listed)).any():
+    if has_lone_surrogate(np.asarray(listed)).any():
         raise ReportsError(f"the list of {what}s must hold text that can be written in UTF-8", source=source)
     place = {str(name): code for code, name in enumerate(listed)}
     if len(place) != len(listed):
         raise ReportsError(f"the list of {what}s must not repeat a name", source=source)
     codes = np.array([place.get(str(name), MISSING) for name in column.names], dtype=np.int32)
-    refuse(
+    reject_rows(
         column,
         codes == MISSING,
         f"every {what} must be in the given list of {len(listed)} {what}s",
@@ -108,21 +110,21 @@ def code_ids(
     return np.asarray(listed), codes[column.codes]
 
 
-def code_numbers(column: Coded, source: str) -> NDArray[np.float64]:
+def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]:
     """Return each row's number, shape (rows,).
 
     Raises:
         ReportsError: a value is empty, not a finite number, or too large or small to compute with.
     """
     numbers = parse_numbers(column.names)
-    refuse(
+    reject_rows(
         column,
         ~np.isfinite(numbers),
         "values must be finite numbers",
         source=source,
         hint="Write decimals with a point, leave absent answers out; for labels, say kind='categorical'.",
     )
-    refuse(
+    reject_rows(
         column,
         ~has_valid_magnitude(numbers),
         f"values {MAGNITUDE_RULE}",
@@ -145,7 +147,7 @@ def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
     return np.array([_number_or_nan(name) for name in names])
 
 
-def code_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source: str) -> NDArray[np.int16]:
+def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source: str) -> NDArray[np.int16]:
     """Return codes on a scale: clipped and rounded to it, or under "exact" refused unless they are its points.
 
     Raises:
@@ -165,7 +167,7 @@ def code_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source
     return codes.astype(np.int16)
 
 
-def require_policy(policy: str) -> None:
+def require_duplicates_policy(policy: str) -> None:
     """Refuse a misspelt duplicates policy, whether or not anything is repeated.
 
     Raises:
@@ -175,13 +177,13 @@ def require_policy(policy: str) -> None:
         raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
 
 
-def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: str) -> NDArray[np.int64]:
+def resolve_duplicates(task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str) -> NDArray[np.int64]:
     """Return the rows to keep of each (task, worker) pair, in the order of pairs ("all": in row order).
 
     Raises:
         ReportsError: a pair is repeated and the policy is "error".
     """
-    require_policy(policy)
+    require_duplicates_policy(policy)
     if policy == "all":
         return np.arange(len(task))
     ordered, order = _sorted_pairs(task, worker)
@@ -204,7 +206,7 @@ def resolve_duplicates(task: Coded, worker: Coded, policy: Duplicates, source: s
     return order[keep]
 
 
-def _sorted_pairs(task: Coded, worker: Coded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sorted_pairs(task: CodedColumn, worker: CodedColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return pair numbers in ascending order and the row of each, equal pairs in row order."""
     pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
     rows = len(pair)
@@ -218,7 +220,9 @@ def _sorted_pairs(task: Coded, worker: Coded) -> tuple[NDArray[np.int64], NDArra
     return pair // max(rows, 1), pair % max(rows, 1)
 
 
-def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = "") -> None:
+def reject_rows(
+    column: CodedColumn, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = ""
+) -> None:
     """Raise a ReportsError naming the first rows that are empty or hold a marked name; return if there are none."""
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
     if not marked.any() and not (column.codes == MISSING).any():
@@ -239,7 +243,7 @@ def refuse(column: Coded, bad_names: NDArray[np.bool_] | bool, rule: str, *, sou
     )
 
 
-def half_surrogates(names: NDArray[Any]) -> NDArray[np.bool_]:
+def has_lone_surrogate(names: NDArray[Any]) -> NDArray[np.bool_]:
     """Mark names that hold half a surrogate pair, which no file can; names decoded from UTF-8 (objects) hold none."""
     if names.dtype.kind != "U" or not names.size:
         return np.zeros(names.shape, dtype=bool)
@@ -248,7 +252,7 @@ def half_surrogates(names: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(halves.any(axis=1))
 
 
-def distinct(column: Coded) -> Coded:
+def with_distinct_names(column: CodedColumn) -> CodedColumn:
     """Give floats distinct names: whole numbers if all are whole (1.0 is what 1 becomes beside a NaN)."""
     if column.names.dtype.kind != "f":
         return column
@@ -258,7 +262,7 @@ def distinct(column: Coded) -> Coded:
     whole = np.isfinite(found) & (found == np.rint(found)) & (np.abs(found) < 2**53)
     codes = np.full(len(column), MISSING, dtype=np.int32)
     codes[given] = inverse
-    return Coded(found.astype(np.int64) if whole.all() else found, codes)
+    return CodedColumn(found.astype(np.int64) if whole.all() else found, codes)
 
 
 def _number_or_nan(name: Any) -> float:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from crowdveil.files.atomic_write import write_atomically
-from crowdveil.files.temporary import MARKER_FILE, PREFIX, temporary_folder
+from crowdveil.files.filesystem import MARKER_FILE, PREFIX, temporary_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from crowdveil.files.temporary import temporary_folder
+from crowdveil.files.filesystem import temporary_folder
 with temporary_folder(Path(sys.argv[1])) as folder:
     (folder / "data").write_text("half")
     print(folder, flush=True)

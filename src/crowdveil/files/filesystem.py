@@ -3,18 +3,20 @@
 The lock (flock) ends with the process, however it ends. A folder whose marker is not locked is left over from a process
 that has died, and is removed by the next one that makes a temporary folder in the same place. Where the system has no
 such locks, nothing is removed.
-"""
+
+
+Opening of files that the command line does not name: regular files only, so that no named pipe blocks."""
 
 import os
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
+from os import PathLike
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-
-from crowdveil.files.regular_files import open_regular
 
 if sys.platform != "win32":
     import fcntl
@@ -93,3 +95,24 @@ def _try_lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_regular(path: str | PathLike[str]) -> BufferedReader:
+    """Open a plain file, or a link to one, to read its bytes.
+
+    Raises:
+        OSError: there is none, or it is a pipe, a device or a folder.
+    """
+    return open(path, "rb", opener=_regular)
+
+
+def _regular(path: str, flags: int) -> int:
+    """Return the descriptor of a plain file."""
+    descriptor = os.open(path, flags | WITHOUT_WAITING)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no plain file")
+    return descriptor

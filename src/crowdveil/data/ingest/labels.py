@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import MAX_LABELS, NULL, Categories
-from crowdveil.data.ingest.validation import MISSING, TEXT_RULE, Coded, distinct, half_surrogates, parse_numbers, refuse
+from crowdveil.data.ingest.validation import (
+    MISSING,
+    TEXT_RULE,
+    CodedColumn,
+    has_lone_surrogate,
+    parse_numbers,
+    reject_rows,
+    with_distinct_names,
+)
 from crowdveil.errors import ReportsError
 
 INVISIBLE = "Cf"
@@ -21,7 +29,7 @@ MOST_DIGITS = 400
 """Longer texts are no numbers."""
 
 
-def merge_spellings(column: Coded, known: Sequence[str]) -> Coded:
+def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
     """Return a column of labels in which the spellings of a label are one.
 
     Args:
@@ -30,17 +38,17 @@ def merge_spellings(column: Coded, known: Sequence[str]) -> Coded:
             none were given, a label is spelled as in most of its rows (of equally many, the first by letter), in NFC
             and without spaces at its ends.
     """
-    column = distinct(column)
+    column = with_distinct_names(column)
     texts = [str(name) for name in column.names.tolist()]
     counts = np.bincount(column.codes[column.codes != MISSING], minlength=len(texts))
     chosen = _as_known(texts, known) if known else _as_most_rows(texts, counts)
     names = sorted(set(chosen))
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([*(place[name] for name in chosen), MISSING], dtype=np.int32)
-    return Coded(np.array(names, dtype=object), codes[column.codes])
+    return CodedColumn(np.array(names, dtype=object), codes[column.codes])
 
 
-def spellings(texts: Sequence[str]) -> list[list[int]]:
+def group_spellings(texts: Sequence[str]) -> list[list[int]]:
     """Return the positions of texts that are spellings of one label, for each label that has several."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
@@ -58,7 +66,7 @@ def _as_known(texts: list[str], known: Sequence[str]) -> list[str]:
 
 def _as_most_rows(texts: list[str], counts: NDArray[np.int64]) -> list[str]:
     chosen = [_tidy(text) for text in texts]
-    for positions in spellings(texts):
+    for positions in group_spellings(texts):
         most = min(positions, key=lambda position: (-counts[position], texts[position]))
         for position in positions:
             chosen[position] = _tidy(texts[most])
@@ -84,35 +92,37 @@ def _key(text: str) -> str | Decimal:
     return unicodedata.normalize("NFC", plain.casefold())
 
 
-NOT_LABELS = frozenset({"", NULL, "nan", "NaN"})
+RESERVED_LABELS = frozenset({"", NULL, "nan", "NaN"})
 MOST_NUMBER_LABELS = 20
 """Most different numbers in a column of unstated kind: grades and ratings have fewer, counts soon have more."""
 
 
-def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tuple[Categories, NDArray[np.int16]]:
+def encode_labels(
+    column: CodedColumn, alphabet: Categories | None, source: str
+) -> tuple[Categories, NDArray[np.int16]]:
     """Return the alphabet (by default the labels that occur, numbers by size, text by letter) and the codes in it.
 
     Raises:
         ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many of them.
     """
-    column = distinct(column)
+    column = with_distinct_names(column)
     texts = [str(name) for name in column.names.tolist()]
     known = () if alphabet is None else alphabet.names
-    absent = np.array([text.strip() in NOT_LABELS and text not in known for text in texts], dtype=bool)
-    refuse(
+    absent = np.array([text.strip() in RESERVED_LABELS and text not in known for text in texts], dtype=bool)
+    reject_rows(
         column,
         absent,
         "labels must not be empty, NaN or NULL",
         source=source,
         hint="Leave these rows out: NULL reports are not stored, they follow from the lists of tasks and workers.",
     )
-    refuse(column, half_surrogates(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
+    reject_rows(column, has_lone_surrogate(column.names), TEXT_RULE, source=source, hint="Correct the rows.")
     if alphabet is None:
         _require_alphabet_size(len(texts), source)
         alphabet = Categories(_label_order(texts))
     place = {name: code for code, name in enumerate(alphabet.names)}
     codes = np.array([place.get(text, MISSING) for text in texts], dtype=np.int16)
-    refuse(
+    reject_rows(
         column,
         codes == MISSING,
         f"every label must be one of {_shown(alphabet.names)}",
@@ -123,13 +133,13 @@ def code_labels(column: Coded, alphabet: Categories | None, source: str) -> tupl
     return alphabet, codes[column.codes]
 
 
-def ask_for_kind(column: Coded, source: str) -> None:
+def require_stated_kind(column: CodedColumn, source: str) -> None:
     """Refuse many different numbers under a header for labels, which may be counts or measurements.
 
     Raises:
         ReportsError: asking which they are.
     """
-    names = distinct(column).names
+    names = with_distinct_names(column).names
     numbers = parse_numbers(names) if len(names) > MOST_NUMBER_LABELS else np.array([np.nan])
     if np.isfinite(numbers).all():
         raise ReportsError(

@@ -1,7 +1,8 @@
-"""Awkward text in files: what is written as CSV is read back as it was."""
+"""Quotes in comma-separated text: the checked stream agrees with the csv module's strict reader, wherever it is cut."""
 
 import csv
 import io
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -10,19 +11,112 @@ from hypothesis import strategies as st
 
 from crowdveil.cli.options import _words
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_reader import read_header
-from crowdveil.data.ingest.label_spellings import NOT_LABELS
+from crowdveil.data.ingest.csv_files import QuoteCheck, csv_row, read_header
+from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.ingest.readers import load_gold
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import MajorityVote
-from crowdveil.files.csv_line import csv_line
 from crowdveil.workflow.export import write_estimate, write_report_files
 from crowdveil.workflow.rounds import cuts_text
 from tests.data.test_reports import cells
 
+PIECES = ['"', '""', ",", "\n", "\r\n", "a", "b", '"a"', '"a""b",', '5" disc']
+AWKWARD = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
+
+
+class InParts(io.RawIOBase):
+    """Bytes that come in parts of given sizes, again and again."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self.stream, self.sizes, self.turn = io.BytesIO(data), sizes, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next part."""
+        self.turn += 1
+        return self.stream.read(self.sizes[self.turn % len(self.sizes)])
+
+
+def sound(data: bytes, sizes: list[int]) -> bool:
+    """Return whether the quotes in these bytes are well placed, read in parts."""
+    checked = QuoteCheck(InParts(data, sizes))
+    while checked.read(1 << 20):
+        pass
+    checked.finish()
+    return checked.sound
+
+
+def strictly_read(text: str) -> bool:
+    """Return whether the csv module reads a text without a complaint about its quotes."""
+    try:
+        list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+@given(AWKWARD, st.lists(st.integers(1, 7), min_size=1, max_size=5))
+@example('"a"4', [1])
+@example('a"",b\n"c"', [2])
+@example('a,""\n', [3])
+@example('"""",b', [3, 1])
+@example('"""', [2])
+def test_quotes_are_checked_like_a_strict_reader_does(text: str, sizes: list[int]) -> None:
+    """Text after a closing quote, and a quote that is never closed, are found wherever the bytes are cut."""
+    assert strictly_read(text) == sound(text.encode(), sizes)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'\xef\xbb\xbf"task",worker\n', True),
+        (b'\xef\xbb\xbf"task"x,worker\n', False),
+        (b"task,worker\n", True),
+        (b"", True),
+    ],
+)
+def test_a_mark_before_the_first_cell_is_no_text(data: bytes, expected: bool) -> None:
+    """A quote after the byte-order mark opens a cell."""
+    assert expected == sound(data, [100])
+
+
+class Waiting(io.BytesIO):
+    """Bytes that come only once they may; `order` notes what has happened."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.asked, self.may = Event(), Event()
+        self.order: list[str] = []
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes, later."""
+        self.asked.set()
+        assert self.may.wait(60)
+        self.order.append("read")
+        return super().read(size)
+
+
+def test_closing_waits_for_a_read_and_ends_all_later_ones() -> None:
+    """A thread that reads ahead has its bytes before `close` returns, and reads nothing after it."""
+    raw = Waiting(b"task,worker\n")
+    checked = QuoteCheck(raw)
+    reading = Thread(target=checked.read, args=(4,))
+    closing = Thread(target=lambda: (checked.close(), raw.order.append("closed")))
+    reading.start()
+    assert raw.asked.wait(60)
+    closing.start()
+    closing.join(0.05)
+    assert (True, []) == (closing.is_alive(), raw.order)
+    raw.may.set()
+    for thread in (reading, closing):
+        thread.join(60)
+
+    assert ["read", "closed"] == raw.order
+    assert (True, b"") == (checked.closed, checked.read(4))
+
+
 SIGNS = [*"\"',;\r\n\t \\ab01.-#=é本😀\ufeff\u2028\x0b\x85\x1c"]
 NAMES = st.text(st.sampled_from(SIGNS), min_size=1, max_size=6)
-LABELS = NAMES.filter(lambda name: name.strip() not in NOT_LABELS)
+LABELS = NAMES.filter(lambda name: name.strip() not in RESERVED_LABELS)
 
 
 def two(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
@@ -42,7 +136,7 @@ def folder(tmp_path_factory):
 def test_a_line_is_read_back_by_any_reader(row: list[str]) -> None:
     """A strict reader, also one that skips spaces after commas, gets the same cells."""
     for skip in (False, True):
-        read = csv.reader(io.StringIO(csv_line(row) + "\n", newline=""), strict=True, skipinitialspace=skip)
+        read = csv.reader(io.StringIO(csv_row(row) + "\n", newline=""), strict=True, skipinitialspace=skip)
         assert [row] == list(read)
 
 
@@ -87,7 +181,7 @@ def test_assignments_and_cuts_come_back(folder, tasks: list[str], workers: list[
 @example([" yes", "a\rb"])
 def test_labels_listed_for_a_command_are_read_back(labels: list[str]) -> None:
     """`--labels` reads the list that `plan` prints."""
-    assert tuple(labels) == _words(csv_line(labels))
+    assert tuple(labels) == _words(csv_row(labels))
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=5))

@@ -4,14 +4,25 @@ Accepted: UTF-8 with or without byte-order mark, plain or gzipped (told by conte
 commas, quotes and line ends. Memory follows the rows' codes and the distinct values, never the text of the whole file.
 
 Quotes in comma-separated text: a stream that checks where quoted cells begin and end while it is read.
-"""
+
+
+Digest of a file's content, which ties the files of one collection together.
+
+It finds accidents: a file that was changed, cut, or laid beside another collection. Whoever can write the file can
+write the digest as well.
+
+
+A row of a comma-separated file as text; every cell comes back from a reader as it was."""
 
 import csv
 import gzip
+import hashlib
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO, TypeVar, cast
@@ -22,8 +33,8 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import is_utf8_encodable
-from crowdveil.data.ingest.dictionary_encoding import code_batches, encode_batches
-from crowdveil.data.ingest.validation import Coded
+from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches, encode_batches
+from crowdveil.data.ingest.validation import CodedColumn
 from crowdveil.errors import ReportsError
 
 QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
@@ -137,7 +148,7 @@ def read_header(path: Path) -> list[str]:
     Raises:
         ReportsError: the file is absent, empty, or not UTF-8 text.
     """
-    with opened(path) as raw:
+    with open_plain_or_gzip(path) as raw:
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
     # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
     text = start.decode("utf-8", errors="surrogateescape")
@@ -156,18 +167,18 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
     Raises:
         ReportsError: a row has more or fewer cells than the header, text is not UTF-8, a quote is never closed.
     """
-    return read_batches(path, names, encode_batches)
+    return read_csv_batches(path, names, dictionary_encode_batches)
 
 
-def read_coded(path: Path, names: Sequence[str]) -> dict[str, Coded]:
+def read_csv_coded(path: Path, names: Sequence[str]) -> dict[str, CodedColumn]:
     """Return the named columns as codes into their sorted names; all cells are text. Errors as `read_csv`."""
-    return read_batches(path, names, code_batches)
+    return read_csv_batches(path, names, encode_batches)
 
 
-def read_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
+def read_csv_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
     """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
     found = ""
-    with opened(path) as raw, QuoteCheck(raw) as checked:
+    with open_plain_or_gzip(path) as raw, QuoteCheck(raw) as checked:
         try:
             columns = take(_batches(checked, names), names, GROUP_BYTES)
             checked.finish()
@@ -190,7 +201,7 @@ def find_defect(path: Path) -> ReportsError | None:
     """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
-    with opened(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
+    with open_plain_or_gzip(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
         lines = _RowLines(text, BLOCK_BYTES)
         try:
             for row in csv.reader(lines, strict=True):
@@ -252,7 +263,7 @@ def _long_cells() -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
     """Open a plain or gzipped file; what the system says against it becomes a ReportsError."""
     try:
         with open(path, "rb") as plain:
@@ -326,3 +337,38 @@ def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> Repo
         examples=", ".join(f"{cells} cells" for _, cells in ragged),
         hint="Quote cells that hold commas; remove cells that are too many.",
     )
+
+
+PART_BYTES = 1 << 20
+"""Bytes read at a time."""
+
+
+def content_digest(path: str | PathLike[str]) -> str:
+    """Return the SHA-256 of a file in hexadecimal, read once in small parts; of a gzipped file, that of its content.
+
+    Raises:
+        ReportsError: the file cannot be read, or its compression is damaged.
+    """
+    digest = hashlib.sha256()
+    with open_plain_or_gzip(Path(path)) as stream:
+        while part := stream.read(PART_BYTES):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$|^$')
+"""Separators, and what readers strip or skip: spaces at the ends, an empty row. Python's own writer leaves a carriage
+return without quotes where lines end in a line feed."""
+
+
+def csv_row(cells: Iterable[object]) -> str:
+    """Return the cells with commas between them, quoted where they need it, without a line end."""
+    return ",".join(map(_cell, cells))
+
+
+def _cell(content: object) -> str:
+    text = str(content)
+    if not NEEDS_QUOTES.search(text):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
