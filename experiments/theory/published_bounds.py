@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip
-from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
+from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 
 
 def laplace_exact_epsilon(claimed: float, *, value_range: float, domain_size: float) -> float:

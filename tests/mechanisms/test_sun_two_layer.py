@@ -1,4 +1,4 @@
-"""Sun et al.'s 2-Layer with NULL: what cells with one secret budget lose, by brute force, closed form and sampling."""
+"""Two-layer mechanism with NULL of Sun et al.: exact losses by brute force, closed form and sampling."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse, SunTwoLayer, sun_two_layer
-from crowdveil.mechanisms.shared_secret import substitute
+from crowdveil.mechanisms.base import replace_symbols
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
 
@@ -29,17 +29,17 @@ def make(epsilon: float, *, labels: int = 2, low: float = 0.0, answers: int | No
 
 @pytest.fixture
 def few_budgets(monkeypatch):
-    """Leave eight budgets, so that the law of a device can be written out as fractions."""
+    """Leave eight budgets, so that the distribution of a device can be written out as fractions."""
     monkeypatch.setattr(sun_two_layer, "BUDGETS", 8)
     monkeypatch.setattr(sun_two_layer, "BUDGET_BITS", 3)
-    sun_two_layer._shares.cache_clear()
+    sun_two_layer._flip_weights.cache_clear()
     yield
-    sun_two_layer._shares.cache_clear()
+    sun_two_layer._flip_weights.cache_clear()
 
 
 def report_probability(mechanism: SunTwoLayer, answers: tuple[int, ...], report: tuple[int, ...]) -> Fraction:
     """P(report | answers) as the paper describes it: a budget for the labels, another for NULL, then equation 8."""
-    null, shares = mechanism.alphabet.size, [Fraction(int(t), DENOMINATOR) for t in mechanism.shares]
+    null, shares = mechanism.alphabet.size, [Fraction(int(t), DENOMINATOR) for t in mechanism.flip_weights]
     total = Fraction(1)
     for cells in ([j for j, x in enumerate(answers) if x != null], [j for j, x in enumerate(answers) if x == null]):
         over_budgets = Fraction(0)
@@ -66,9 +66,9 @@ def test_losses_equal_brute_force(few_budgets, labels, cells, epsilon, low):
     vectors = list(itertools.product(range(labels + 1), repeat=cells))
     worst = {"cell": 0.0, "worker": 0.0}
     for report in vectors:
-        law = {x: report_probability(mechanism, x, report) for x in vectors}
+        distribution = {x: report_probability(mechanism, x, report) for x in vectors}
         for x, other in itertools.combinations(vectors, 2):
-            loss = log_fraction(law[x] / law[other])
+            loss = log_fraction(distribution[x] / distribution[other])
             worst["worker"] = max(worst["worker"], loss)
             if sum(a != b for a, b in zip(x, other, strict=True)) == 1:
                 worst["cell"] = max(worst["cell"], loss)
@@ -79,14 +79,14 @@ def test_losses_equal_brute_force(few_budgets, labels, cells, epsilon, low):
     assert (cell.epsilon, worker.epsilon) >= (worst["cell"], worst["worker"])
 
 
-def test_shares_are_those_of_equation_8_at_the_middle_of_each_part():
+def test_flip_weights_are_those_of_equation_8_at_the_middle_of_each_part():
     """With budget e each other symbol has probability 1 / (K + e^e); budgets are the midpoints of [0, 2 epsilon]."""
     mechanism = make(1.5, labels=5)
     budgets = 3.0 * (np.arange(65536) + 0.5) / 65536
 
-    np.testing.assert_allclose(mechanism.law.flip, 1 / (5 + np.exp(budgets)), rtol=1e-12)
-    np.testing.assert_allclose(mechanism.law.keep, np.exp(budgets) / (5 + np.exp(budgets)), rtol=1e-12)
-    assert mechanism.law.keep.min() >= mechanism.law.flip.max()
+    np.testing.assert_allclose(mechanism.budget_distribution.flip, 1 / (5 + np.exp(budgets)), rtol=1e-12)
+    np.testing.assert_allclose(mechanism.budget_distribution.keep, np.exp(budgets) / (5 + np.exp(budgets)), rtol=1e-12)
+    assert mechanism.budget_distribution.keep.min() >= mechanism.budget_distribution.flip.max()
 
 
 @pytest.mark.parametrize(("epsilon", "low", "labels"), [(1.0, 0.0, 2), (0.5, 0.2, 5), (3.0, 0.0, 10)])
@@ -153,11 +153,11 @@ def sampled(mechanism: SunTwoLayer, codes: np.ndarray, workers: int, seed: int) 
     """Reports of many workers with the same answers, each with its own secrets; indexed [worker, cell]."""
     source = seeded(seed)
     secrets = mechanism.draw_flip_weights(workers, source)[:, (codes == mechanism.alphabet.size).astype(int)]
-    reports = substitute(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
+    reports = replace_symbols(np.tile(codes, workers), secrets.ravel(), mechanism.symbols, source)
     return reports.reshape(workers, len(codes))
 
 
-def test_reports_follow_the_shared_law(few_budgets):
+def test_reports_follow_the_shared_distribution(few_budgets):
     """Chi-square of 200,000 workers over all reports of 4 cells, two of them NULL; independent cells are rejected.
 
     False-alarm rate 1e-5, fixed seed.
@@ -165,11 +165,11 @@ def test_reports_follow_the_shared_law(few_budgets):
     mechanism, codes = make(3.0), np.array([0, 2, 1, 2])
     counts = np.bincount(sampled(mechanism, codes, 200_000, seed=3) @ 3 ** np.arange(4), minlength=81)
     vectors = np.array(np.unravel_index(np.arange(81), (3,) * 4, order="F")).T
-    law = np.array([float(report_probability(mechanism, tuple(codes), tuple(y))) for y in vectors.tolist()])
+    distribution = np.array([float(report_probability(mechanism, tuple(codes), tuple(y))) for y in vectors.tolist()])
     alone = mechanism.single_cell_channel().probabilities
     independent = np.prod([alone[x, vectors[:, j]] for j, x in enumerate(codes)], axis=0)
 
-    assert chi_square_p_value(counts, law) > 1e-5
+    assert chi_square_p_value(counts, distribution) > 1e-5
     assert chi_square_p_value(counts, independent) < 1e-5
 
 
@@ -197,7 +197,7 @@ def test_sampling_alone_shows_more_loss_than_the_mean_budget():
 
 @pytest.mark.parametrize("alphabet", [YES_NO, Scale(0, 4)])
 def test_a_narrow_budget_is_randomized_response(alphabet: Alphabet):
-    """As `low` tends to epsilon one cell's law tends to the table of randomized response."""
+    """As `low` tends to epsilon one cell's distribution tends to the table of randomized response."""
     narrow = SunTwoLayer(alphabet=alphabet, epsilon=1.0, low=1 - 1e-9).single_cell_channel().probabilities
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0).channel().probabilities
 

@@ -1,4 +1,4 @@
-"""Li et al.'s two-layer mechanism: what cells with one secret flip probability lose, by brute force and by sampling."""
+"""Two-layer mechanism of Li et al.: exact losses by brute force, in rational arithmetic and by sampling."""
 
 import itertools
 import math
@@ -13,11 +13,11 @@ from scipy.stats import beta
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import DENOMINATOR
-from crowdveil.channels.rounding import sum_rounded_up
+from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import OneLayer, RandomizedResponse, TwoLayer
-from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
-from crowdveil.mechanisms.shared_secret import substitute
+from crowdveil.mechanisms.base import replace_symbols
+from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 from crowdveil.randomness import seeded
 from tests.chi_square import chi_square_p_value
 
@@ -135,7 +135,7 @@ def test_nothing_is_promised_when_the_secret_may_be_certain(low, high):
 
     assert math.isinf(guarantee.epsilon)
     assert guarantee.claimed < 2.0
-    assert "say how many answers" in guarantee.reason
+    assert "set the number of answers" in guarantee.reason
 
 
 @given(
@@ -190,7 +190,7 @@ def test_worker_loss_equals_its_closed_form(cells):
 
 @pytest.mark.parametrize(("low", "high", "labels", "cells"), [(0.0, 0.8, 2, 1), (0.1, 0.9, 3, 2), (0.0, 1.0, 2, 3)])
 def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels, cells):
-    """On a 10-bit device, where the grid of p is coarse, the loss of its finite law stays within what is added."""
+    """On a 10-bit device, with a coarse grid of p, the loss of its finite distribution stays within the margin."""
     monkeypatch.setattr("crowdveil.mechanisms.two_layer.DENOMINATOR", 1 << 10)
     monkeypatch.setattr("crowdveil.mechanisms.two_layer.WORD_BITS", 10)
     mechanism = public(low, high, labels=labels, answers=cells)
@@ -206,11 +206,11 @@ def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels,
         sum((q / (labels - 1)) ** h * (1 - q) ** (cells - h) for q in p) / len(p) for h in range(cells + 1)
     ]  # fmt: skip
     cell = max(log_fraction(g[h] / g[h + 1]) for h in range(cells))
-    law, rounding = mechanism._law(cells), mechanism._rounding(cells)
+    distribution, rounding = mechanism._distribution(cells), mechanism._numerical_error(cells)
 
     assert Fraction(low) <= min(p) <= max(p) <= Fraction(high)
-    assert 0 < abs(cell - law.cell_loss()) <= rounding
-    assert abs(log_fraction(max(g) / min(g)) - law.worker_loss()) <= rounding
+    assert 0 < abs(cell - distribution.cell_loss()) <= rounding
+    assert abs(log_fraction(max(g) / min(g)) - distribution.worker_loss()) <= rounding
     single = mechanism.single_cell_channel()
     assert sum(p) / len(p) == 1 - Fraction(single.rows[0][0], single.denominator)
 
@@ -330,11 +330,11 @@ def sampled_vectors(mechanism, codes, workers, seed):
     """Reports of many workers with the same answers, each with its own secret; indexed [worker, cell]."""
     source = seeded(seed)
     flips = np.repeat(mechanism.draw_flip_weights(workers, source), len(codes))
-    return substitute(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
+    return replace_symbols(np.tile(codes, workers), flips, mechanism.symbols, source).reshape(workers, len(codes))
 
 
 @pytest.mark.parametrize(("low", "high", "labels"), [(0.0, 0.8, 2), (0.1, 0.7, 3)])
-def test_reports_follow_the_shared_law(low, high, labels):
+def test_reports_follow_the_shared_distribution(low, high, labels):
     """Chi-square of 200,000 workers over all reports of 3 cells; independent cells with the mean flip are rejected.
 
     False-alarm rate 1e-5, fixed seed.
@@ -344,11 +344,11 @@ def test_reports_follow_the_shared_law(low, high, labels):
     counts = np.bincount(reports @ labels ** np.arange(3), minlength=labels**3)
     vectors = np.array(np.unravel_index(np.arange(labels**3), (labels,) * 3, order="F")).T
     differing = (vectors != codes).sum(axis=1)
-    law = np.array([float(exact_probability(low, high, labels, 3, int(h))) for h in differing])
+    distribution = np.array([float(exact_probability(low, high, labels, 3, int(h))) for h in differing])
     mean = (low + high) / 2
     independent = (mean / (labels - 1)) ** differing * (1 - mean) ** (3 - differing)
 
-    assert chi_square_p_value(counts, law) > 1e-5
+    assert chi_square_p_value(counts, distribution) > 1e-5
     assert chi_square_p_value(counts, independent) < 1e-5
 
 
@@ -373,8 +373,8 @@ def test_sampling_alone_refutes_the_published_claim():
 def test_a_certain_secret_never_or_always_flips():
     """flips = 0 keeps every answer; the largest value replaces every answer by each other symbol alike."""
     codes = np.full(30_000, 1)
-    kept = substitute(codes, np.zeros(1, dtype=np.uint64), 3, seeded(0))
-    flipped = substitute(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), 3, seeded(0))
+    kept = replace_symbols(codes, np.zeros(1, dtype=np.uint64), 3, seeded(0))
+    flipped = replace_symbols(codes, np.array([DENOMINATOR // 2], dtype=np.uint64), 3, seeded(0))
 
     assert (codes == kept).all()
     counts = np.bincount(flipped, minlength=3)
@@ -387,6 +387,38 @@ def test_a_fixed_secret_is_randomized_response():
     response = RandomizedResponse(alphabet=Scale(1, 4), epsilon=1.0, participation="public").channel()
     flips = np.array([response.rows[0][1]], dtype=np.uint64)
 
-    reports = substitute(np.full(100_000, 2), flips, 4, seeded(0))
+    reports = replace_symbols(np.full(100_000, 2), flips, 4, seeded(0))
 
     assert chi_square_p_value(np.bincount(reports, minlength=4), response.probabilities[2]) > 1e-5
+
+
+@pytest.mark.parametrize("cells", [2, 3, 5, 10, 40])
+@pytest.mark.parametrize(("low", "high", "labels"), [(0.0, 0.5378828427399902, 2), (0.05, 0.6, 3), (0.25, 0.288, 4)])
+def test_printed_epsilons_are_not_below_the_exact_loss(low, high, labels, cells):
+    """Printed per cell and per worker, read back, they are at least the exact loss in rational arithmetic."""
+    table = [exact_probability(low, high, labels, cells, h) for h in range(cells + 1)]
+    steps = [max(a / b, b / a) for a, b in itertools.pairwise(table)]
+
+    cell, worker = public(low, high, labels=labels, answers=cells).guarantees(cells)
+
+    with localcontext(prec=60):
+        for guarantee, ratio in ((cell, max(steps)), (worker, max(table) / min(table))):
+            exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            assert Decimal(guarantee.epsilon) >= exact
+            assert Decimal(format_bound(guarantee.epsilon)) >= exact
+
+
+@pytest.mark.parametrize("cells", [2, 10, 277, 10_000, 1_000_000])
+@pytest.mark.parametrize(
+    ("low", "high", "labels"), [(0.1, 0.5, 2), (0.25, 0.288, 2), (0.3, 0.300001, 2), (0.1, 0.6, 9)]
+)
+def test_quadrature_errs_by_less_than_what_is_added_for_it(low, high, labels, cells):
+    """A worker's loss by quadrature is within 1e-14 (k + 1) of its closed form in 600 digits."""
+    with localcontext(prec=600, Emin=-(10**15), Emax=10**15):
+        a, b, k = Decimal(low), Decimal(high), cells
+        ratio = ((1 - a) ** (k + 1) - (1 - b) ** (k + 1)) / (b ** (k + 1) - a ** (k + 1))
+        exact = k * Decimal(labels - 1).ln() + ratio.ln()
+
+        error = Decimal(SharedFlipDistribution(low=low, high=high, symbols=labels, cells=cells).worker_loss()) - exact
+
+        assert abs(error) < Decimal("1e-14") * (cells + 1)

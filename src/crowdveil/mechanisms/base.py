@@ -1,6 +1,11 @@
-"""The contract of the worker's half: a mechanism states its guarantee and perturbs one worker's answers."""
+"""Mechanisms: the contract of the worker's device, for independent cells and for cells that share a secret.
+
+A cell is one worker's single answer to one task, or NULL where the worker gives no answer. A mechanism states its
+privacy guarantee and turns one worker's answers into that worker's report.
+"""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,23 +14,24 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 
+MAX_ANSWERS = 1_000_000
+"""Largest number of cells of one worker for which the loss under a shared secret is computed."""
+
 
 class Mechanism(ABC):
-    """Randomizes answers on the worker's device.
+    """Randomizer of one worker's answers; subclasses are frozen dataclasses.
 
-    Answers are codes, one per task of the campaign and in its order; `alphabet.size` stands for NULL. Where
-    participation is public, NULL cells are passed on as they are; where it is protected they are perturbed like others.
-
-    Subclasses are frozen dataclasses with at least the attributes below.
+    Answers are codes, one per task of the campaign and in its order; `alphabet.size` is NULL. Protected participation
+    perturbs NULL cells like all others; public participation passes them on unchanged.
 
     Attributes:
-        name: the word on the command line.
-        examples: values for the contract tests, at least one with each participation the mechanism supports.
+        name: name on the command line.
         alphabet: what an answer can be.
-        epsilon: the privacy loss asked for, in nats, per cell.
+        epsilon: requested privacy loss of one cell, in nats.
         participation: "protected" or "public".
     """
 
@@ -37,31 +43,31 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def examples(cls) -> "tuple[Mechanism, ...]":
-        """Return small instances on which every promise is tested."""
+        """Return small instances for the contract tests, at least one for each supported participation."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What one cell is promised: the exact epsilon, and the claimed one where a paper claims another."""
+        """Guarantee of one cell: exact epsilon, and the claimed epsilon where the source states another one."""
 
     def guarantees(self, cells: int) -> tuple[Guarantee, Guarantee]:
-        """Return what one cell, and a whole worker, is promised when a worker sends `cells` cells, NULL cells included.
+        """Return the guarantees of one cell and of a whole worker who sends `cells` cells, NULL cells included.
 
-        Basic composition over independent cells; a mechanism whose cells depend on one another says it better.
+        Basic composition over independent cells; mechanisms with dependent cells override it.
         """
         return self.guarantee, self.guarantee.per_worker(cells)
 
     @abstractmethod
     def channel(self) -> Channel | None:
-        """Return the per-cell channel, or None where cells are not perturbed independently of one another."""
+        """Return the channel of each cell; None if the cells of one worker are not perturbed independently."""
 
     def single_cell_channel(self) -> Channel | None:
-        """Return the law of one cell alone, whatever cells share; None where a report is not made of cells."""
+        """Return the marginal channel of one cell; None if the report does not consist of cells."""
         return self.channel()
 
     @abstractmethod
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[Any]:
-        """Return the report of one worker: its length depends on the mechanism and the number of tasks only.
+        """Return the report of one worker; its length depends on the mechanism and the number of tasks only.
 
         Args:
             answers: codes, shape (tasks,), `alphabet.size` where NULL.
@@ -71,8 +77,8 @@ class Mechanism(ABC):
             SettingsError: a code outside the alphabet.
         """
 
-    def _checked(self, answers: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the codes as int64 if every one is a label's or NULL's."""
+    def _validated(self, answers: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the answers as int64 codes of labels or NULL; raise SettingsError for any other code."""
         codes = np.asarray(answers)
         if codes.ndim != 1 or codes.dtype.kind not in "iu":
             raise SettingsError("answers must be one integer code per task", value=(codes.shape, str(codes.dtype)))
@@ -85,26 +91,123 @@ class Mechanism(ABC):
 
 
 class ChannelMechanism(Mechanism):
-    """A mechanism that perturbs every cell independently through one channel."""
+    """Mechanism that perturbs every cell independently through one channel."""
 
     @abstractmethod
     def channel(self) -> Channel:
-        """Return the exact integer channel that every cell passes through."""
+        """Return the exact integer channel of every cell."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """Exact epsilon of the integer channel, per cell."""
+        """Guarantee of one cell, with the exact epsilon of the integer channel."""
         return self.channel().guarantee
 
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
-        """Draw one report symbol per task, as codes into `channel().outputs`; a public NULL stays NULL.
-
-        Where participation is public and a cell is NULL, the report's code is `len(channel().outputs)`.
-        """
-        codes, channel = self._checked(answers), self.channel()
+        """Return one report per task, as codes into `channel().outputs`; a public NULL is `len(channel().outputs)`."""
+        codes, channel = self._validated(answers), self.channel()
         if self.participation == "protected":
             return channel.sample(codes, source)
         reports = np.full(codes.shape, len(channel.outputs), dtype=np.int64)
         given = codes < self.alphabet.size
         reports[given] = channel.sample(codes[given], source)
         return reports
+
+
+class SharedSecretMechanism(Mechanism):
+    """Mechanism that draws one secret parameter per worker and perturbs all of the worker's cells with it.
+
+    The cells of one worker are dependent, so the loss of one cell grows with the number k of cells.
+
+    Attributes:
+        answers: largest number of cells one worker sends, NULL cells included where protected; None for any number.
+    """
+
+    answers: int | None
+
+    @abstractmethod
+    def single_cell_channel(self) -> Channel:
+        """Return the exact marginal channel of one cell, for likelihoods that ignore the dependence.
+
+        It is no certificate: its epsilon holds for a worker who sends a single cell.
+        """
+
+    @abstractmethod
+    def _cell_loss(self, cells: int) -> float:
+        """Return the privacy loss of one of `cells` cells, numerical error included, in nats."""
+
+    @abstractmethod
+    def _worker_loss(self, cells: int) -> float:
+        """Return the privacy loss of `cells` cells together, numerical error included, in nats."""
+
+    @abstractmethod
+    def _loss_bound(self) -> float:
+        """Return an upper bound on the loss of one cell for any number of cells, in nats; may be infinite."""
+
+    @abstractmethod
+    def _reason(self, cells: int | None, epsilon: float) -> str:
+        """Return the sentence that explains an exact epsilon above the claim; `cells` is None for any number."""
+
+    def channel(self) -> None:
+        """Return None: the cells of one worker share a secret and are not independent."""
+        return None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Exact guarantee of one of `answers` cells, with the paper's epsilon as the claim."""
+        return self._cell_guarantee(self.answers)
+
+    def guarantees(self, cells: int) -> tuple[Guarantee, Guarantee]:
+        """Return the exact guarantees of one cell and of all cells of a worker who sends `cells` cells.
+
+        Raises:
+            SettingsError: `cells` is above `answers`, or outside 1..1,000,000.
+        """
+        most = self.answers or MAX_ANSWERS
+        if not 1 <= cells <= most:
+            raise SettingsError(f"a worker sends 1..{most} cells", value=cells)
+        cell = self._cell_guarantee(cells)
+        if cells == 1:
+            return cell, cell.per_worker(1)
+        composed = sum_rounded_up([(self._loss_bound(), cells)])
+        worker = replace(cell.per_worker(cells), epsilon=min(self._worker_loss(cells), composed))
+        return cell, worker if worker.epsilon > cells * self.epsilon else replace(worker, reason="")
+
+    def _cell_guarantee(self, cells: int | None) -> Guarantee:
+        if cells == 1:
+            epsilon = self.single_cell_channel().epsilon
+        else:
+            bound = self._loss_bound()
+            epsilon = bound if cells is None else min(bound, self._cell_loss(cells))
+        reason = self._reason(cells, epsilon) if epsilon > self.epsilon else ""
+        return Guarantee(epsilon=epsilon, participation=self.participation, claimed=self.epsilon, reason=reason)
+
+    def _require_valid_answers(self) -> None:
+        if self.answers is not None and not 1 <= self.answers <= MAX_ANSWERS:
+            raise SettingsError(f"answers must be in 1..{MAX_ANSWERS}", value=self.answers)
+
+    def _require_sendable(self, cells: int) -> None:
+        """Raise SettingsError if a device is about to send more cells than `answers`."""
+        if self.answers is not None and cells > self.answers:
+            raise SettingsError(
+                f"the guarantee holds for at most {self.answers} cells of one worker",
+                value=cells,
+                hint="Set answers to the number of tasks (NULL cells count where participation is protected).",
+            )
+
+
+def replace_symbols(
+    codes: NDArray[np.integer], weights: NDArray[np.uint64], symbols: int, source: Source
+) -> NDArray[np.int64]:
+    """Return the symbols after independent replacement, shape (cells,).
+
+    Each cell reads one word and does the same operations whatever its answer.
+
+    Args:
+        codes: symbols, shape (cells,).
+        weights: probability of each other symbol, times 2^48, shape (cells,) or (1,); at most 2^48 / (symbols - 1).
+        symbols: number of symbols a cell can hold.
+    """
+    words = source.words(codes.size)
+    shift = 1 + words // np.maximum(weights, np.uint64(1))
+    replaced = words < np.uint64(symbols - 1) * weights
+    return np.where(replaced, codes + shift.astype(np.int64), codes) % symbols

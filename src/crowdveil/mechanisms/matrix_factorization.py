@@ -130,7 +130,7 @@ class MatrixFactorization(Mechanism):
         Units: half a step of the scale (divided by RESOLUTION for dense profiles); `totals` turns sums back into
         answers.
         """
-        codes = self._checked(answers)
+        codes = self._validated(answers)
         answered = codes < self.alphabet.size
         values = np.where(answered, 2 * codes - int(self._centre_in_half_steps), 0)
         exact = self._project(values, np.where(answered, self._gain, 0))

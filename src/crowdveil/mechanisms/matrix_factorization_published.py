@@ -106,7 +106,7 @@ class MatrixFactorizationPublished(Mechanism):
 
     def worker_profile(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
         """Return the minimiser u, shape (dimensions,); raises as `perturb` does."""
-        codes = self._checked(answers)
+        codes = self._validated(answers)
         if len(codes) != self.tasks:
             raise SettingsError(f"answers must cover the {self.tasks} tasks", value=len(codes))
         eta = self.noise(source)

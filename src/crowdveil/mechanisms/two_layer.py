@@ -1,12 +1,12 @@
-"""The two-layer mechanism (Li et al. 2018, Algorithm 2, Theorems 6.3 and 6.4), with its exact privacy loss.
+"""Two-layer mechanism of Li et al. 2018 (Algorithm 2, Theorems 6.3 and 6.4), with its exact privacy loss.
 
-Every worker draws one secret flip probability and perturbs all cells with it. The paper's theorem counts one answer;
-what k answers with one flip probability really lose is stated here, with the proof in
-docs/explanation/mechanisms/two-layer.md.
+Every worker draws one secret flip probability and perturbs all cells with it. The paper's epsilon holds for one answer
+per worker; the exact loss of k answers is computed here. Proof: docs/explanation/mechanisms/two-layer.md.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self, final
 
@@ -15,32 +15,103 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
-from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
-from crowdveil.channels.rounding import log_rounded_up, sum_rounded_up
+from crowdveil.channels.guarantee import Participation, require_epsilon
+from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.base import Mechanism
+from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
-from crowdveil.mechanisms.shared_flip import SharedFlipDistribution
-from crowdveil.mechanisms.shared_secret import require_answers, require_cells, require_sendable, substitute
 from crowdveil.randomness import WORD_BITS, Source
 
-NARROWEST = 1e-6
-"""Least `high - low`; below it the mechanism is one-layer."""
+MIN_WIDTH = 1e-6
+"""Smallest `high - low`; narrower intervals are the one-layer mechanism."""
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(32)
+"""Gauss-Legendre nodes and weights on [-1, 1]."""
+
+MIN_PANEL_WIDTH = 2.0**-60
+"""Smallest first panel of the quadrature."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFlipDistribution:
+    """Distribution of k cells that share one secret flip probability p ~ U(low, high).
+
+    A report that differs from the answers in h of k cells has probability g(h) = E[(p / (s-1))^h (1-p)^(k-h)]. The
+    logarithm of g is convex in h. So the worst ratio of neighbours is at the first or the last step, and the worst
+    ratio of any two is between an end and the minimum. Proofs: docs/explanation/mechanisms/two-layer.md.
+
+    Attributes:
+        low, high: ends of the interval of p, 0 <= low < high <= 1.
+        symbols: s, number of symbols a cell can hold.
+        cells: k, number of cells that share one p.
+    """
+
+    low: float
+    high: float
+    symbols: int
+    cells: int
+
+    def cell_loss(self) -> float:
+        """Return max |ln ratio| over reports and pairs of answers that differ in one cell, in nats."""
+        first = self.log_probability(0) - self.log_probability(1)
+        last = self.log_probability(self.cells - 1) - self.log_probability(self.cells)
+        return max(abs(first), abs(last))
+
+    def worker_loss(self) -> float:
+        """Return max |ln ratio| over reports and pairs of answer vectors, in nats."""
+        rises_at = bisect_left(
+            range(self.cells), 0.0, key=lambda h: self.log_probability(h + 1) - self.log_probability(h)
+        )
+        top = max(self.log_probability(0), self.log_probability(self.cells))
+        return top - self.log_probability(rises_at)
+
+    def log_probability(self, differing: int) -> float:
+        """Return ln g(h), the log-probability of one report that differs from the answers in h = `differing` cells."""
+        return self._log_moment(differing) - differing * math.log(self.symbols - 1)
+
+    def _log_moment(self, flips: int) -> float:
+        """Return ln E[p^flips (1-p)^(cells - flips)], by Gauss-Legendre panels that widen away from the peak."""
+        kept = self.cells - flips
+        peak = min(max(flips / self.cells, self.low), self.high)
+        edges = self._panel_edges(peak, flips, kept)
+        half = np.diff(edges)[:, None] / 2
+        points = edges[:-1, None] + half * (1 + NODES)
+        height = float(_log_integrand(np.array([peak]), flips, kept)[0])
+        area = float((half * WEIGHTS * np.exp(_log_integrand(points, flips, kept) - height)).sum())
+        return height + math.log(area / (self.high - self.low))
+
+    def _panel_edges(self, peak: float, flips: int, kept: int) -> NDArray[np.float64]:
+        """Return the ends of the panels; over the first panel the integrand falls by a factor of about e."""
+        left, right = (flips / peak if flips else 0.0), (kept / (1 - peak) if kept else 0.0)
+        curvature = left * left / max(flips, 1) + right * right / max(kept, 1)
+        width = max(min(1.0, 1 / max(abs(left - right), math.sqrt(curvature))), MIN_PANEL_WIDTH)
+        steps = width * (2.0 ** np.arange(1, 2 + math.ceil(-math.log2(width))) - 1)
+        return np.unique(np.clip(np.concatenate((peak - steps, [peak], peak + steps)), self.low, self.high))
+
+
+def _log_integrand(p: NDArray[np.float64], flips: int, kept: int) -> NDArray[np.float64]:
+    """Return flips ln p + kept ln(1 - p), with 0 ln 0 = 0."""
+    terms = np.zeros_like(p)
+    if flips:
+        terms += flips * np.log(p)
+    if kept:
+        terms += kept * np.log1p(-p)
+    return terms
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoLayer(Mechanism):
+class TwoLayer(SharedSecretMechanism):
     """Draw p ~ U(low, high) once, then replace every answer with probability p by one of the s - 1 other symbols.
 
-    p is flips * (s - 1) / 2^48 with a uniform integer `flips`, so that every p lies in [low, high] exactly.
+    p is w (s - 1) / 2^48 with a uniform integer weight w, so that every p lies in [low, high] exactly.
 
     Attributes:
         alphabet: what an answer can be; NULL is one more symbol where participation is protected.
         low, high: ends of the hyper-distribution, the paper's a and b.
-        answers: the most cells one worker sends, NULL cells included where protected (more is refused); or None.
+        answers: largest number of cells one worker sends, NULL cells included where protected; None for any number.
         participation: "protected" or "public".
-        epsilon: Theorem 6.3's figure, |ln((2 - a - b)(s - 1) / (a + b))|: what is claimed, not what is promised.
+        epsilon: claim of Theorem 6.3, |ln((2 - a - b)(s - 1) / (a + b))|; `guarantee` has the exact figure.
 
     Raises:
         SettingsError: the interval is empty, narrower than 1e-6 or outside [0, 1], or `answers` is not in 1..1,000,000.
@@ -55,13 +126,13 @@ class TwoLayer(Mechanism):
     epsilon: float = field(init=False)
 
     def __post_init__(self) -> None:
-        if not (self.low >= 0 and self.high <= 1 and self.high - self.low >= NARROWEST):
+        if not (self.low >= 0 and self.high <= 1 and self.high - self.low >= MIN_WIDTH):
             raise SettingsError(
-                f"flip probabilities need 0 <= low < high <= 1, {NARROWEST:g} apart",
+                f"flip probabilities need 0 <= low < high <= 1, {MIN_WIDTH:g} apart",
                 value=(self.low, self.high),
                 hint="For one fixed flip probability use one-layer.",
             )
-        require_answers(self.answers)
+        self._require_valid_answers()
         object.__setattr__(self, "epsilon", epsilon_for_flip((self.low + self.high) / 2, self.symbols))
 
     @classmethod
@@ -85,9 +156,9 @@ class TwoLayer(Mechanism):
         participation: Participation = "protected",
         answers: int | None = None,
     ) -> Self:
-        """Return the mechanism for which Theorem 6.3 claims `epsilon`: (low + high) / 2 is one-layer's flip (6.4).
+        """Return the mechanism whose claim by Theorem 6.3 is `epsilon`: (low + high) / 2 is one-layer's flip (6.4).
 
-        The guarantee says what is really lost. By default `low` is halfway from its least value to one-layer's flip.
+        `guarantee` has the exact loss. By default `low` is halfway from its smallest value to one-layer's flip.
 
         Raises:
             SettingsError: no high <= 1 gives that epsilon with this `low`.
@@ -113,7 +184,7 @@ class TwoLayer(Mechanism):
         participation: Participation = "protected",
         answers: int | None = None,
     ) -> Self:
-        """Return the paper's setting, low = 0: for reproduction. It is promised nothing unless `answers` is given."""
+        """Return the paper's setting, low = 0, for reproduction; without `answers` its exact epsilon is infinite."""
         return cls.calibrated(alphabet=alphabet, epsilon=epsilon, low=0.0, participation=participation, answers=answers)
 
     @classmethod
@@ -133,76 +204,52 @@ class TwoLayer(Mechanism):
         return symbol_count(self.alphabet, self.participation)
 
     @property
-    def _grid(self) -> tuple[int, int]:
-        """Smallest and largest value of the integer `flips`, the share of 2^48 that each wrong symbol gets."""
+    def _weights(self) -> tuple[int, int]:
+        """Smallest and largest weight w, the share of 2^48 of each wrong symbol."""
         unit = Fraction(DENOMINATOR, self.symbols - 1)
         return math.ceil(Fraction(self.low) * unit), math.floor(Fraction(self.high) * unit)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Exact loss of one cell, Theorem 6.3's claim beside it; infinite where no finite figure is true."""
-        return self._guarantee(self.answers)
-
-    def _guarantee(self, cells: int | None) -> Guarantee:
-        bound = self._bound_for_any_count()
-        if cells is None:
-            epsilon = bound
-        elif cells == 1:
-            epsilon = self.single_cell_channel().epsilon
-        else:
-            epsilon = min(bound, self._law(cells).cell_loss() + self._rounding(cells))
-        reason = _why(cells, epsilon) if epsilon > self.epsilon else ""
-        return Guarantee(epsilon=epsilon, participation=self.participation, claimed=self.epsilon, reason=reason)
-
-    def guarantees(self, cells: int) -> tuple[Guarantee, Guarantee]:
-        """Return the exact guarantees of one cell and of all cells together when a worker sends `cells` cells.
-
-        Raises:
-            SettingsError: that is more than `answers`, or not in 1..1,000,000.
-        """
-        require_cells(cells, self.answers)
-        cell = self._guarantee(cells)
-        if cells == 1:
-            return cell, cell.per_worker(1)
-        exact = self._law(cells).worker_loss() + self._rounding(cells)
-        all_cells = sum_rounded_up([(self._bound_for_any_count(), cells)])
-        worker = replace(cell.per_worker(cells), epsilon=min(exact, all_cells))
-        return cell, worker if worker.epsilon > cells * self.epsilon else replace(worker, reason="")
-
-    def _law(self, cells: int) -> SharedFlipDistribution:
-        """Return the law of the reports, for p uniform between the ends of the device's grid."""
-        first, last = self._grid
+    def _distribution(self, cells: int) -> SharedFlipDistribution:
+        """Return the distribution of the reports for p uniform between the ends of the device's grid."""
+        first, last = self._weights
         unit = (self.symbols - 1) / DENOMINATOR
         return SharedFlipDistribution(low=first * unit, high=last * unit, symbols=self.symbols, cells=cells)
 
-    def _bound_for_any_count(self) -> float:
-        """Return the largest loss that any p on the grid allows, which bounds every mixture of them."""
-        first, last = self._grid
+    def _cell_loss(self, cells: int) -> float:
+        return self._distribution(cells).cell_loss() + self._numerical_error(cells)
+
+    def _worker_loss(self, cells: int) -> float:
+        return self._distribution(cells).worker_loss() + self._numerical_error(cells)
+
+    def _loss_bound(self) -> float:
+        """Return the largest loss of any p on the grid, which bounds every mixture of them."""
+        first, last = self._weights
         kept = DENOMINATOR - (self.symbols - 1) * last
         if not first or not kept:
             return math.inf
         return log_rounded_up(max(Fraction(DENOMINATOR - (self.symbols - 1) * first, first), Fraction(last, kept)))
 
-    def _rounding(self, cells: int) -> float:
-        """Return what the grid of p and floating-point quadrature can add to a loss, in nats (see the proof page)."""
-        first, last = self._grid
+    def _numerical_error(self, cells: int) -> float:
+        """Return a bound on what the grid of p and floating-point quadrature add to a loss, in nats (proof page)."""
+        first, last = self._weights
         share = 6 * (cells + 1) / (last - first)
         return math.inf if share >= 0.5 else math.log((1 + share) / (1 - share)) + 1e-14 * (cells + 1)
 
-    def channel(self) -> None:
-        """Return None: the cells of one worker share a flip probability and are not independent."""
-        return None
+    def _reason(self, cells: int | None, epsilon: float) -> str:
+        if cells == 1:
+            return "the flip probability is drawn on a 48-bit grid"
+        count = "all" if cells is None else cells
+        shared = f"{count} answers of a worker share one flip probability; Theorem 6.3 counts one"
+        if math.isinf(epsilon):
+            shared += ", and it may be 0 or 1: set the number of answers per worker, or choose 0 < low and high < 1"
+        return shared
 
     def single_cell_channel(self) -> Channel:
-        """Return the exact law of one cell alone, over 2^96: for likelihoods that ignore what cells share.
-
-        It is no certificate: its epsilon is that of a worker who sends a single cell.
-        """
-        first, last = self._grid
+        """Return the exact marginal channel of one cell, over 2^96; no certificate (see the base class)."""
+        first, last = self._weights
         width, symbols = last - first + 1, self.symbols
-        drawn = (
-            (width - 1) * (DENOMINATOR - 1) + math.gcd(width, DENOMINATOR) - 1
-        ) // 2  # sum of floor(w width / 2^48)
+        # Sum over words w of floor(w width / 2^48).
+        drawn = ((width - 1) * (DENOMINATOR - 1) + math.gcd(width, DENOMINATOR) - 1) // 2
         flip = first * DENOMINATOR + drawn
         keep = DENOMINATOR**2 - (symbols - 1) * flip
         rows = tuple(tuple(keep if i == j else flip for j in range(symbols)) for i in range(symbols))
@@ -210,32 +257,20 @@ class TwoLayer(Mechanism):
         return Channel(self.alphabet, self.participation, outputs, rows, self.name)
 
     def draw_flip_weights(self, workers: int, source: Source) -> NDArray[np.uint64]:
-        """Draw each worker's secret: `flips`, with p = flips * (s - 1) / 2^48; shape (workers,)."""
-        first, last = self._grid
+        """Return each worker's secret weight w, with p = w (s - 1) / 2^48, shape (workers,)."""
+        first, last = self._weights
         width = last - first + 1
         return np.array([first + (int(w) * width >> WORD_BITS) for w in source.words(workers)], dtype=np.uint64)
 
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
-        """Draw one flip probability and one report symbol per task; a public NULL stays NULL, code `alphabet.size`.
+        """Return one report symbol per task, after one draw of p; a public NULL stays NULL, code `alphabet.size`.
 
         Raises:
-            SettingsError: a code outside the alphabet, or more cells than `answers` promised.
+            SettingsError: a code outside the alphabet, or more cells than `answers`.
         """
-        codes = self._checked(answers)
+        codes = self._validated(answers)
         sent = codes < self.symbols
-        require_sendable(int(sent.sum()), self.answers)
+        self._require_sendable(int(sent.sum()))
         reports = codes.copy()
-        reports[sent] = substitute(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
+        reports[sent] = replace_symbols(codes[sent], self.draw_flip_weights(1, source), self.symbols, source)
         return reports
-
-
-def _why(cells: int | None, epsilon: float) -> str:
-    """Return the sentence that says why the exact figure exceeds Theorem 6.3's."""
-    if cells == 1:
-        return "the flip probability is drawn on a 48-bit grid"
-    shared = (
-        f"{'all' if cells is None else cells} answers of a worker share one flip probability; Theorem 6.3 counts one"
-    )
-    if math.isinf(epsilon):
-        return f"{shared}, and it may be 0 or 1: say how many answers a worker gives, or choose 0 < low and high < 1"
-    return shared

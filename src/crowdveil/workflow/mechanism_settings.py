@@ -27,9 +27,9 @@ from crowdveil.mechanisms import (
     SunTwoLayer,
     TwoLayer,
 )
+from crowdveil.mechanisms.base import MAX_ANSWERS
 from crowdveil.mechanisms.laplace import NullValue
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
-from crowdveil.mechanisms.shared_secret import MAX_ANSWERS
 
 USUAL_ABILITY = 0.75
 
