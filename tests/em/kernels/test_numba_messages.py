@@ -10,7 +10,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.em.kernels import dispatch
-from crowdveil.estimators.gaussian.belief_propagation import Priors, tell
+from crowdveil.estimators.gaussian.belief_propagation import Priors, propagate
 from crowdveil.estimators.gaussian.estimator import Gaussian
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
@@ -38,7 +38,7 @@ def assert_told_alike(
             gold[::known] = 1.0
 
         plain, compiled = (
-            tell(block, gold, parameters.q, parameters.classes, priors, learned=learned, compiled=kernel)
+            propagate(block, gold, parameters.q, parameters.classes, priors, learned=learned, compiled=kernel)
             for kernel in (False, True)
         )
 
@@ -71,7 +71,7 @@ def test_long_products_do_not_vanish() -> None:
     priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
 
     plain, compiled = (
-        tell(block, np.full(block.tasks, np.nan), parameters.q, parameters.classes, priors, compiled=kernel)
+        propagate(block, np.full(block.tasks, np.nan), parameters.q, parameters.classes, priors, compiled=kernel)
         for kernel in (False, True)
     )
 

@@ -18,7 +18,7 @@ from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimator import summarize
 from crowdveil.em.kernels import softmax
 from crowdveil.estimators.gaussian import belief_propagation, discretization
-from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, tell
+from crowdveil.estimators.gaussian.belief_propagation import DAMPING, PASSES, Beliefs, Priors, propagate
 from crowdveil.estimators.gaussian.estimator import Gaussian, GaussianParameters
 from crowdveil.mechanisms.laplace import Laplace
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
@@ -67,7 +67,7 @@ def ready(
 def told(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
     """Return what `tell` says without gold."""
     priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
-    return tell(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)
+    return propagate(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)
 
 
 def cell_tables(parameters: GaussianParameters, channel: Channel | None) -> dict[int, Table]:
@@ -303,8 +303,8 @@ def test_learned_workers_over_tables_of_channels_are_nearly_exact(assigned: bool
     found = settled(block, parameters)
 
     exact = enumerated(parameters, cells, through_tables(table, parameters))
-    unread = enumerated(parameters, [[None] * 5] * 4, through_tables(table, parameters))
-    for ours, theirs, before in zip(found, exact, unread, strict=True):
+    with_prior_workers = enumerated(parameters, [[None] * 5] * 4, through_tables(table, parameters))
+    for ours, theirs, before in zip(found, exact, with_prior_workers, strict=True):
         assert np.abs(ours - theirs).sum(axis=1).max() < 0.01
         assert np.abs(before - theirs).sum(axis=1).max() > 0.1
 
@@ -339,7 +339,7 @@ def test_gold_numbers_teach_workers() -> None:
     block, parameters = ready(reports, None)
     priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
 
-    found = tell(block, np.array([1.0, 2.0]), parameters.q, parameters.classes, priors)
+    found = propagate(block, np.array([1.0, 2.0]), parameters.q, parameters.classes, priors)
 
     expected = np.zeros(parameters.q.shape)
     for t, w, y in zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True):

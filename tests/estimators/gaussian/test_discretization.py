@@ -11,9 +11,9 @@ def test_truths_below_within_and_above_the_scale_are_equally_likely() -> None:
     """A third of the weight goes to priors with means below the scale, within it, and above it."""
     alphabet = Scale(0, 9)
     points = grid.truth_points(alphabet, None)
-    family = grid.normal_family(points, alphabet)
+    family = grid.normal_priors(points, alphabet)
 
-    weights = grid.place_weights(family, points, alphabet)
+    weights = grid.prior_weights(family, points, alphabet)
 
     means = family @ points
     for place in (means < 0, (means >= 0) & (means < 9), means >= 9):
@@ -26,7 +26,7 @@ def test_a_single_prior_is_believed() -> None:
     """A public prior has all the weight, wherever it is."""
     points = grid.truth_points(Scale(0, 9), None)
 
-    assert [1.0] == grid.place_weights(np.exp(grid.normal_prior(points, -2, 1))[None], points, Scale(0, 9)).tolist()
+    assert [1.0] == grid.prior_weights(np.exp(grid.normal_prior(points, -2, 1))[None], points, Scale(0, 9)).tolist()
 
 
 def test_a_smooth_law_is_found_between_the_points_of_a_coarse_grid() -> None:
@@ -35,7 +35,7 @@ def test_a_smooth_law_is_found_between_the_points_of_a_coarse_grid() -> None:
     centres, widths = (axis.ravel() for axis in np.meshgrid(np.linspace(4, 7, 7), [1 / 3, 1.0, 1.4]))
     logs = -0.5 * ((points - centres[:, None]) / widths[:, None]) ** 2
 
-    found = grid.quantiles(*grid.refined(logs, points), (0.05, 0.5, 0.95))
+    found = grid.quantiles(*grid.refine(logs, points), (0.05, 0.5, 0.95))
 
     expected = centres[:, None] + widths[:, None] * [-1.6449, 0.0, 1.6449]
     np.testing.assert_allclose(found, expected, atol=0.01)
@@ -46,6 +46,6 @@ def test_far_smaller_probabilities_do_not_ripple_through_a_law() -> None:
     points = np.arange(10.0)
     logs = -0.5 * ((points - 4.3) / 0.03) ** 2
 
-    found = grid.quantiles(*grid.refined(logs[None], points), (0.05, 0.95))
+    found = grid.quantiles(*grid.refine(logs[None], points), (0.05, 0.95))
 
     assert np.abs(found - 4.3).max() < 0.2

@@ -25,7 +25,7 @@ def test_tables_made_anew_give_the_same_truths(prior: dict[str, float], monkeypa
     """Truths and workers are the same, to rounding, whether the tables of all crowds are held or made anew."""
     reports, mechanism = sent(9, workers=30, tasks=20)
     held = Gaussian(**prior).fit(reports, channel=mechanism.channel())  # type: ignore[arg-type]
-    monkeypatch.setattr(marginal_likelihood, "MOST_NUMBERS", 0)
+    monkeypatch.setattr(marginal_likelihood, "MAX_TABLE_NUMBERS", 0)
     anew = Gaussian(**prior).fit(reports, channel=mechanism.channel())  # type: ignore[arg-type]
 
     np.testing.assert_allclose(held.posterior, anew.posterior, atol=1e-9)

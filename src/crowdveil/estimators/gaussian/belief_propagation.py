@@ -1,10 +1,9 @@
-"""Messages between workers and tasks: what a report says of its task, and of its worker, when it is not counted twice.
+"""Loopy belief propagation between workers and tasks with cavity messages.
 
-Belief propagation on the graph of reports. Report y of worker i on task j tells the task
-m(mu) = sum_c q_ij(c) R_c[mu, y], q_ij being what all other tasks say of the worker, and tells the worker
-L(c) = sum_mu gamma_ij(mu) R_c[mu, y], gamma_ij being what all other workers say of the task. Either is the belief with
-the opposite message taken out, q_ij = q_i / L and gamma_ij = gamma_j / m, so no message is stored between steps. Exact
-where the graph has no loops; with many weak reports what loops add vanishes.
+Report y of worker i on task j sends to the task m(mu) = sum_c q_ij(c) R_c[mu, y] and to the worker
+L(c) = sum_mu gamma_ij(mu) R_c[mu, y]. The cavity distributions leave the report itself out: q_ij = q_i / L and
+gamma_ij = gamma_j / m up to normalization, so no message is stored between EM steps. The posteriors are exact if the
+graph of reports has no loops (Pearl 1988); with many weak reports the error from loops vanishes.
 """
 
 from collections.abc import Iterator
@@ -16,21 +15,19 @@ from scipy.sparse import csr_array
 
 from crowdveil.data.reports import Block
 from crowdveil.em.observation_model import ObservationModel
-from crowdveil.estimators.gaussian import discretization as grid
-from crowdveil.estimators.gaussian.error_classes import Classes
+from crowdveil.estimators.gaussian.discretization import ErrorClasses, point_masses
 
 CHUNK_REPORTS = 4096
 PASSES = 2
-"""How often messages are exchanged within one step."""
+"""Message passes within one EM step."""
 DAMPING = 0.25
-"""Share of the scores before an exchange that is kept: without it they swing around where they settle."""
-FLOOR, RUN = 1e-35, 8
-"""Least probability of a report, and how many are multiplied before a logarithm is taken."""
-LEAST = 1e-9
-"""By how much one report may speak against a kind of worker when it is taken out: beliefs that have not settled yet may
-not hold it."""
-NEGLIGIBLE = 1e-13
-"""Truths that no task of a part believes in by more than this are left out."""
+"""Share of the previous scores that a pass keeps; without damping they oscillate around the fixed point."""
+MIN_PROBABILITY, FACTORS_PER_LOG = 1e-35, 8
+"""Floor of a report's probability, and number of probabilities multiplied before a logarithm is computed."""
+MIN_CAVITY_LIKELIHOOD = 1e-9
+"""Floor of the likelihood that a cavity divides by: beliefs before convergence may not contain the report."""
+NEGLIGIBLE_PROBABILITY = 1e-13
+"""Truths whose posterior is below this in all tasks of a chunk are left out."""
 
 
 class Priors(NamedTuple):
@@ -48,51 +45,47 @@ class Priors(NamedTuple):
 
 
 class Beliefs(NamedTuple):
-    """What tasks and workers were told.
-
-    `posterior`, indexed [task, truth]. `worker_scores`, indexed [worker, class]: log-likelihood of all of a worker's
-    cells.
-    """
+    """Posteriors of tasks, [task, truth], and log-likelihoods of all reports of each worker, [worker, class]."""
 
     posterior: NDArray[np.float64]
     worker_scores: NDArray[np.float64]
 
 
-def tell(
+def propagate(
     part: Block,
     gold: NDArray[np.float64],
     q: NDArray[np.float64],
-    classes: Classes,
+    classes: ErrorClasses,
     priors: Priors,
     *,
     learned: bool = True,
     compiled: bool = False,
 ) -> Beliefs:
-    """Let workers and tasks of a part of the campaign tell each other what they know.
+    """Return the beliefs after message passing over a block's reports.
 
     Args:
         part: reports.
         gold: known truths, shape (tasks,); nan where unknown.
-        q: what is believed of each worker, indexed [worker, class]; rows sum to 1.
-        classes: P(report | truth) for every kind of worker.
-        priors: what is believed of truths at large.
-        learned: whether `q` was learned from these reports, so that each must be taken out of its own message.
+        q: posterior over error classes of each worker, indexed [worker, class]; rows sum to 1.
+        classes: P(report | truth) of every error class.
+        priors: mixture of priors of truths.
+        learned: whether `q` was learned from these reports, so that cavities must leave each report out.
         compiled: from `use_compiled`.
     """
     passes = PASSES if learned else 0
-    silent, views = _silence(part, q, classes), _views(q, classes)
-    hearing = _hearing(views, classes, compiled=compiled)
+    null_scores, sigma = _null_task_scores(part, q, classes), _sigma_posterior(q, classes)
+    workers = _worker_likelihood(sigma, classes, compiled=compiled)
     posterior = np.concatenate(
         [
-            _tell(part.part(tasks), gold[tasks], silent[tasks], classes.points, priors, passes, hearing)
-            for tasks in _pieces(part.pointers)
+            _propagate_chunk(part.part(tasks), gold[tasks], null_scores[tasks], classes.points, priors, passes, workers)
+            for tasks in _task_chunks(part.pointers)
         ]
     )
-    return Beliefs(posterior, hearing.scores() + _silent_scores(part, posterior, len(q), classes))
+    return Beliefs(posterior, workers.scores() + _null_worker_scores(part, posterior, len(q), classes))
 
 
-def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
-    """Cut tasks into runs of some thousand reports."""
+def _task_chunks(pointers: NDArray[np.int64]) -> Iterator[slice]:
+    """Yield ranges of tasks with about CHUNK_REPORTS reports each."""
     first = 0
     while first < len(pointers) - 1:
         last = int(np.searchsorted(pointers, pointers[first] + CHUNK_REPORTS, side="right")) - 1
@@ -101,206 +94,221 @@ def _pieces(pointers: NDArray[np.int64]) -> Iterator[slice]:
         first = stop
 
 
-def _silence(part: Block, q: NDArray[np.float64], classes: Classes) -> NDArray[np.float64]:
-    """Return what cells that send a silent NULL tell about the truth, indexed [task, truth]."""
-    model, told = classes.model, np.zeros((part.tasks, len(classes.points)))
+def _null_task_scores(part: Block, q: NDArray[np.float64], classes: ErrorClasses) -> NDArray[np.float64]:
+    """Return the log-likelihood of the implicit NULL reports of each task, indexed [task, truth]."""
+    model, scores = classes.model, np.zeros((part.tasks, len(classes.points)))
     of_task = model.task_group[part.first : part.stop]
-    for silent, table in enumerate(classes.silence):
-        if np.ptp(table, axis=1).max() > NEGLIGIBLE:
-            logs = np.log(np.maximum(q @ table, FLOOR))
-            whole = [model.silent_workers(group)[:, silent] @ logs for group in range(model.task_groups)]
-            told += np.array(whole)[of_task] - _standing_in(part, model, silent, len(q)) @ logs
-    return told
+    for channel, table in enumerate(classes.implicit_null):
+        if np.ptp(table, axis=1).max() > NEGLIGIBLE_PROBABILITY:
+            logs = np.log(np.maximum(q @ table, MIN_PROBABILITY))
+            group_scores = [model.silent_workers(group)[:, channel] @ logs for group in range(model.task_groups)]
+            scores += np.array(group_scores)[of_task] - _listed_instead(part, model, channel, len(q)) @ logs
+    return scores
 
 
-def _silent_scores(part: Block, posterior: NDArray[np.float64], workers: int, classes: Classes) -> NDArray[np.float64]:
-    """Return what cells that send a silent NULL tell about their workers, indexed [worker, class]."""
-    model, told = classes.model, np.zeros((workers, len(classes.mixing)))
-    of_group = _adding(model.task_group[part.first : part.stop], model.task_groups)
-    for silent, table in enumerate(classes.silence):
-        logs = np.log(np.maximum(posterior @ table.T, FLOOR))
-        asked = np.equal(model.choice, silent).astype(float) @ (of_group @ logs)
-        told += asked[model.worker_group] - _standing_in(part, model, silent, workers).T @ logs
-    return told
+def _null_worker_scores(
+    part: Block, posterior: NDArray[np.float64], workers: int, classes: ErrorClasses
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of the implicit NULL reports of each worker, indexed [worker, class]."""
+    model, scores = classes.model, np.zeros((workers, len(classes.mixing)))
+    of_group = _summation_matrix(model.task_group[part.first : part.stop], model.task_groups)
+    for channel, table in enumerate(classes.implicit_null):
+        logs = np.log(np.maximum(posterior @ table.T, MIN_PROBABILITY))
+        sums = np.equal(model.choice, channel).astype(float) @ (of_group @ logs)
+        scores += sums[model.worker_group] - _listed_instead(part, model, channel, workers).T @ logs
+    return scores
 
 
-def _standing_in(part: Block, model: ObservationModel, silent: int, workers: int) -> Any:
-    """Return 1 where a listed report stands in place of a channel's silent NULL, sparse, indexed [task, worker]."""
-    held = model.silent_of[part.value] == silent
-    cells = (part.task[held], part.worker[held])
-    return csr_array((np.ones(int(held.sum())), cells), shape=(part.tasks, workers))
+def _listed_instead(part: Block, model: ObservationModel, channel: int, workers: int) -> Any:
+    """Return the sparse 0/1 matrix, [task, worker], of listed reports that replace a channel's implicit NULL."""
+    listed = model.silent_of[part.value] == channel
+    pairs = (part.task[listed], part.worker[listed])
+    return csr_array((np.ones(int(listed.sum())), pairs), shape=(part.tasks, workers))
 
 
-class _Cells:
-    """Reports of a few tasks, sorted by symbol and task, so that equal symbols are one product of matrices."""
+class _SortedReports:
+    """Reports of a chunk of tasks sorted by symbol and task, so that each symbol is one matrix product."""
 
     def __init__(self, part: Block, workers: int, symbols: int) -> None:
         order = np.lexsort((part.task, part.value))
         self.task, self.worker, value = part.task[order], part.worker[order], part.value[order]
         bounds = np.searchsorted(value, np.arange(symbols + 1))
         self.by_symbol = [(y, slice(*bounds[y : y + 2])) for y in range(symbols) if bounds[y] < bounds[y + 1]]
-        place, key = np.arange(len(order)), value.astype(np.int64) * part.tasks + self.task
-        fresh = np.flatnonzero(np.diff(key, prepend=-1))
-        self.runs = np.flatnonzero((place - np.repeat(fresh, np.diff(fresh, append=len(order)))) % RUN == 0)
-        self.to_task = _adding(self.task[self.runs], part.tasks)
-        self.to_worker = _adding(self.worker, workers)
+        index, key = np.arange(len(order)), value.astype(np.int64) * part.tasks + self.task
+        run_starts = np.flatnonzero(np.diff(key, prepend=-1))
+        self.factor_starts = np.flatnonzero(
+            (index - np.repeat(run_starts, np.diff(run_starts, append=len(order)))) % FACTORS_PER_LOG == 0
+        )
+        self.task_sums = _summation_matrix(self.task[self.factor_starts], part.tasks)
+        self.worker_sums = _summation_matrix(self.worker, workers)
 
-    def of_truth(self, weights: NDArray[np.float64], parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return sum_k weights[report, k] parts[y, k, mu], indexed [report, truth]."""
-        found = np.empty((len(self.task), parts.shape[2]))
-        for y, held in self.by_symbol:
-            np.matmul(weights[held], parts[y], out=found[held])
-        return np.maximum(found, FLOOR, out=found)
+    def of_truth(self, weights: NDArray[np.float64], components: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_k weights[report, k] components[y, k, mu], indexed [report, truth]."""
+        out = np.empty((len(self.task), components.shape[2]))
+        for y, rows in self.by_symbol:
+            np.matmul(weights[rows], components[y], out=out[rows])
+        return np.maximum(out, MIN_PROBABILITY, out=out)
 
-    def of_worker(self, weights: NDArray[np.float64], parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return sum_mu weights[report, mu] parts[y, k, mu], indexed [report, part]."""
-        found = np.empty((len(self.task), parts.shape[1]))
-        for y, held in self.by_symbol:
-            np.matmul(weights[held], parts[y].T, out=found[held])
-        return np.maximum(found, FLOOR, out=found)
+    def of_worker(self, weights: NDArray[np.float64], components: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_mu weights[report, mu] components[y, k, mu], indexed [report, component]."""
+        out = np.empty((len(self.task), components.shape[1]))
+        for y, rows in self.by_symbol:
+            np.matmul(weights[rows], components[y].T, out=out[rows])
+        return np.maximum(out, MIN_PROBABILITY, out=out)
 
     def scores(self, messages: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of the logarithms of each task's messages, indexed [task, truth]."""
-        if not len(self.runs):
-            return np.zeros((self.to_task.shape[0], messages.shape[1]))
-        return np.asarray(self.to_task @ np.log(np.multiply.reduceat(messages, self.runs, axis=0)))
+        """Return the log-product of each task's messages, indexed [task, truth]."""
+        if not len(self.factor_starts):
+            return np.zeros((self.task_sums.shape[0], messages.shape[1]))
+        return np.asarray(self.task_sums @ np.log(np.multiply.reduceat(messages, self.factor_starts, axis=0)))
 
 
-def _adding(row: NDArray[Any], rows: int) -> Any:
-    """Return the matrix that adds entry k of a table to row `row[k]`."""
+def _summation_matrix(row: NDArray[Any], rows: int) -> Any:
+    """Return the sparse matrix that adds entry k of a table to row `row[k]`."""
     return csr_array((np.ones(len(row)), (row, np.arange(len(row)))), shape=(rows, len(row)))
 
 
-class _Views(NamedTuple):
-    """What is believed of workers, class by sigma: shares, and participation given sigma; indexed [worker, sigma]."""
+class _SigmaPosterior(NamedTuple):
+    """Posterior of each worker's sigma (`shares`) and participation given sigma; indexed [worker, sigma]."""
 
     shares: NDArray[np.float64]
     participation: NDArray[np.float64]
 
-    def of(self, workers: NDArray[Any]) -> "_Views":
-        return _Views(self.shares[workers], self.participation[workers])
+    def of(self, workers: NDArray[Any]) -> "_SigmaPosterior":
+        return _SigmaPosterior(self.shares[workers], self.participation[workers])
 
-    def without(self, told: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weights of the parts, [report, part], when what a report told (by part) is not counted."""
-        likelihood = (1 - self.participation) * told[:, :1] + self.participation * told[:, 1:]
-        others = self.shares / np.maximum(likelihood, LEAST)
+    def cavity_weights(self, likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return component weights, [report, component], of the cavity distribution.
+
+        `likelihoods`: of each report by component, indexed [report, component].
+        """
+        likelihood = (1 - self.participation) * likelihoods[:, :1] + self.participation * likelihoods[:, 1:]
+        others = self.shares / np.maximum(likelihood, MIN_CAVITY_LIKELIHOOD)
         others = others / others.sum(axis=1, keepdims=True)
         answered = others * self.participation
         return np.column_stack((1 - answered.sum(axis=1), answered))
 
 
-def _views(q: NDArray[np.float64], classes: Classes) -> _Views:
+def _sigma_posterior(q: NDArray[np.float64], classes: ErrorClasses) -> _SigmaPosterior:
     split = classes.split(q)
     shares = split.sum(axis=2)
-    return _Views(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
+    return _SigmaPosterior(shares, split @ classes.participations / np.maximum(shares, np.finfo(float).tiny))
 
 
-class _Talk(Protocol):
-    """Reports of a few tasks and what passes between them and their workers."""
+class _Messages(Protocol):
+    """Messages of a chunk of tasks."""
 
     def restrict(self, kept: NDArray[np.int64]) -> None:
-        """Go on with some truths only."""
+        """Restrict the grid to the truths with indices `kept`."""
 
     def first(self) -> NDArray[np.float64]:
-        """Return the logarithms of what workers say of tasks before they hear of any, indexed [task, truth]."""
+        """Return the log-product of the first messages to tasks, indexed [task, truth]."""
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Tell workers what is believed of tasks, [task, truth]; return the logarithms of what they then say."""
+        """Return the log-product of messages to each task, given its posterior in the last pass; both [task, truth]."""
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
-        """Add what is believed of tasks, [task, truth], to what kinds of workers heard."""
+        """Add the cavity log-likelihoods of the chunk's reports, given posteriors [task, truth], to the workers'."""
 
 
-class _Hearing(Protocol):
-    """What reports have said of their workers so far."""
+class _WorkerLikelihood(Protocol):
+    """Accumulated log-likelihoods of the workers' error classes."""
 
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _Talk:
-        """Return the messages about a few tasks; `known` says whose truth is, shape (tasks,)."""
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> _Messages:
+        """Return the messages of a chunk of tasks; `known` marks gold tasks, shape (tasks,)."""
 
     def scores(self) -> NDArray[np.float64]:
         """Return log-likelihoods, indexed [worker, class]."""
 
 
-class _PlainHearing:
-    """By numpy and scipy; `total` holds log-likelihoods, indexed [worker, class]."""
+class _NumpyWorkerLikelihood:
+    """`_WorkerLikelihood` by numpy and scipy; `total` is indexed [worker, class]."""
 
-    def __init__(self, views: _Views, classes: Classes) -> None:
-        self.views, self.classes = views, classes
-        self.total = np.zeros((len(views.shares), len(classes.mixing)))
+    def __init__(self, sigma: _SigmaPosterior, classes: ErrorClasses) -> None:
+        self.sigma, self.classes = sigma, classes
+        self.total = np.zeros((len(sigma.shares), len(classes.mixing)))
 
-    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "_PlainTalk":
-        return _PlainTalk(part, known, self)
+    def message_state(self, part: Block, known: NDArray[np.bool_]) -> "_NumpyMessages":
+        return _NumpyMessages(part, known, self)
 
     def scores(self) -> NDArray[np.float64]:
         return self.total
 
 
-class _PlainTalk:
-    """By numpy and scipy.
+class _NumpyMessages:
+    """`_Messages` by numpy and scipy.
 
     Attributes:
-        cells: the reports.
-        views: what is believed of their workers, indexed [report, sigma].
-        known: whether a task's truth is, shape (tasks,).
-        parts: P(symbol) by part, indexed [symbol, part, truth].
+        reports: of the chunk, sorted.
+        sigma: posterior of the reports' workers, indexed [report, sigma].
+        known: whether a task's truth is gold, shape (tasks,).
+        components: P(symbol | component, truth), indexed [symbol, component, truth].
         messages: to tasks, indexed [report, truth].
     """
 
-    def __init__(self, part: Block, known: NDArray[np.bool_], hearing: _PlainHearing) -> None:
-        self.hearing, self.known, self.parts = hearing, known, hearing.classes.parts
-        self.cells = _Cells(part, len(hearing.total), len(self.parts))
-        self.views = hearing.views.of(self.cells.worker)
-        nothing = np.ones((len(self.cells.task), self.parts.shape[1]))
-        self.messages = self.cells.of_truth(self.views.without(nothing), self.parts)
+    def __init__(self, part: Block, known: NDArray[np.bool_], workers: _NumpyWorkerLikelihood) -> None:
+        self.workers, self.known, self.components = workers, known, workers.classes.components
+        self.reports = _SortedReports(part, len(workers.total), len(self.components))
+        self.sigma = workers.sigma.of(self.reports.worker)
+        nothing = np.ones((len(self.reports.task), self.components.shape[1]))
+        self.messages = self.reports.of_truth(self.sigma.cavity_weights(nothing), self.components)
 
     def restrict(self, kept: NDArray[np.int64]) -> None:
-        self.parts, self.messages = np.ascontiguousarray(self.parts[:, :, kept]), self.messages[:, kept]
+        self.components, self.messages = np.ascontiguousarray(self.components[:, :, kept]), self.messages[:, kept]
 
     def first(self) -> NDArray[np.float64]:
-        return self.cells.scores(self.messages)
+        return self.reports.scores(self.messages)
 
     def pass_messages(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        self.messages = self.cells.of_truth(self.views.without(self._told(belief)), self.parts)
-        return self.cells.scores(self.messages)
+        self.messages = self.reports.of_truth(
+            self.sigma.cavity_weights(self._cavity_likelihoods(belief)), self.components
+        )
+        return self.reports.scores(self.messages)
 
     def update_workers(self, belief: NDArray[np.float64]) -> None:
-        self.hearing.total += self.cells.to_worker @ np.log(self._told(belief) @ self.hearing.classes.mixing.T)
+        self.workers.total += self.reports.worker_sums @ np.log(
+            self._cavity_likelihoods(belief) @ self.workers.classes.mixing.T
+        )
 
-    def _told(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.cells.of_worker(_without(belief, self.messages, self.cells.task, self.known), self.parts)
+    def _cavity_likelihoods(self, belief: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.reports.of_worker(
+            _cavity_distribution(belief, self.messages, self.reports.task, self.known), self.components
+        )
 
 
-def _hearing(views: _Views, classes: Classes, *, compiled: bool) -> _Hearing:
+def _worker_likelihood(sigma: _SigmaPosterior, classes: ErrorClasses, *, compiled: bool) -> _WorkerLikelihood:
     if not compiled:
-        return _PlainHearing(views, classes)
+        return _NumpyWorkerLikelihood(sigma, classes)
     from crowdveil.em.kernels.numba_messages import NumbaWorkerLikelihood
 
-    return NumbaWorkerLikelihood(views, classes.parts, classes.mixing, (FLOOR, LEAST, RUN))
+    return NumbaWorkerLikelihood(
+        sigma, classes.components, classes.mixing, (MIN_PROBABILITY, MIN_CAVITY_LIKELIHOOD, FACTORS_PER_LOG)
+    )
 
 
-def _tell(
+def _propagate_chunk(
     part: Block,
     gold: NDArray[np.float64],
-    silent: NDArray[np.float64],
+    null_scores: NDArray[np.float64],
     points: NDArray[np.float64],
     priors: Priors,
     passes: int,
-    hearing: _Hearing,
+    workers: _WorkerLikelihood,
 ) -> NDArray[np.float64]:
-    """Exchange messages about a few tasks; return posteriors, [task, truth], and add to what workers heard."""
+    """Return posteriors of a chunk of tasks, [task, truth], and add its reports to the workers' likelihoods."""
     known = ~np.isnan(gold)
-    masses = grid.point_masses(points, gold[known])
-    messages = hearing.message_state(part, known)
-    scores = silent + messages.first()
+    masses = point_masses(points, gold[known])
+    messages = workers.message_state(part, known)
+    scores = null_scores + messages.first()
     posterior = priors.beliefs(scores)
     posterior[known] = masses
-    kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE)
+    kept = np.flatnonzero(posterior.max(axis=0) > NEGLIGIBLE_PROBABILITY)
     messages.restrict(kept)
-    few = Priors(priors.family[:, kept], priors.weights)
-    belief, scores, silent = posterior[:, kept], scores[:, kept], silent[:, kept]
+    restricted = Priors(priors.family[:, kept], priors.weights)
+    belief, scores, null_scores = posterior[:, kept], scores[:, kept], null_scores[:, kept]
     for _ in range(passes):
-        scores = DAMPING * scores + (1 - DAMPING) * (silent + messages.pass_messages(belief))
-        belief = few.beliefs(scores)
+        scores = DAMPING * scores + (1 - DAMPING) * (null_scores + messages.pass_messages(belief))
+        belief = restricted.beliefs(scores)
         belief[known] = masses[:, kept]
     messages.update_workers(belief)
     posterior = np.zeros_like(posterior)
@@ -308,10 +316,10 @@ def _tell(
     return posterior
 
 
-def _without(
+def _cavity_distribution(
     belief: NDArray[np.float64], messages: NDArray[np.float64], task: NDArray[np.int64], known: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return what each report's task is believed to be but for that report; known truths need no report."""
+    """Return each report's cavity distribution of its task, [report, truth]; gold tasks keep theirs."""
     divided = belief[task] / messages
     divided[known[task]] = belief[task[known[task]]]
     return np.asarray(divided)

@@ -1,45 +1,89 @@
-"""Numbers on grids: normal errors rounded onto the grid of answers, priors over a finer grid of truths, quantiles."""
+"""Gaussian error model on grids: truths, error classes (sigma, participation), and P(report | truth, class).
+
+A worker of class c = (sigma, s) sends report y about a task of truth mu with probability
+R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y],
+where Q is the channel and C_sigma the normal error with deviation sigma, rounded onto the grid of answers.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.em.deconvolution import AnswerFrequencies
+from crowdveil.em.observation_model import ObservationModel
 
-POINTS = 512
-"""Points of truth across the scale, at most: finer grids of answers get fewer points per step."""
-PER_STEP = 8
-"""Points of truth per step of the answers, at most."""
+TINY = 1e-300
+MAX_POINTS = 512
+"""Upper bound of truths across the scale; finer scales get fewer truths per step."""
+MAX_POINTS_PER_STEP = 8
+"""Upper bound of truths per step of the answers."""
 MARGIN_STEPS, MARGIN_SHARE = 3.0, 0.25
-"""How far truths may lie beyond the scale: steps, or a share of the range where that is more."""
+"""Margin of the truths beyond the scale: the larger of these steps and this share of the range."""
 PRIOR_REACH = 4.0
-"""Deviations of a public normal prior that the grid of truths covers."""
-STRAY = 0.01
-"""Share of tasks that a learned prior leaves to chance: truths spread evenly over the grid."""
+"""Standard deviations of a public normal prior that the grid of truths covers."""
+UNIFORM_SHARE = 0.01
+"""Weight of the uniform distribution in every learned prior."""
+REFINEMENT = 8
+"""Points per cell of a coarse grid after spline interpolation."""
+SIGMA_RATIO = 2.0**0.5
+MIN_SIGMA_STEPS = 2.0**-1.5
+"""Smallest sigma, in steps of the answers; with less, nearly all answers round to the truth."""
+PARTICIPATION_FACTORS = (1 / 8, 1 / 4, 1 / 2, 2**-0.5, 1.0, 2**0.5, 2.0, 4.0, 8.0)
+"""Participation rates of classes, relative to the crowd's."""
+NEIGHBOUR_SHARE = 0.02
+"""Share of a sigma's weight that each smoothing step moves to each neighbour."""
+MAX_PARTICIPATION = 1 - 1e-6
+"""Upper bound of a class's participation: at 1, a single NULL report would exclude the class."""
 
-FINER = 8
-"""Points for each of a coarse grid where its laws are smooth."""
+
+@dataclass(frozen=True, eq=False)
+class ErrorClasses:
+    """Error classes of workers: all pairs of a sigma and a participation, sigma-major.
+
+    Attributes:
+        points: the grid of truths.
+        sigmas, participations: ascending.
+        model: P(symbol | answer).
+        components: P(symbol | truth) without an answer, and with an answer of each sigma; indexed
+            [symbol, 1 + sigma, truth].
+        mixing: R_c[mu, y] = sum_k mixing[c, k] components[y, k, mu]; rows sum to 1.
+        implicit_null: R_c[mu, NULL] of each implicit NULL, indexed [implicit NULL, class, truth].
+    """
+
+    points: NDArray[np.float64]
+    sigmas: NDArray[np.float64]
+    participations: NDArray[np.float64]
+    model: ObservationModel
+    components: NDArray[np.float64]
+    mixing: NDArray[np.float64]
+    implicit_null: NDArray[np.float64]
+
+    def split(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return responsibilities [worker, class] as [worker, sigma, participation]."""
+        return q.reshape(-1, len(self.sigmas), len(self.participations))
 
 
 def step_of(alphabet: Alphabet) -> float:
-    """Return the distance of two neighbouring answers; ordered labels stand at 0, 1, 2, ..."""
+    """Return the distance of neighbouring answers; ordered labels have positions 0, 1, 2, ..."""
     return alphabet.step if isinstance(alphabet, Scale) else 1.0
 
 
 def truth_points(
-    alphabet: Alphabet, reach: tuple[float, float] | None, most_per_step: int = PER_STEP
+    alphabet: Alphabet, reach: tuple[float, float] | None, most_per_step: int = MAX_POINTS_PER_STEP
 ) -> NDArray[np.float64]:
     """Return the grid of truths, ascending: the answers, points between them, and a margin beyond both ends.
 
     Args:
         alphabet: the answers.
-        reach: an interval that the margin must cover as well; None for none.
-        most_per_step: points per step of the answers, at most.
+        reach: interval that the grid must cover as well, or None.
+        most_per_step: upper bound of points per step of the answers.
     """
     values, step = alphabet.values, step_of(alphabet)
-    per_step = max(1, min(most_per_step, POINTS // alphabet.size))
+    per_step = max(1, min(most_per_step, MAX_POINTS // alphabet.size))
     margin = max(MARGIN_STEPS * step, MARGIN_SHARE * float(values[-1] - values[0]))
     first, last = float(values[0]) - margin, float(values[-1]) + margin
     if reach is not None:
@@ -52,7 +96,7 @@ def truth_points(
 def answer_table(
     points: NDArray[np.float64], sigmas: NDArray[np.float64], values: NDArray[np.float64], step: float
 ) -> NDArray[np.float64]:
-    """Return P(answer | truth) where the answer is truth plus a normal error, rounded and clipped to the grid.
+    """Return P(answer | truth) of answers that are truth plus a normal error, rounded and clipped to the grid.
 
     C[mu, x] = Phi((x + step/2 - mu) / sigma) - Phi((x - step/2 - mu) / sigma); the ends of the grid take the tails.
 
@@ -67,7 +111,7 @@ def answer_table(
     edges = np.concatenate(([-np.inf], values[:-1] + step / 2, [np.inf]))
     z = (edges - points[:, None]) / sigmas[:, None, None]
     low, high = z[..., :-1], z[..., 1:]
-    # Differences of small tails, not of numbers close to 1, on either side.
+    # Differences of small tails on either side, not of numbers close to 1.
     return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
 
 
@@ -78,10 +122,10 @@ def normal_prior(points: NDArray[np.float64], mean: float, deviation: float) -> 
 
 
 def label_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithm of a prior that is given by label, shape (points,).
+    """Return the logarithm of a prior given by label, shape (points,).
 
-    The probability of an answer is spread evenly over the truths that round to it; those of both ends stand for truths
-    up to one step beyond the scale too. Points farther out get next to nothing.
+    The probability of a label is spread evenly over the truths that round to it, at both ends up to one step beyond the
+    scale. Points farther out get a negligible share.
     """
     values, step = alphabet.values, step_of(alphabet)
     nearest = np.clip(np.rint((points - values[0]) / step), 0, alphabet.size - 1).astype(int)
@@ -91,13 +135,13 @@ def label_prior(points: NDArray[np.float64], alphabet: Alphabet, prior: NDArray[
     return np.log(share / share.sum())
 
 
-def normal_family(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the priors that may be learned: normals of many means and deviations, with a share of stray truths.
+def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return the candidate priors: normals of many means and deviations, mixed with a uniform share.
 
-    Two parameters are learned and not a histogram, because reports that hold little information determine no more.
+    Two parameters are learned instead of a histogram, since weakly informative reports determine no more.
 
     Returns:
-        Probabilities, indexed [prior, truth]; rows sum to 1, the widest prior around the middle of the scale is last.
+        Probabilities, indexed [prior, truth]; rows sum to 1; the widest prior, at mid-scale, is last.
     """
     step, reach = step_of(alphabet), float(alphabet.values[-1] - alphabet.values[0])
     every = -(-len(points) // 48)
@@ -107,14 +151,13 @@ def normal_family(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
     wide = np.append(np.repeat(deviations, len(means)), 2 * max(reach, step))
     centre = np.append(np.tile(means, len(deviations)), alphabet.values.mean())
     density = np.exp(-0.5 * ((points - centre[:, None]) / wide[:, None]) ** 2)
-    return (1 - STRAY) * density / density.sum(axis=1, keepdims=True) + STRAY / len(points)
+    return (1 - UNIFORM_SHARE) * density / density.sum(axis=1, keepdims=True) + UNIFORM_SHARE / len(points)
 
 
-def place_weights(family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return how far priors are believed beforehand, shape (priors,), sums to 1.
+def prior_weights(family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return the prior weights of candidate priors, shape (priors,), sum 1.
 
-    That truths lie mostly below the scale (so that its low end is the truth of most tasks), within it, or above it, is
-    taken to be equally likely: ends of a scale are where truths often gather.
+    Means below, within and above the scale are equally likely in total, since truths often accumulate at its ends.
     """
     place = np.digitize(family @ points, alphabet.values[[0, -1]])
     weights = 1 / np.bincount(place, minlength=3)[place]
@@ -122,7 +165,7 @@ def place_weights(family: NDArray[np.float64], points: NDArray[np.float64], alph
 
 
 def point_masses(points: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return certainty about numbers, shared by the two neighbouring points; indexed [number, truth]."""
+    """Return point masses at numbers, split linearly between the two neighbouring points; indexed [number, truth]."""
     at = np.clip((numbers - points[0]) / (points[1] - points[0]), 0, len(points) - 1)
     left = np.minimum(at.astype(int), len(points) - 2)
     masses = np.zeros((len(numbers), len(points)))
@@ -134,7 +177,7 @@ def point_masses(points: NDArray[np.float64], numbers: NDArray[np.float64]) -> N
 def quantiles(
     posterior: NDArray[np.float64], points: NDArray[np.float64], levels: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Return quantiles of distributions over points, each point's mass spread over its cell.
+    """Return quantiles of distributions over points, with each point's mass uniform over its cell.
 
     Args:
         posterior: indexed [row, point]; rows sum to 1.
@@ -159,7 +202,7 @@ def quantiles(
     return found
 
 
-def refined(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def refine(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return smooth distributions over a finer grid, their logarithms interpolated by natural cubic splines.
 
     A coarse grid gives a smooth law steps, and quantiles that lie in the wrong part of a cell.
@@ -174,7 +217,7 @@ def refined(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDA
     # Loading it takes time that only fits of numbers need.
     from scipy.interpolate import CubicSpline
 
-    places = (np.arange(len(points) * FINER) + 0.5) / FINER - 0.5
+    places = (np.arange(len(points) * REFINEMENT) + 0.5) / REFINEMENT - 0.5
     inside = np.clip(places, 0, len(points) - 1)
     fine = logs @ CubicSpline(np.arange(len(points)), np.eye(len(points)), bc_type="natural")(inside).T
     dense = np.exp(fine - fine.max(axis=1, keepdims=True))
@@ -184,3 +227,55 @@ def refined(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDA
 def _log_sum(scores: NDArray[np.float64]) -> float:
     top = scores.max()
     return float(top + np.log(np.exp(scores - top).sum()))
+
+
+def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
+    """Return standard deviations from a third of a step to the range, in factors of sqrt(2)."""
+    step = step_of(alphabet)
+    widest = max(float(np.ptp(alphabet.values)), 2 * step)
+    count = int(np.ceil(np.log(widest / (MIN_SIGMA_STEPS * step)) / np.log(SIGMA_RATIO)))
+    return np.multiply(MIN_SIGMA_STEPS * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
+
+
+def smoothing_matrix(sigmas: int) -> NDArray[np.float64]:
+    """Return the smoothing matrix of the EMS algorithm (Silverman et al. 1990) for shares of sigmas; rows sum to 1.
+
+    The maximum-likelihood mixture has few atoms however weak the data, which makes intervals of sigma too short;
+    smoothing after every M-step spreads it.
+    """
+    moved = np.eye(sigmas, k=1) + np.eye(sigmas, k=-1)
+    return np.asarray(np.eye(sigmas) + NEIGHBOUR_SHARE * (moved - np.diag(moved.sum(axis=1))))
+
+
+def initial_participation_shares(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
+    """Return initial shares of participation classes, log-normal around the crowd's rate `centre`; sum 1."""
+    weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
+    return np.asarray(weight / weight.sum())
+
+
+def error_classes(
+    points: NDArray[np.float64],
+    alphabet: Alphabet,
+    model: ObservationModel,
+    sigmas: NDArray[np.float64],
+    rates: NDArray[np.float64],
+) -> ErrorClasses:
+    """Return the error classes of all pairs of a sigma and a participation rate."""
+    answered = answer_table(points, sigmas, alphabet.values, step_of(alphabet))
+    answered = answered @ model.everything[: alphabet.size]
+    # With public participation every listed report is an answer; the last row of the table is then a label's.
+    rates = rates if model.protected else np.ones_like(rates)
+    unanswered = np.broadcast_to(model.everything[-1], (1, *answered.shape[1:]))
+    components = np.concatenate((unanswered, answered)).transpose(2, 0, 1)
+    shares = np.kron(np.eye(len(sigmas)), rates[:, None])
+    mixing = np.column_stack((np.tile(1 - rates, len(sigmas)), shares))
+    listed = np.ascontiguousarray(components[: model.symbols])
+    return ErrorClasses(points, sigmas, rates, model, listed, mixing, mixing @ components[model.symbols :])
+
+
+def participation_grid(pool: AnswerFrequencies, given: tuple[float, ...] | None) -> NDArray[np.float64]:
+    """Return the participation rates of classes, ascending; only 1 if participation is public."""
+    if not pool.protected:
+        return np.ones(1)
+    rates = pool.participation * np.array(PARTICIPATION_FACTORS) if given is None else np.array(given)
+    return np.unique(np.minimum(rates, MAX_PARTICIPATION))

@@ -25,21 +25,21 @@ from crowdveil.em.kernels import softmax, use_compiled
 from crowdveil.em.memory import ExtraMemory
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
-from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, tell
-from crowdveil.estimators.gaussian.error_classes import (
-    NEVER_ALL,
+from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, propagate
+from crowdveil.estimators.gaussian.discretization import (
+    MAX_PARTICIPATION,
     TINY,
-    Classes,
-    blurring,
-    near,
+    ErrorClasses,
+    error_classes,
+    initial_participation_shares,
     participation_grid,
     sigma_grid,
-    worker_classes,
+    smoothing_matrix,
 )
-from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, nameless_crowds
+from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, fit_anonymous_models
 from crowdveil.registry import Capabilities, capabilities_of
 
-TASKS_AT_ONCE = 4096
+CHUNK_TASKS = 4096
 PER_CLASS, PER_POINT = 240, 96
 """Bytes that fits take for each class of a worker, and work on a block for each point of the grid of a task."""
 M_STEPS = 400
@@ -68,7 +68,7 @@ class GaussianParameters:
 
     summary: Summary
     points: NDArray[np.float64]
-    classes: Classes
+    classes: ErrorClasses
     q: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
@@ -84,7 +84,7 @@ class GaussianParameters:
         product = self.sigma_shares[:, None] * self.participation_shares
         return np.log(np.maximum(product, TINY)).ravel()
 
-    def unread(self) -> "GaussianParameters":
+    def with_prior_workers(self) -> "GaussianParameters":
         """Return the parameters of a crowd of which no single worker is known: all have the mixture's classes."""
         return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
 
@@ -131,7 +131,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     smoothing: float = 0.01
     max_steps: int = 300
     tolerance: float = 1e-3
-    points_per_step: int = grid.PER_STEP
+    points_per_step: int = grid.MAX_POINTS_PER_STEP
 
     def __post_init__(self) -> None:
         if (self.prior_mean is None) != (self.prior_deviation is None):
@@ -161,38 +161,40 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         sigmas = sigma_grid(alphabet) if self.sigmas is None else np.unique(self.sigmas)
         rates = participation_grid(pool, self.participations)
         points, family = self._priors(summary)
-        classes = worker_classes(points, alphabet, pool.model, sigmas, rates)
-        typical = worker_classes(points, alphabet, pool.model, sigmas, np.minimum([pool.participation], NEVER_ALL))
-        tables = np.concatenate((typical.mixing @ typical.parts, typical.silence))
-        crowds = nameless_crowds(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas)
+        classes = error_classes(points, alphabet, pool.model, sigmas, rates)
+        typical = error_classes(
+            points, alphabet, pool.model, sigmas, np.minimum([pool.participation], MAX_PARTICIPATION)
+        )
+        tables = np.concatenate((typical.mixing @ typical.components, typical.implicit_null))
+        crowds = fit_anonymous_models(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas)
         parameters = GaussianParameters(
             summary=summary,
             points=points,
             classes=classes,
             q=np.empty((summary.workers, 0)),
             sigma_shares=crowds.sigma_shares[0, -1],
-            participation_shares=near(rates, pool.participation),
+            participation_shares=initial_participation_shares(rates, pool.participation),
             crowds=crowds,
-            weights=grid.place_weights(np.exp(family), points, alphabet),
+            weights=grid.prior_weights(np.exp(family), points, alphabet),
             nameless=True,
             learned=False,
             known=self._public(summary),
         )
-        return parameters.unread()
+        return parameters.with_prior_workers()
 
     def beside(self, parameters: GaussianParameters) -> ExtraMemory:
         """Return what classes take of each worker, and beliefs on the grid of truths of the tasks told together."""
-        return ExtraMemory(PER_CLASS * parameters.q.size, PER_POINT * TASKS_AT_ONCE * len(parameters.points))
+        return ExtraMemory(PER_CLASS * parameters.q.size, PER_POINT * CHUNK_TASKS * len(parameters.points))
 
     def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
-        parts = [
-            _expect_tasks(block, parameters, slice(first, min(first + TASKS_AT_ONCE, block.block.tasks)))
-            for first in range(0, block.block.tasks, TASKS_AT_ONCE)
+        components = [
+            _expect_tasks(block, parameters, slice(first, min(first + CHUNK_TASKS, block.block.tasks)))
+            for first in range(0, block.block.tasks, CHUNK_TASKS)
         ]
-        statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in parts), strict=True)))
+        statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in components), strict=True)))
         values = _alphabet(parameters.summary).values
-        found = np.clip(np.concatenate([part[1] for part in parts]), values[0], values[-1])
+        found = np.clip(np.concatenate([part[1] for part in components]), values[0], values[-1])
         if not parameters.known:
             found[np.diff(block.block.pointers) == 0] = np.nan
         fixed = ~np.isnan(block.gold)
@@ -205,7 +207,9 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             scores = statistics.evidence + np.log(parameters.weights)
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
             shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
-            return replace(parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares).unread()
+            return replace(
+                parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares
+            ).with_prior_workers()
         scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
@@ -221,7 +225,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
         likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
         # Classes that are public are known to be apart.
-        blur = blurring(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
+        blur = smoothing_matrix(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
         for _ in range(M_STEPS):
             before, product = by_sigma, np.outer(by_sigma, by_rate)
             # Sums of responsibilities over workers, without the responsibilities themselves.
@@ -257,7 +261,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             # Public classes are all there is; those of the grid stand for the sigmas between them as well.
             return grid.quantiles(by_sigma, sigmas, LEVELS)
         scores = parameters.classes.split(statistics.worker_scores + parameters.log_mixture)
-        return grid.quantiles(*grid.refined(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
+        return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
         """Return None: messages climb no bound."""
@@ -287,7 +291,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if not self._public(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
         protected = summary.model.protected
-        shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), NEVER_ALL)
+        shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), MAX_PARTICIPATION)
         sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
         rates, of_rate = np.unique(shares, return_inverse=True)
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
@@ -308,7 +312,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if self.prior_mean is None or self.prior_deviation is None:
             points = grid.truth_points(alphabet, None, self.points_per_step)
             if summary.prior is None:
-                return points, np.log(grid.normal_family(points, alphabet))
+                return points, np.log(grid.normal_priors(points, alphabet))
             return points, grid.label_prior(points, alphabet, summary.prior)[None]
         if summary.prior is not None:
             raise SettingsError("a prior is given by label or by mean and deviation, not both", value=self.prior_mean)
@@ -333,7 +337,9 @@ def _expect_tasks(
     else:
         priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        told = tell(part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled)
+        told = propagate(
+            part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled
+        )
         statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 
