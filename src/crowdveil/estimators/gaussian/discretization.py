@@ -203,18 +203,16 @@ def quantiles(
 
 
 def refine(logs: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return smooth distributions over a finer grid, their logarithms interpolated by natural cubic splines.
-
-    A coarse grid gives a smooth law steps, and quantiles that lie in the wrong part of a cell.
+    """Return distributions on a finer grid, by natural cubic splines through log-probabilities, and that grid.
 
     Args:
-        logs: logarithms of unnormalised probabilities, indexed [row, point].
+        logs: logarithms of unnormalized probabilities, indexed [row, point].
         points: evenly spaced, ascending, two or more, shape (points,).
 
     Returns:
-        Probabilities of `FINER` points in each point's cell, rows sum to 1; and these points.
+        Probabilities of `REFINEMENT` points per cell, rows sum to 1; the points.
     """
-    # Loading it takes time that only fits of numbers need.
+    # The import is slow, and only fits of numbers need it.
     from scipy.interpolate import CubicSpline
 
     places = (np.arange(len(points) * REFINEMENT) + 0.5) / REFINEMENT - 0.5
