@@ -1,12 +1,16 @@
-"""The documents keep their word: examples run, all mechanisms and estimators have pages, all pages are in the menu."""
+"""Documentation: examples run, every mechanism, estimator and public name has its place, pages stay short."""
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from experiments.theory.verdicts import VERDICTS
 
+from crowdveil.cli import main
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
 
@@ -16,23 +20,58 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 COMMAND_LINES = {"run": ".venv/bin/crowdveil demo", "test": ".venv/bin/python -m pytest -n 2"}
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    """Code of every fenced block of one language, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+def blocks(page: Path, languages: str) -> list[tuple[str, str]]:
+    """Return language and code of every fenced block whose language matches, in order."""
+    return re.findall(rf"^```({languages})\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
 def relative(page: Path) -> str:
-    """Path from the root of the project, with slashes."""
+    """Return the path from the root of the project, with slashes."""
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=relative)
+def run_command(words: list[str]) -> str:
+    """Return the output of one shell command of a page: crowdveil, cat or head; programs of the project must exist."""
+    match words:
+        case ["crowdveil", *arguments]:
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, f"{shlex.join(words)}\n{result.output}"
+            return result.output
+        case ["cat", file]:
+            return Path(file).read_text("utf-8")
+        case ["head", number, file]:
+            return "\n".join(Path(file).read_text("utf-8").splitlines()[: -int(number)])
+        case ["python", program, *_]:
+            assert (ROOT / program).is_file(), program
+            return ""
+    raise AssertionError(f"no test runs {shlex.join(words)}")
+
+
+def run_console(code: str) -> None:
+    """Run the commands after `$ `; each line shown below a command must occur in its output (`...` is any text)."""
+    for example in re.split(r"^\$ ", code.replace("\\\n", " "), flags=re.MULTILINE)[1:]:
+        command, *shown = example.splitlines()
+        printed = [" ".join(line.split()) for line in run_command(shlex.split(command)).splitlines()]
+        for line in shown:
+            pattern = re.escape(" ".join(line.split())).replace(r"\.\.\.", ".*")
+            assert any(re.fullmatch(pattern, text) for text in printed), f"{command}\n{line}\nnot in\n" + "\n".join(
+                printed
+            )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python|console")], ids=relative)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python example of a page runs, in order and in one namespace, in an empty folder."""
+    """The Python and console examples of a page run in order, in a folder with the files of docs/samples."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    shutil.copytree(DOCS / "samples", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(DOCS / "samples", tmp_path / "docs" / "samples")
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for number, code in enumerate(blocks(page, "python"), start=1):
-        exec(compile(code, f"{relative(page)}, block {number}", "exec"), namespace)
+    for number, (language, code) in enumerate(blocks(page, "python|console"), start=1):
+        if language == "console":
+            run_console(code)
+        else:
+            exec(compile(code, f"{relative(page)}, block {number}", "exec"), namespace)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -92,7 +131,7 @@ def test_decisions_are_numbered_and_short() -> None:
 def test_readme_is_short_and_begins_with_the_two_commands() -> None:
     """README has at most 80 lines; its first two sh blocks run the main job and the tests, one line each."""
     readme = ROOT / "README.md"
-    run, test = blocks(readme, "sh")[:2]
+    (_, run), (_, test) = blocks(readme, "sh")[:2]
 
     assert len(readme.read_text("utf-8").splitlines()) <= 80
     assert run.count("\n") == test.count("\n") == 1
