@@ -87,7 +87,7 @@ def compiled_from() -> int:
 
 def encoder_of(column: Any) -> ColumnEncoder:
     """Return an encoder to which the cells of an Arrow chunked array of text have been added."""
-    encoder = ColumnEncoder(compiled=use_compiled_code(column.nbytes, compiled_from()))
+    encoder = ColumnEncoder(compiled=use_compiled_code(column.get_total_buffer_size(), compiled_from()))
     if len(column):
         encoder.add(column)
     return encoder
