@@ -21,7 +21,7 @@ from crowdveil.cli.options import (
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.ingest.validation import Duplicates
-    from crowdveil.data.reports import Kind
+    from crowdveil.data.read_options import Kind
 
 HELP = """Write reports as encoded blocks: columns of codes in a folder that infer opens without reading it.
 

@@ -27,7 +27,7 @@ from crowdveil.registry import METHOD_NAMES
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.ingest.validation import Duplicates
-    from crowdveil.data.reports import Kind
+    from crowdveil.data.read_options import Kind
     from crowdveil.em.estimate import Estimate
     from crowdveil.workflow import Evidence, Inference, KeptFits, Method, Outputs, Resources
     from crowdveil.workflow.export import TableForm

@@ -15,7 +15,8 @@ import numpy as np
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.ingest.readers import ReportColumns, load_gold, read_columns
 from crowdveil.data.ingest.validation import Duplicates, parse_numbers
-from crowdveil.data.reports import Names, Reports
+from crowdveil.data.read_options import IdentifierList, ReadOptions
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
 VARIABLE = "CROWDVEIL_DATA"
@@ -90,8 +91,8 @@ def load(
     *,
     duplicates: Duplicates = "first",
     directory: Path | None = None,
-    tasks: Names | None = None,
-    workers: Names | None = None,
+    tasks: IdentifierList | None = None,
+    workers: IdentifierList | None = None,
 ) -> Dataset:
     """Load a data set; of a worker's repeated answers to a task the first in file order counts, unless told otherwise.
 
@@ -113,11 +114,7 @@ def load(
     readable = _number_rows(columns) if kind == "numeric" else np.ones(len(columns), dtype=bool)
     answers = Reports.from_columns(
         columns.keep(readable),
-        alphabet=alphabet,
-        kind="numeric" if kind == "numeric" else "categorical",
-        tasks=tasks,
-        workers=workers,
-        duplicates=duplicates,
+        ReadOptions(alphabet, "numeric" if kind == "numeric" else "categorical", tasks, workers, duplicates),
     )
     gold = _read_gold(folder, kind)
     answered = {str(name) for name in np.asarray(answers.tasks)[answers.per_task > 0]}

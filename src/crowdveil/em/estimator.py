@@ -43,7 +43,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
             value=channel.mechanism,
         )
     repeats = 0
-    for part in reports.parts():
+    for part in reports.chunks():
         same_cell = (part.task[1:] == part.task[:-1]) & (part.worker[1:] == part.worker[:-1])
         repeats += int(same_cell.sum())
     if repeats:

@@ -21,7 +21,8 @@ from crowdveil.data.ingest.validation import (
     parse_numbers,
     resolve_duplicates,
 )
-from crowdveil.data.reports import Names, Reports
+from crowdveil.data.read_options import IdentifierList
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
 Outside = Literal["error", "clip", "drop"]
@@ -144,8 +145,8 @@ class Claims:
         outside: Outside = "error",
         missing: Missing = "error",
         duplicates: Duplicates = "error",
-        tasks: Names | None = None,
-        workers: Names | None = None,
+        tasks: IdentifierList | None = None,
+        workers: IdentifierList | None = None,
     ) -> Self:
         """Take three columns of equal length; rows may lack a number or hold an infinite one.
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
 from crowdveil.data.ingest.validation import Duplicates
-from crowdveil.data.reports import Kind, Reports
+from crowdveil.data.read_options import Kind
+from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.workflow.evidence import evidence_files, read_evidence
@@ -67,7 +68,7 @@ def encode(
     with staged_outputs(outputs) as temporary:
         for name, contents in beside.items():
             (temporary / name).write_bytes(contents)
-        write_encoded(temporary, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
+        write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
             (temporary / CROWD_FILE).write_bytes(crowd_of_blocks(crowd, temporary))
     return Encoded(Reports.open(out), evidence.notes)

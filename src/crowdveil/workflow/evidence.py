@@ -16,7 +16,8 @@ from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.validation import Duplicates, Grid
 from crowdveil.data.public_lists import ALL_LISTS, not_public_text
-from crowdveil.data.reports import Kind, Reports
+from crowdveil.data.read_options import Kind
+from crowdveil.data.reports import Reports
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,

@@ -44,7 +44,7 @@ REPORTS_FILES: dict[Form, tuple[str, ...]] = {
 def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
     """Write `REPORTS_FILES[form]` into a folder that exists."""
     if form == "blocks":
-        write_encoded(folder, reports.parts(), reports.tasks, reports.workers, reports.alphabet)
+        write_encoded(folder, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         return
     with open(folder / REPORTS_FILES[form][0], "wb") as stream:
         write_tables(stream, _schema(reports), lambda: block_tables(reports), form)
@@ -61,7 +61,7 @@ def block_tables(reports: Reports) -> Iterator[pa.Table]:
     """Yield the reports block by block, as columns task, worker and label (or value)."""
     tasks, workers = _texts(reports.tasks), _texts(reports.workers)
     labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
-    for part in reports.parts():
+    for part in reports.chunks():
         columns = [
             pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
             pa.DictionaryArray.from_arrays(pa.array(part.worker, pa.int32()), workers),

@@ -12,7 +12,8 @@ from crowdveil.data.ingest.csv_files import read_csv, read_header
 from crowdveil.data.ingest.readers import load_gold, match_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
-from crowdveil.data.reports import Kind, Names, Reports
+from crowdveil.data.read_options import IdentifierList, Kind
+from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.workflow.export import home
 from crowdveil.workflow.reading_notes import spelling_notes, weight_notes
@@ -44,8 +45,8 @@ class AnswersRead(NamedTuple):
 class CampaignLists(NamedTuple):
     """Who is asked what, known before anyone answers; None where it was not given."""
 
-    tasks: Names | None = None
-    workers: Names | None = None
+    tasks: IdentifierList | None = None
+    workers: IdentifierList | None = None
     assignment: Assignment | None = None
 
 
@@ -75,8 +76,8 @@ def read_answers(
     alphabet: Alphabet | None = None,
     duplicates: Duplicates | None = None,
     merge_labels: bool = False,
-    tasks: Names | None = None,
-    workers: Names | None = None,
+    tasks: IdentifierList | None = None,
+    workers: IdentifierList | None = None,
 ) -> AnswersRead:
     """Read unprotected answers.
 
@@ -164,8 +165,8 @@ def _from_dataset(
     source: str,
     alphabet: Alphabet | None,
     duplicates: Duplicates,
-    tasks: Names | None,
-    workers: Names | None,
+    tasks: IdentifierList | None,
+    workers: IdentifierList | None,
 ) -> AnswersRead:
     """Read a data set: its labels or scale are stated apart from the answers, its tasks and workers are not."""
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)

@@ -19,6 +19,7 @@ from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data import datasets
 from crowdveil.data.ingest.readers import read_columns, read_parquet_columns
 from crowdveil.data.ingest.validation import Duplicates
+from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
@@ -97,8 +98,8 @@ def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> 
     columns = (read_parquet_columns if source.endswith(".parquet") else read_columns)(source)
     # A file without a claim is like any other where the tasks are listed: a refusal would show that nobody claimed.
     nobody = () if listed is not None and not len(columns.task) else None
-    how: dict[str, Any] = {"kind": "numeric", "tasks": listed, "workers": nobody, "duplicates": duplicates or "error"}
-    return Reports.from_columns(columns, **how), ()
+    options = ReadOptions(kind="numeric", tasks=listed, workers=nobody, duplicates=duplicates or "error")
+    return Reports.from_columns(columns, options), ()
 
 
 def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:

@@ -100,7 +100,7 @@ def test_an_unknown_label_tells_of_merging() -> None:
 
 def test_numbers_are_not_merged() -> None:
     """Merging is for labels: with numbers it is refused."""
-    with pytest.raises(SettingsError, match="merge_labels goes with labels"):
+    with pytest.raises(SettingsError, match="merge_labels applies to labels"):
         labels_of(["1", "1.0"], numeric=True, merge_labels=True)
 
 

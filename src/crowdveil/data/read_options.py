@@ -1,0 +1,96 @@
+"""Options for reading answers or reports: alphabet, kind, identifiers, duplicates, grid and label spellings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.ingest.labels import encode_labels, merge_spellings, require_stated_kind
+from crowdveil.data.ingest.readers import ReportColumns
+from crowdveil.data.ingest.validation import (
+    Duplicates,
+    Grid,
+    encode_on_scale,
+    parse_number_column,
+    require_duplicates_policy,
+)
+from crowdveil.data.public_lists import ListName, given_lists
+from crowdveil.errors import SettingsError
+
+Kind = Literal["categorical", "numeric"]
+IdentifierList = Sequence[Any] | NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadOptions:
+    """Options of every reader of reports; documented at `Reports.from_csv`.
+
+    Raises:
+        SettingsError: an unknown kind, duplicates policy or grid, a kind that contradicts the alphabet, or
+            `merge_labels` with numbers.
+    """
+
+    alphabet: Alphabet | None = None
+    kind: Kind | None = None
+    tasks: IdentifierList | None = None
+    workers: IdentifierList | None = None
+    duplicates: Duplicates = "error"
+    grid: Grid = "round"
+    merge_labels: bool = False
+
+    def __post_init__(self) -> None:
+        require_duplicates_policy(self.duplicates)
+        if self.grid not in ("round", "exact"):
+            raise SettingsError("grid must be 'round' or 'exact'", value=self.grid)
+        if self.kind not in (None, "categorical", "numeric"):
+            raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind)
+        on_scale = isinstance(self.alphabet, Scale)
+        if self.alphabet is not None and self.kind is not None and (self.kind == "numeric") != on_scale:
+            raise SettingsError(
+                "numeric answers need a Scale, categorical answers need Categories",
+                value=(self.kind, self.alphabet),
+                hint="Leave kind out: it follows from the alphabet.",
+            )
+        if on_scale or self.kind == "numeric":
+            self._refuse_merging()
+
+    @property
+    def public_lists(self) -> frozenset[ListName]:
+        """The lists that are given, and so do not follow from the rows."""
+        return given_lists(labels=self.alphabet, tasks=self.tasks, workers=self.workers)
+
+    def encode_values(self, columns: ReportColumns) -> tuple[Alphabet | None, NDArray[Any]]:
+        """Return the alphabet, and int16 codes into it or, without an alphabet, float64 numbers, shape (rows,).
+
+        Raises:
+            ReportsError: a value is not a label or number, or is outside the alphabet.
+            SettingsError: `merge_labels` for a column of numbers.
+        """
+        if self._value_kind(columns) == "categorical":
+            alphabet = self.alphabet if isinstance(self.alphabet, Categories) else None
+            column = columns.value
+            if self.merge_labels:
+                column = merge_spellings(column, () if alphabet is None else alphabet.names)
+            return encode_labels(column, alphabet, columns.source)
+        self._refuse_merging()
+        numbers = parse_number_column(columns.value, columns.source)
+        if isinstance(self.alphabet, Scale):
+            return self.alphabet, encode_on_scale(numbers, self.alphabet, self.grid, columns.source)
+        return None, numbers
+
+    def _value_kind(self, columns: ReportColumns) -> Kind:
+        """Return the stated kind; by default that of the alphabet, else numeric for a column named `value`."""
+        if self.kind is not None:
+            return self.kind
+        if self.alphabet is not None:
+            return "numeric" if isinstance(self.alphabet, Scale) else "categorical"
+        if columns.value_name == "value":
+            return "numeric"
+        require_stated_kind(columns.value, columns.source)
+        return "categorical"
+
+    def _refuse_merging(self) -> None:
+        if self.merge_labels:
+            raise SettingsError("merge_labels applies to labels", value="numbers", hint="Leave it out.")
