@@ -27,13 +27,12 @@ def measure(crowd: Crowd, method: Any, tolerance: float, share: float, seed: int
     order = np.random.default_rng(seed).permutation(len(reports.tasks))
     early = order < share * len(reports.tasks)
     saved: SavedFit | None = fit_on(estimator, part(reports, early[reports.task])).saved
-    gone_on = fit_on(estimator, reports, start_from=saved, keep=False)
+    gone_on = fit_on(estimator, reports, start_from=saved)
     whole = estimator.fit(reports)
     apart = np.abs(gone_on.estimate.posterior - whole.posterior)
     return {
         "from_start": whole.steps,
         "going_on": gone_on.passes,
-        "reused": gone_on.reused / gone_on.blocks,
         "truths_differ": float((gone_on.estimate.truth != whole.truth).mean()),
         "furthest": float(apart.max()),
         "objective_gained": gone_on.estimate.log_likelihoods[-1] - whole.log_likelihoods[-1],

@@ -190,7 +190,7 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
 """Mechanisms, in the order of help texts."""
 
 ENGINE_ENTRIES: Mapping[str, Entry] = by_name(
-    Entry("threads", "em.threads", "Threads"),
+    Entry("threads", "em.executor", "Threads"),
     Entry("processes", "engines.processes", "Processes"),
     Entry("dask", "engines.dask", "Dask"),
 )

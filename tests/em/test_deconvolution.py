@@ -20,8 +20,8 @@ from crowdveil.em.deconvolution import (
     pseudo_cells,
     vote_shares,
 )
-from crowdveil.em.estimator import GoldBlock
 from crowdveil.em.kernels import encode
+from crowdveil.em.model import GoldBlock
 from tests.estimators.dense import (
     LABELS,
     Table,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, WeightedMean, WeightedVote
-from crowdveil.em.executor import Bench, FitTask, Step
+from crowdveil.em.executor import BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
 from tests.engines.crowds import GOLD, REPORTS, in_blocks
 from tests.engines.test_worker import captured
@@ -17,12 +17,12 @@ METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
 
 
 def steps_of(work: FitTask[Any, Any], number: int) -> list[Step[Any, Any]]:
-    """Return the first steps of a fit, from a bench of their own."""
-    bench, steps = Bench(work, MemoryPlan(1)), [Step(work.model, 1, work.first)]
+    """Return the first steps of a fit, from a worker of their own."""
+    worker, steps = BlockWorker(work, MemoryPlan(1)), [Step(work.model, 1, work.initial)]
     while len(steps) < number:
-        parts = [bench.step(index, steps[-1]) for index in range(len(work.blocks))]
-        sums = [sum(fields) for fields in zip(*(part.statistics for part in parts), strict=True)]
-        parameters = work.model.m_step(type(parts[0].statistics)(*sums), steps[-1].parameters)
+        parts = [worker.step(index, steps[-1]) for index in range(len(work.blocks))]
+        sums = [sum(fields) for fields in zip(*(statistics for statistics, _ in parts), strict=True)]
+        parameters = work.model.m_step(type(parts[0][0])(*sums), steps[-1].parameters)
         steps.append(Step(work.model, len(steps) + 1, parameters))
     return steps
 
@@ -35,25 +35,25 @@ def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, mo
     with in_blocks():
         work = captured(method)
         steps = steps_of(work, 4)
-    whole, broken = (Bench(work, MemoryPlan(1, scratch=scratch)) for _ in range(2))
+    whole, broken = (BlockWorker(work, MemoryPlan(1, scratch=scratch)) for _ in range(2))
     for step in steps[:2]:
-        for bench in (whole, broken):
-            bench.step(1, step)
-    put = PosteriorStore.put
-    monkeypatch.setattr(PosteriorStore, "put", failing)
+        for worker in (whole, broken):
+            worker.step(1, step)
+    store = PosteriorStore.store
+    monkeypatch.setattr(PosteriorStore, "store", failing)
     with pytest.raises(OSError, match="full"):
         broken.step(1, steps[2])
-    monkeypatch.setattr(PosteriorStore, "put", put)
+    monkeypatch.setattr(PosteriorStore, "store", store)
 
     expected = whole.step(1, steps[2])
     for _ in range(2):
         again = broken.step(1, steps[2], lambda: steps[1])
-        assert expected.moved == again.moved < np.inf
-        np.testing.assert_array_equal(again.statistics[0], expected.statistics[0])
-    last = [bench.step(1, steps[3]) for bench in (whole, broken)]
+        assert expected[1] == again[1] < np.inf
+        np.testing.assert_array_equal(again[0][0], expected[0][0])
+    last = [worker.step(1, steps[3]) for worker in (whole, broken)]
 
-    assert last[0].moved == last[1].moved
-    found = [bench.found(1, steps[3]).posterior for bench in (whole, broken)]
+    assert last[0][1] == last[1][1]
+    found = [worker.result(1, steps[3]).posterior for worker in (whole, broken)]
     np.testing.assert_array_equal(*found)
 
 

@@ -104,7 +104,7 @@ def test_without_a_tie_no_bit_changes(method: Estimator[Any, Any], monkeypatch: 
     truth = rng.integers(0, 2, 40)
     table = tuple(map(tuple, np.where(rng.random((40, 6)) < 0.8, truth[:, None], 1 - truth[:, None]).tolist()))
     searched = fitted(method, table, 2)
-    monkeypatch.setattr(saddle_points, "MOST_REPORTS", 0)
+    monkeypatch.setattr(saddle_points, "MAX_REPORTS", 0)
     plain = fitted(method, table, 2)
 
     np.testing.assert_array_equal(searched.posterior, plain.posterior)

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, Gaussian, OneCoin, Reports
-from crowdveil.em.executor import FitTask, Part, Step
-from crowdveil.em.memory import Posterior
-from crowdveil.em.model import GoldBlock
+from crowdveil.em.executor import FitTask, Step
+from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines import worker
 from crowdveil.engines.dask import BytesPayload, check_versions, require_extra
 from crowdveil.engines.driver import FitDriver
@@ -63,14 +62,14 @@ class LocalExecutor:
     clear: tuple[tuple[int, int], ...]
     number: int = 0
 
-    def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
+    def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
         """Yield the statistics of all blocks."""
         self.driver.begin_step(step)
         self.number = step.number
         for index in self.driver.indices:
             yield run_step(self._task(index, index))
 
-    def collect(self) -> Posterior:
+    def collect(self) -> EStep[Any]:
         """Return the posterior of all tasks."""
         return self.driver.assemble(read_posterior(self._task(index, -1)) for index in self.driver.indices)
 
@@ -105,18 +104,18 @@ def test_an_outdated_posterior_is_not_reused() -> None:
     with in_blocks():
         work = captured(DawidSkene())
         first, second = (FitDriver(work, DirectTransport(), None) for _ in range(2))
-        step = Step(work.model, 1, work.first)
+        step = Step(work.model, 1, work.initial)
         for number in range(1, 5):
             first.begin_step(step)
             second.begin_step(step)
             whole = [run_step(first.task(index)) for index in first.indices]
             if number != 3:
                 away = run_step(second.task(0))
-            sums = [sum(parts) for parts in zip(*(part.statistics for part in whole), strict=True)]
-            parameters = work.model.m_step(type(whole[0].statistics)(*sums), step.parameters)
+            sums = [sum(parts) for parts in zip(*(statistics for statistics, _ in whole), strict=True)]
+            parameters = work.model.m_step(type(whole[0][0])(*sums), step.parameters)
             step = Step(work.model, number + 1, parameters)
 
-    assert whole[0].moved == away.moved < np.inf
+    assert whole[0][1] == away[1] < np.inf
 
 
 def captured(estimator: Any) -> FitTask[Any, Any]:
@@ -136,7 +135,7 @@ def captured(estimator: Any) -> FitTask[Any, Any]:
 
 def test_constants_are_sent_once() -> None:
     """The payload of a step holds estimated parameters only: its length does not grow with tasks, and it reads back."""
-    few = captured(DawidSkene(max_steps=1)).first
+    few = captured(DawidSkene(max_steps=1)).initial
     many = Reports(
         *(getattr(REPORTS, name) for name in ("task", "worker", "value")),
         np.arange(60_000),

@@ -11,8 +11,9 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import GoldBlock, Summary, summarize
+from crowdveil.em.estimator import summarize
 from crowdveil.em.kernels import encode
+from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel, observation_model
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.dawid_skene import DawidSkene

@@ -21,8 +21,8 @@ from crowdveil import (
 )
 from crowdveil.em import loop, memory
 from crowdveil.em.executor import Blocks
-from crowdveil.em.memory import MemoryNeeds, MemoryPlan, Posterior, PosteriorStore
-from crowdveil.em.model import GoldBlock
+from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, Estimator
 from crowdveil.randomness import seeded
@@ -37,11 +37,11 @@ LOAD = MemoryNeeds(
     blocks=4,
     all_tasks=400,
     columns=2,
-    cells=10,
     workers=10,
     labels=2,
     counts=1840,
     compiled=True,
+    extra=MemoryUse(10),
 )
 
 
@@ -100,14 +100,14 @@ def test_a_limit_below_one_block_is_refused() -> None:
 
 def test_room_is_shared_out() -> None:
     """Threads come first, then posteriors, then coded blocks; without a limit there is room for all."""
-    one, two, posteriors = LOAD.taken(1), LOAD.taken(2), LOAD.posteriors
+    one, two, posteriors = LOAD.working_set(1), LOAD.working_set(2), LOAD.posteriors
 
-    assert MemoryPlan(4) == MemoryPlan.under(None, 4, LOAD)
-    assert MemoryPlan(1, 0, scratch=True) == MemoryPlan.under(one, 4, LOAD)
-    assert MemoryPlan(1, two - 1 - one, scratch=two - 1 - one < posteriors) == MemoryPlan.under(two - 1, 2, LOAD)
-    assert MemoryPlan(2, 7, scratch=True) == MemoryPlan.under(two + 7, 2, LOAD)
-    assert MemoryPlan(2, posteriors - 1, scratch=True) == MemoryPlan.under(two + posteriors - 1, 2, LOAD)
-    assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.under(two + posteriors + 5, 2, LOAD)
+    assert MemoryPlan(4) == MemoryPlan.for_limit(None, 4, LOAD)
+    assert MemoryPlan(1, 0, scratch=True) == MemoryPlan.for_limit(one, 4, LOAD)
+    assert MemoryPlan(1, two - 1 - one, scratch=two - 1 - one < posteriors) == MemoryPlan.for_limit(two - 1, 2, LOAD)
+    assert MemoryPlan(2, 7, scratch=True) == MemoryPlan.for_limit(two + 7, 2, LOAD)
+    assert MemoryPlan(2, posteriors - 1, scratch=True) == MemoryPlan.for_limit(two + posteriors - 1, 2, LOAD)
+    assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.for_limit(two + posteriors + 5, 2, LOAD)
 
 
 def test_what_is_taken_is_the_largest_phase() -> None:
@@ -115,10 +115,10 @@ def test_what_is_taken_is_the_largest_phase() -> None:
     counting = LOAD._replace(counted=10**9)
     many_workers = LOAD._replace(workers=10**6, labels=5)
 
-    assert LOAD.counts + 24 * 10**9 == counting.taken(3)
-    assert many_workers.taken(1) >= 2 * 8 * 25 * 10**6
+    assert LOAD.counts + 24 * 10**9 == counting.working_set(3)
+    assert many_workers.working_set(1) >= 2 * 8 * 25 * 10**6
     # No more sums wait to be merged for a third thread: there are but four blocks.
-    assert LOAD.at_work == LOAD.taken(3) - LOAD.taken(2)
+    assert LOAD.at_work == LOAD.working_set(3) - LOAD.working_set(2)
 
 
 @pytest.fixture(scope="module", params=[(50, 60_000), (10_000, 4_000)], ids=["tasks", "workers"])
@@ -190,11 +190,11 @@ def test_posteriors_are_put_together(scratch: bool) -> None:
     """Posteriors and intervals come back in the order of tasks, whatever the order of putting; the last one counts."""
     held = PosteriorStore(5, scratch=scratch)
     assert held.get(0, 1) is None
-    held.put(2, 1, Posterior(np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
-    held.put(0, 1, Posterior(np.array([9.0, 9.0]), np.zeros((2, 2))))
-    held.put(0, 2, Posterior(np.array([1.0, 2.0]), np.ones((2, 2))))
+    held.store(2, 1, EStep(None, np.array([3.0, 4.0, 5.0]), np.full((3, 2), 0.5)))
+    held.store(0, 1, EStep(None, np.array([9.0, 9.0]), np.zeros((2, 2))))
+    held.store(0, 2, EStep(None, np.array([1.0, 2.0]), np.ones((2, 2))))
 
-    posterior, interval = held.whole()
+    _, posterior, interval, *_ = held.assemble()
 
     assert [1.0, 2.0, 3.0, 4.0, 5.0] == posterior.tolist()
     assert interval is not None
@@ -210,8 +210,8 @@ def test_posteriors_of_some_blocks_take_no_room_for_others(monkeypatch: pytest.M
     monkeypatch.setattr(memory, "scratch_array", lambda shape: (made.append(shape), scratch(shape))[1])
     held = PosteriorStore(None, scratch=True)
     for step in (1, 2):
-        held.put(40, step, Posterior(np.full((3, 2), float(step)), None))
-        held.put(0, step, Posterior(np.zeros((5, 2)), None))
+        held.store(40, step, EStep(None, np.full((3, 2), float(step))))
+        held.store(0, step, EStep(None, np.zeros((5, 2))))
 
     assert [(3, 2), (5, 2)] == made
     assert 2.0 == getattr(held.get(40, 2), "posterior", np.zeros(1)).max()

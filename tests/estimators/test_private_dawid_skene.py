@@ -10,7 +10,8 @@ from crowdveil.channels.alphabet import NULL, Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import Summary, summarize
+from crowdveil.em.estimator import summarize
+from crowdveil.em.model import Summary
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators.private_dawid_skene import PrivateDawidSkene, symmetric_entries
 from crowdveil.mechanisms.randomized_response import RandomizedResponse

@@ -9,9 +9,10 @@ from hypothesis import given
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import GoldBlock, summarize
+from crowdveil.em.estimator import summarize
 from crowdveil.em.gold import NO_GOLD
 from crowdveil.em.kernels import encode
+from crowdveil.em.model import GoldBlock
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.weighted_vote import VoteParameters, WeightedVote
 from crowdveil.evaluation import metrics

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.certificate import digest
-from crowdveil.em.estimator import summarize
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.incremental.fit_state import resume
 from crowdveil.incremental.saved_fit import MANIFEST, SavedFit
 from crowdveil.incremental.warm_start import fit_on
 from tests.crowds_that_grow import LABELS, crowd
@@ -45,16 +43,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
-    """Names, identity, fingerprints and all numbers are the same after saving and opening, for every estimator."""
+    """Names, identity and all numbers are the same after saving and opening, for every estimator."""
     saved = some_fit(method)
     saved.save(tmp_path / "fit")
 
     opened = SavedFit.open(tmp_path / "fit")
 
-    for part in ("version", "identity", "tasks", "workers", "fingerprints"):
-        assert getattr(saved, part) == getattr(opened, part)
-    np.testing.assert_array_equal(saved.ends, opened.ends)
-    for mine, theirs in zip((*saved.learned, saved.sums), (*opened.learned, opened.sums), strict=True):
+    assert (saved.version, saved.identity, saved.state.method) == (
+        opened.version,
+        opened.identity,
+        opened.state.method,
+    )
+    assert [*map(str, saved.tasks)] == list(opened.tasks)
+    assert [*map(str, saved.state.workers)] == list(opened.state.workers)
+    for mine, theirs in ((saved.state.by_worker, opened.state.by_worker), (saved.state.shared, opened.state.shared)):
         assert sorted(mine) == sorted(theirs)
         for name, array in mine.items():
             np.testing.assert_array_equal(array, theirs[name])
@@ -82,8 +84,8 @@ def test_a_changed_byte_is_never_taken_for_a_fit(
         opened = SavedFit.open(path)
     except ReportsError:
         return
-    assert some_fit().fingerprints == opened.fingerprints
-    np.testing.assert_array_equal(opened.learned.by_worker["ability"], some_fit().learned.by_worker["ability"])
+    assert some_fit().identity == opened.identity
+    np.testing.assert_array_equal(opened.state.by_worker["ability"], some_fit().state.by_worker["ability"])
 
 
 @pytest.mark.parametrize("length", [0, 10, 500, -1])
@@ -110,22 +112,15 @@ def rewritten(whole: bytes, tmp_path: Path, compressed: bool = False, **changes:
 
 
 def test_other_formats_and_parts_that_do_not_belong_together_are_refused(whole: bytes, tmp_path: Path) -> None:
-    """Another format, a missing fingerprint, another identity, a member that nobody named and compression are."""
+    """Another format, another identity, a missing or unknown field, an unnamed member and compression are; a file with
+    the fingerprints of an earlier version is not."""
     SavedFit.open(rewritten(whole, tmp_path))
     with pytest.raises(ReportsError, match=r"must have format 'crowdveil-fit/1'.*crowdveil-fit/9"):
         SavedFit.open(rewritten(whole, tmp_path, format="crowdveil-fit/9"))
-    for changes in ({"fingerprints": []}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"fingerprints": 3}):
+    SavedFit.open(rewritten(whole, tmp_path, fingerprints=["0"]))
+    for changes in ({"other": 1}, {"identity": {}}, {"members": {}}, {"compressed": True}, {"identity": 3}):
         with pytest.raises(ReportsError, match="must be whole"):
             SavedFit.open(rewritten(whole, tmp_path, **changes))
-
-
-@pytest.mark.parametrize("ends", [[], [40.0], [[40]], [40, 40], [39], [-1, 40]])
-def test_blocks_that_are_none_are_refused(ends: list[float], tmp_path: Path) -> None:
-    """Ends of blocks are whole numbers that ascend to the number of tasks, even in a file with good seals."""
-    replace(some_fit(), ends=np.array(ends, dtype=None if ends else np.int64)).save(tmp_path / "fit")
-
-    with pytest.raises(ReportsError, match="must be whole"):
-        SavedFit.open(tmp_path / "fit")
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
@@ -143,28 +138,25 @@ def test_no_file_is_an_error_that_names_it(tmp_path: Path) -> None:
             SavedFit.open(path)
 
 
-def test_learned_arrays_of_another_method_are_refused() -> None:
-    """Arrays with other names or shapes than the method's raise SettingsError."""
-    everyone = np.zeros(30, dtype=np.int64)
+def test_a_state_of_another_method_is_refused() -> None:
+    """Arrays with other names or shapes than the method's raise SettingsError, whatever name the state bears."""
     for mine, other in (("one-coin", "dawid-skene"), ("dawid-skene", "one-coin"), ("dawid-skene", "weighted-vote")):
-        _, summary = summarize(ESTIMATORS[mine](), crowd(tasks=10), None, None, None)
-        estimator = ESTIMATORS[mine]().simplify(summary)
-        with pytest.raises(SettingsError, match=f"learned must be that of {mine}"):
-            resume(estimator, estimator.initialize(summary), some_fit(other).learned, everyone)
+        for name in (mine, other):
+            state = replace(some_fit(other).state, method=name)
+            with pytest.raises(SettingsError, match=f"state of a fit by {mine}"):
+                ESTIMATORS[mine]().fit(crowd(tasks=10), warm_start=state)
 
 
 def fields_of(saved: SavedFit) -> list[tuple[str, str]]:
-    """Return the group and name of every array that a fit has learned or summed."""
-    groups = {"by_worker": saved.learned.by_worker, "shared": saved.learned.shared, "sums": saved.sums}
-    return [(group, name) for group, arrays in groups.items() for name in arrays]
+    """Return the group and name of every array of a state."""
+    return [(group, name) for group in ("by_worker", "shared") for name in getattr(saved.state, group)]
 
 
 def changed(saved: SavedFit, group: str, name: str, change: Callable[[Any], Any]) -> SavedFit:
     """Return the fit with one array changed."""
-    if group == "sums":
-        return replace(saved, sums=saved.sums | {name: change(saved.sums[name])})
-    arrays = getattr(saved.learned, group)
-    return replace(saved, learned=saved.learned._replace(**{group: arrays | {name: change(arrays[name])}}))
+    arrays = getattr(saved.state, group)
+    state: Any = replace(saved.state, **{group: arrays | {name: change(arrays[name])}})
+    return replace(saved, state=state)
 
 
 def put(number: float) -> Callable[[Any], Any]:
@@ -192,16 +184,15 @@ def test_numbers_that_are_not_finite_are_refused_in_every_field(method: str, num
 
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_numbers_out_of_range_are_refused_in_every_field(method: str, tmp_path: Path) -> None:
-    """Negative probabilities and counts, and probabilities above 1, are refused; weights and logarithms may be any."""
+    """Negative probabilities and probabilities above 1 are refused; weights may be any number."""
     saved = some_fit(method)
-    free = {"weight", "log_likelihood", "worker_scores", "evidence"}
     for group, name in fields_of(saved):
-        for number in (-0.5,) if group == "sums" else (-0.5, 1.5):
+        for number in (-0.5, 1.5):
             changed(saved, group, name, put(number)).save(tmp_path / "fit")
-            if name in free:
+            if name == "weight":
                 SavedFit.open(tmp_path / "fit")
                 continue
-            with pytest.raises(ReportsError, match=f"'{name}' must hold (probabilities|counts)"):
+            with pytest.raises(ReportsError, match=f"'{name}' must hold probabilities"):
                 SavedFit.open(tmp_path / "fit")
 
 
@@ -227,14 +218,13 @@ def test_distributions_must_sum_to_one(method: str, group: str, name: str, tmp_p
             SavedFit.open(tmp_path / "fit")
 
 
-def test_fields_that_no_fit_has_and_sums_of_other_workers_are_refused(tmp_path: Path) -> None:
-    """An unknown field, and sums by worker that some workers lack, are refused."""
+def test_unknown_arrays_and_missing_workers_are_refused(tmp_path: Path) -> None:
+    """An array that the method does not have, and one without a row for every worker, are refused."""
     saved = some_fit()
-    strange = replace(saved, learned=saved.learned._replace(shared={"other": np.zeros(1)}))
+    strange = replace(saved, state=replace(saved.state, shared={"other": np.zeros(1)}))
     cases = {
-        "'other' must hold the name": strange,
-        "'extra' must hold the name": replace(saved, sums=saved.sums | {"extra": np.zeros((1, 1))}),
-        "'right' must hold a number for every worker": changed(saved, "sums", "right", lambda array: array[:, :1]),
+        "'other' must hold an array of one-coin": strange,
+        "a row for every worker": changed(saved, "by_worker", "ability", lambda array: array[:1]),
     }
     for rule, fit in cases.items():
         fit.save(tmp_path / "fit")
@@ -247,4 +237,4 @@ def test_a_probability_that_rounding_took_above_one_is_read(tmp_path: Path) -> N
     saved = some_fit("dawid-skene")
     changed(saved, "by_worker", "participation", put(1.0000000000000002)).save(tmp_path / "fit")
 
-    assert 1.0000000000000002 == SavedFit.open(tmp_path / "fit").learned.by_worker["participation"].max()
+    assert 1.0000000000000002 == SavedFit.open(tmp_path / "fit").state.by_worker["participation"].max()

@@ -262,7 +262,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
 
 def _continued(inference: Inference) -> dict[str, Any] | None:
     fit = inference.fit
-    return None if fit is None else {"passes": fit.passes, "blocks": fit.blocks, "reused": fit.reused}
+    return None if fit is None else {"passes": fit.passes}
 
 
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
@@ -317,9 +317,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _passes_line(continued: dict[str, Any]) -> str:
-    passes = f"{continued['passes']:.2f} over the reports"
-    known = f"; {continued['reused']:,} of {continued['blocks']:,} blocks of the saved fit are unchanged"
-    return passes + (known if continued["blocks"] else "")
+    return f"{continued['passes']:,} over all reports"
 
 
 def _truth_line(truth: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.estimator import GoldBlock, Summary
+from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.em.observation_model import ObservationModel
 
 POOL_STEPS = 100

@@ -1,9 +1,9 @@
-"""What inference returns: truths with their uncertainty, workers with their quality, and the constant to beat."""
+"""Result of inference: truths with their uncertainty, worker qualities, and the state that another fit starts from."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,55 @@ class WorkerTable:
     sigma_high: NDArray[np.float64] | None = None
     ability_low: NDArray[np.float64] | None = None
     ability_high: NDArray[np.float64] | None = None
+
+
+class StateField(NamedTuple):
+    """Kind of one array of a `FitState`.
+
+    Attributes:
+        values: "distribution" (the last axis sums to 1), "probability" or "real".
+        by_worker: whether the first axis is workers.
+    """
+
+    values: Literal["distribution", "probability", "real"]
+    by_worker: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class FitState:
+    """Learned parameters that another fit of the same method can start from.
+
+    Attributes:
+        method: name of the estimator.
+        workers: names, in the order of the rows of `by_worker`.
+        by_worker: arrays whose first axis is workers, by name; empty if nothing was learned.
+        shared: other arrays, by name.
+    """
+
+    method: str
+    workers: Identifiers
+    by_worker: Mapping[str, NDArray[np.float64]]
+    shared: Mapping[str, NDArray[np.float64]]
+
+    def aligned(self, workers: Identifiers) -> Self:
+        """Return the state with rows in the order of other worker names, nan for workers who are not in it."""
+        row = {str(name): place for place, name in enumerate(self.workers.tolist())}
+        found = np.array([row.get(str(name), -1) for name in workers.tolist()], dtype=np.int64)
+        arrays = {name: np.array(array[found], dtype=float) for name, array in self.by_worker.items()}
+        for array in arrays.values():
+            array[found < 0] = np.nan
+        return replace(self, workers=workers, by_worker=arrays)
+
+    def rows(self, name: str, default: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return an array by worker, with the rows of `default` for workers who are not in the state.
+
+        Raises:
+            LookupError: there is no such array.
+            ValueError: it has another shape.
+        """
+        if self.by_worker[name].shape != default.shape:
+            raise ValueError(f"{name} has the shape {self.by_worker[name].shape}")
+        return np.where(np.isnan(self.by_worker[name]), default, self.by_worker[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +146,8 @@ class Estimate:
             a posterior; else None.
         probabilistic: False where the method elects labels without any probability: `confidence` is then None, and the
             columns of probabilities are empty.
+        task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
+        state: learned parameters, for `fit(..., warm_start=)`; None if the method has no loop.
     """
 
     method: str
@@ -116,6 +167,8 @@ class Estimate:
     low: NDArray[np.float64] | None = None
     high: NDArray[np.float64] | None = None
     probabilistic: bool = True
+    task_parameters: Mapping[str, NDArray[np.float64]] | None = None
+    state: FitState | None = None
 
     @property
     def categorical(self) -> bool:
@@ -132,6 +185,7 @@ class Estimate:
             reports_per_task=self.reports_per_task[tasks],
             low=None if self.low is None else self.low[tasks],
             high=None if self.high is None else self.high[tasks],
+            task_parameters=self.task_parameters and {n: column[tasks] for n, column in self.task_parameters.items()},
         )
 
     def parts(self) -> Iterator[Self]:
@@ -190,7 +244,7 @@ class Estimate:
             for label, name in enumerate(self.alphabet.names):
                 columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
             columns["tied"] = self.winners.sum(axis=1)
-        return columns | {"reports": self.reports_per_task}
+        return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, Identifiers]:
         """Return columns worker, ability or weight, intervals, sigma and participation where estimated, and reports."""

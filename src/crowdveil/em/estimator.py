@@ -1,11 +1,7 @@
-"""What every estimator does before the loop: check that reports, channel, assignment and prior fit together; count.
-
-What a fit is told beside its reports, and what that asks of them.
-"""
+"""Estimator.fit: validation of the input, restarts from several initial parameters, and the estimate."""
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +11,14 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimate import Estimate, FitState
 from crowdveil.em.executor import Engine
-from crowdveil.em.gold import Gold, align_gold
+from crowdveil.em.gold import align_gold
 from crowdveil.em.kernels import count_symbols, use_compiled
-from crowdveil.em.loop import run as run
-from crowdveil.em.model import EStep as EStep
-from crowdveil.em.model import GoldBlock as GoldBlock
-from crowdveil.em.model import Model, P, Progress, S
-from crowdveil.em.model import Summary as Summary
+from crowdveil.em.loop import run_em
+from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
 from crowdveil.em.observation_model import observation_model
-from crowdveil.em.saddle_points import End, settled
+from crowdveil.em.saddle_points import resolve_saddle
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.registry import estimators_with
 
@@ -80,7 +73,7 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
 
 
 class Estimator(Model[P, S]):
-    """Infers truths and worker qualities from reports; the rest of it is in `Model`."""
+    """Model with `fit`: infers truths and worker qualities from reports."""
 
     def fit(
         self,
@@ -90,6 +83,7 @@ class Estimator(Model[P, S]):
         assignment: Assignment | None = None,
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
+        warm_start: FitState | None = None,
         progress: Progress | None = None,
         engine: Engine | None = None,
         memory: int | None = None,
@@ -98,66 +92,104 @@ class Estimator(Model[P, S]):
 
         Args:
             reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
-            channel: what the reports went through, or which channel each cell went through; None reads them as answers.
+            channel: channel of the reports, or of each cell; None reads reports as answers.
             assignment: the cells that report; None if every worker reports on every task.
             gold: known truths by task name (label, or number).
             prior: public prior probability of each label.
+            warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
             progress: called after every step.
-            engine: where blocks are worked on, see `crowdveil.engines`; None for threads of this process.
-            memory: most bytes that the fit may add to what the process holds: what does not fit is made anew in each
+            engine: executor of the E-step, see `crowdveil.engines`; None for threads of this process.
+            memory: limit in bytes of what the fit adds to the process: what does not fit is computed again in each
                 step, or lies in a temporary file. Numbers stay the same. None for no limit.
 
         Raises:
-            SettingsError: the estimator cannot use the channel or the prior, may not take a single step, or a single
-                block does not fit into the memory.
+            SettingsError: the estimator cannot use the channel, the prior or the state, may not take a single step, or
+                a single block does not fit into the memory.
             EngineError: the engine cannot be reached, or its workers died again and again.
             ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
         """
-        coded, summary = summarize(self, reports, channel, assignment, prior)
-        known = align_gold(reports, gold, summary.alphabet, numeric=self.capabilities.kind == "numeric")
-        return self.fit_best_of(coded, summary, known, progress, engine=engine, memory=memory).estimate
-
-    def fit_best_of(
-        self,
-        coded: Reports,
-        summary: Summary,
-        gold: Gold,
-        progress: Progress | None = None,
-        *,
-        engine: Engine | None = None,
-        memory: int | None = None,
-    ) -> "Ended":
-        """Fit reports by symbol from every start, and return the likeliest end; arguments as in `run`."""
-        ends, steps = [], 0
-        for first in self.initializations(summary):
-            last: list[Any] = []
-            found = run(self, coded, summary, gold, progress, first, last.append, engine=engine, memory=memory)
-            model = self.simplify(summary) if first is None else self
-            ends.append(settled(model, first, End(found, last[0]), partial(_run_on, coded, summary, gold)))
-            steps += found.steps
-        best = ends[0] if len(ends) == 1 else max(ends, key=lambda end: end.estimate.log_likelihoods[-1])
-        return Ended(best.estimate, best.parameters, steps)
-
-    def initializations(self, summary: Summary) -> tuple[P | None, ...]:
-        """Return the parameters that fits begin with, of which the likeliest is the result; None stands for `start`.
-
-        One is enough where the likelihood has one optimum worth the name; methods without a likelihood have one.
-        """
-        return (None,)
+        data = validate(self, reports, channel, assignment, gold, prior)
+        model = self.simplify(data.summary)
+        if warm_start is not None and warm_start.by_worker:
+            initial = _resumed(model, model.initialize(data.summary), warm_start, reports)
+            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
+            return to_estimate(result, data)
+        results = []
+        for initial in model.initializations(data.summary):
+            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
+            results.append(resolve_saddle(result, initial, data))
+        best = results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1])
+        return to_estimate(best, data)
 
 
-def _run_on(coded: Reports, summary: Summary, gold: Gold, model: Model[Any, Any], first: Any) -> End:
-    """Fit a model from parameters, in the threads of this process."""
-    last: list[Any] = []
-    return End(run(model, coded, summary, gold, first=first, ended=last.append), last[0])
+def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
+    """Return the estimate that a result of the EM loop gives for its data."""
+    model, tasks = result.model, result.tasks
+    low, high = (None, None) if tasks.interval is None else tasks.interval.T
+    own = (
+        None
+        if tasks.task_parameters is None
+        else dict(zip(model.task_parameters, tasks.task_parameters.T, strict=True))
+    )
+    state = model.to_state(result.parameters)
+    return Estimate(
+        method=model.name,
+        alphabet=data.summary.alphabet,
+        tasks=data.reports.tasks,
+        posterior=tasks.posterior,
+        reports_per_task=data.summary.per_task,
+        worker_names=data.reports.workers,
+        workers=result.workers,
+        reports_per_worker=data.summary.per_worker,
+        log_likelihoods=result.log_likelihoods,
+        steps=result.steps,
+        converged=result.converged,
+        channel_used=data.summary.channel is not None,
+        gold_used=data.gold.used,
+        gold_unknown=data.gold.unknown,
+        low=low,
+        high=high,
+        probabilistic=model.capabilities.probabilistic,
+        task_parameters=own,
+        state=FitState(
+            model.name,
+            data.reports.workers,
+            {name: array for name, array in state.items() if model.state_fields[name].by_worker},
+            {name: array for name, array in state.items() if not model.state_fields[name].by_worker},
+        ),
+    )
 
 
-class Ended(NamedTuple):
-    """The likeliest estimate, the parameters it follows from, and the steps of all fits that it was chosen from."""
+def _resumed(model: Model[P, S], initial: P, state: FitState, reports: Reports) -> P:
+    """Return initial parameters with the learned arrays of an earlier fit.
 
-    estimate: Estimate
-    parameters: Any
-    steps: int
+    Raises:
+        SettingsError: the state is of another method, or of another number of labels.
+    """
+    try:
+        if state.method == model.name:
+            return model.from_state(initial, state.aligned(reports.workers))
+    except (LookupError, TypeError, ValueError):
+        pass
+    raise SettingsError(
+        f"warm_start must be the state of a fit by {model.name} with the same labels",
+        value=f"{state.method}: {', '.join(sorted({*state.by_worker, *state.shared}))}",
+        hint="Fit without it.",
+    )
+
+
+def validate(
+    estimator: "Estimator[Any, Any]",
+    reports: Reports,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    gold: Mapping[Any, Any] | None = None,
+    prior: Mapping[str, float] | None = None,
+) -> FitInput:
+    """Return the input of a fit, checked as `Estimator.fit` promises."""
+    coded, summary = summarize(estimator, reports, channel, assignment, prior)
+    numeric = estimator.capabilities.kind == "numeric"
+    return FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric))
 
 
 def summarize(
@@ -167,7 +199,7 @@ def summarize(
     assignment: Assignment | None,
     prior: Mapping[str, float] | None,
 ) -> tuple[Reports, Summary]:
-    """Check that all these fit together, and count; the reports come back by symbol."""
+    """Return the reports coded by symbol and their counts, after checks of all inputs against each other."""
     if estimator.max_steps < 1:
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
     if not len(reports.tasks):

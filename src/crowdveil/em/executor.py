@@ -1,43 +1,43 @@
-"""What a fit works on, block by block; and one process's part of it.
+"""Executors of the E-step: blocks of a fit, the part of one process, and the default executor with threads.
 
-Blocks are ranges of tasks that follow from the reports alone: never from memory, threads or engines, so that the sums
-of all blocks, merged in their order, are the same numbers wherever they were worked out.
+Blocks are ranges of tasks that follow from the reports alone, never from memory, threads or executors. Their statistics
+are merged in the order of blocks, so that sums are the same bits on every executor.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, Protocol, final
 
 import numpy as np
 
 from crowdveil.data.blocks import Block
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels import encode
-from crowdveil.em.memory import MemoryNeeds, MemoryPlan, Posterior, PosteriorStore
+from crowdveil.em.kernels import encode, parallel_map, thread_count
+from crowdveil.em.memory import MemoryNeeds, MemoryPlan, PosteriorStore
 from crowdveil.em.model import EStep, GoldBlock, Model, P, S, Summary
 
 
 class Source(Protocol):
-    """Where blocks of reports are read from."""
+    """Reports that can be read block by block."""
 
     def block(self, first: int, stop: int) -> Block:
-        """Return the tasks first .. stop-1 with their reports; costs no more than these."""
+        """Return the tasks first .. stop-1 with their reports; reads no others."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All blocks of a fit, each made when it is asked for.
+    """All blocks of a fit, each made on request.
 
     Attributes:
         summary: counts of the reports.
-        rows: where they are read from.
+        rows: source of the reports.
         ranges: first task of each block and the task after its last, in order.
         gold: known truths.
-        compiled: whether blocks are worked on by compiled code.
+        compiled: whether compiled kernels are used.
     """
 
     summary: Summary
@@ -51,7 +51,7 @@ class Blocks:
         return len(self.ranges)
 
     def __getitem__(self, index: int) -> GoldBlock:
-        """Return a block as models read it; its coded form is worked out when it is first used."""
+        """Return a block; its coded form is computed on first use."""
         first, stop = self.ranges[index]
         block = self.rows.block(first, stop)
         alphabet = self.summary.alphabet
@@ -60,32 +60,32 @@ class Blocks:
         return GoldBlock(block, self.gold.of(first, stop), coded)
 
     def __iter__(self) -> Iterator[GoldBlock]:
-        """Make one block after the other."""
+        """Yield one block after the other."""
         return map(self.__getitem__, range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
 class FitTask(Generic[P, S]):
-    """All that stays the same throughout a fit.
+    """Constants of a fit.
 
     Attributes:
-        model: what is fitted.
-        first: the parameters that the fit begins with.
-        blocks: what it is fitted to.
-        load: what all this takes.
+        model: the model that is fitted.
+        initial: initial parameters.
+        blocks: the data.
+        needs: memory that the fit needs.
         memory: limit in bytes; None for none.
     """
 
     model: Model[P, S]
-    first: P
+    initial: P
     blocks: Blocks
-    load: MemoryNeeds
+    needs: MemoryNeeds
     memory: int | None
 
 
 @dataclass(frozen=True, eq=False)
 class Step(Generic[P, S]):
-    """One step of a fit: its number, from 1, and the parameters that it begins with."""
+    """One step of a fit: its number, from 1, and its parameters."""
 
     model: Model[P, S]
     number: int
@@ -93,26 +93,19 @@ class Step(Generic[P, S]):
 
     @cached_property
     def ready(self) -> P:
-        """The parameters with whatever all blocks share."""
-        return self.model.prepare(self.parameters)
-
-
-class Part(NamedTuple, Generic[S]):
-    """What a step made of a block: its sums, and the largest change of a posterior (infinite in the first step)."""
-
-    statistics: S
-    moved: float
+        """The parameters with the cached values that all blocks share."""
+        return self.model.precompute(self.parameters)
 
 
 class ActiveExecutor(Protocol[P, S]):
-    """Whoever works on the blocks of one fit."""
+    """Executor that is open for one fit."""
 
-    def map(self, step: Step[P, S]) -> Iterator[Part[S]]:
-        """Yield what a step makes of each block, in the order of blocks."""
+    def map(self, step: Step[P, S]) -> Iterator[tuple[S, float]]:
+        """Yield each block's statistics and largest change of a posterior (infinite in the first step), in order."""
         ...
 
-    def collect(self) -> Posterior:
-        """Return the posteriors of the last step, of all tasks in order."""
+    def collect(self) -> EStep[Any]:
+        """Return posterior, interval and task parameters of the last step, of all tasks in order."""
         ...
 
     def blocks(self) -> Iterator[GoldBlock]:
@@ -121,10 +114,10 @@ class ActiveExecutor(Protocol[P, S]):
 
 
 class Engine(Protocol):
-    """Where blocks are worked on."""
+    """Factory of executors."""
 
     def open(self, work: FitTask[Any, Any]) -> AbstractContextManager[ActiveExecutor[Any, Any]]:
-        """Give a crew for a fit; it is dismissed at the end of the context.
+        """Return an executor for a fit; the end of the context closes it.
 
         Raises:
             SettingsError: too little memory.
@@ -133,87 +126,117 @@ class Engine(Protocol):
         ...
 
 
-class Bench(Generic[P, S]):
-    """One process's part of a fit: coded blocks, as far as there is room to keep them, and the last posteriors.
+class BlockWorker(Generic[P, S]):
+    """Part of a fit in one process: cached blocks, as far as memory allows, and the last posteriors.
 
     Args:
         work: the fit.
-        room: for it.
+        plan: memory that may be used.
         part: whether other processes have other blocks.
     """
 
-    def __init__(self, work: FitTask[P, S], room: MemoryPlan, *, part: bool = False) -> None:
-        self.work, self._left = work, room.kept
-        self.posteriors = PosteriorStore(None if part else work.load.all_tasks, scratch=room.scratch)
-        self._kept: dict[int, tuple[GoldBlock, int]] = {}
+    def __init__(self, work: FitTask[P, S], plan: MemoryPlan, *, part: bool = False) -> None:
+        self.work, self._free = work, plan.kept
+        self.posteriors = PosteriorStore(None if part else work.needs.all_tasks, scratch=plan.scratch)
+        self._cache: dict[int, tuple[GoldBlock, int]] = {}
         self._lock = Lock()
 
-    def found(self, index: int, step: Step[P, S]) -> Posterior:
-        """Return the posterior of a block's last step; if it was lost, it is worked out from that step again."""
+    def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> tuple[S, float]:
+        """Return the statistics of a block and the largest change of its posterior.
+
+        Args:
+            index: number of the block.
+            step: the step.
+            before: returns the previous step; called if the block's posterior was lost.
+        """
+        model, first = self.work.model, self.work.blocks.ranges[index][0]
+        block = self._block(index)
+        old = self.posteriors.pop(first, step.number - 1)
+        if old is None and step.number > 1 and before is not None:
+            old = model.e_step(block, before().ready)
+        found = model.e_step(block if old is None else replace(block, before=old.posterior), step.ready)
+        change = np.inf if old is None else found.change
+        if change is None:
+            assert old is not None
+            change = block.coded.largest_change(found.posterior, old.posterior)
+        self.posteriors.store(first, step.number, found)
+        self._keep(index, block)
+        return found.statistics, change
+
+    def result(self, index: int, step: Step[P, S]) -> EStep[Any]:
+        """Return the last step's result for a block, without statistics; it is computed again if it was lost."""
         held = self.posteriors.get(self.work.blocks.ranges[index][0], step.number)
         if held is not None:
             return held
-        expected = self.work.model.e_step(self._take(index), step.ready)
-        return Posterior(expected.posterior, expected.interval)
-
-    def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> Part[S]:
-        """Return what a step makes of a block.
-
-        Args:
-            index: which block.
-            step: the step.
-            before: gives the step before; it is asked for if the block's posterior was lost.
-        """
-        model, first = self.work.model, self.work.blocks.ranges[index][0]
-        block = self._take(index)
-        old = self.posteriors.take(first, step.number - 1)
-        if old is None and step.number > 1 and before is not None:
-            old = Posterior(model.e_step(block, before().ready).posterior, None)
-        expected = model.e_step(block if old is None else replace(block, before=old.posterior), step.ready)
-        moved = np.inf if old is None else _moved(block, expected, old)
-        self.posteriors.put(first, step.number, Posterior(expected.posterior, expected.interval))
-        self._lay_back(index, block)
-        return Part(expected.statistics, moved)
+        found: EStep[Any] = self.work.model.e_step(self._block(index), step.ready)
+        return found._replace(statistics=None)
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block, in order."""
-        return map(self._take, range(len(self.work.blocks)))
+        return map(self._block, range(len(self.work.blocks)))
 
-    def _take(self, index: int) -> GoldBlock:
-        kept = self._kept.get(index)
-        return self.work.blocks[index] if kept is None else kept[0]
+    def _block(self, index: int) -> GoldBlock:
+        cached = self._cache.get(index)
+        return self.work.blocks[index] if cached is None else cached[0]
 
-    def _lay_back(self, index: int, block: GoldBlock) -> None:
-        """Keep the block for the next step if there is room; it may have grown."""
-        if self._left == np.inf:
-            self._kept[index] = (block, 0)
+    def _keep(self, index: int, block: GoldBlock) -> None:
+        """Cache the block for the next step if there is room; its coded form may have grown."""
+        if self._free == np.inf:
+            self._cache[index] = (block, 0)
             return
         size = _bytes_held(block)
         with self._lock:
-            before = self._kept.pop(index, (block, 0))[1]
-            self._left += before
-            if size <= self._left:
-                self._left -= size
-                self._kept[index] = (block, size)
-
-
-def _moved(block: GoldBlock, expected: EStep[Any], old: Posterior) -> float:
-    """Return the largest change of a posterior, which whoever wrote it over the old one has seen."""
-    if expected.moved is not None:
-        return expected.moved
-    return block.coded.largest_change(expected.posterior, old.posterior)
+            before = self._cache.pop(index, (block, 0))[1]
+            self._free += before
+            if size <= self._free:
+                self._free -= size
+                self._cache[index] = (block, size)
 
 
 def _bytes_held(block: GoldBlock) -> int:
-    """Return the bytes that a block takes beside its columns, which lie in a file or belong to the reports."""
+    """Return the bytes of a block without its columns, which are in a file or belong to the reports."""
     return block.block.pointers.nbytes + block.gold.nbytes + _own_bytes(block.coded)
 
 
 def _own_bytes(held: Any) -> int:
-    """Return the bytes of all arrays that an object made for itself."""
+    """Return the bytes of all arrays that an object allocated itself."""
     if isinstance(held, np.ndarray):
         # A view of an array counts too, one of a mapped file does not.
         owner = held if held.base is None else held.base
         return held.nbytes if isinstance(owner, np.ndarray) and owner.base is None else 0
     parts = held if isinstance(held, tuple) else getattr(held, "__dict__", {}).values()
     return sum(_own_bytes(part) for part in parts)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Threads of this process: `CROWDVEIL_THREADS` of them, or one per free core; one if blocks are small."""
+
+    name: ClassVar[str] = "threads"
+
+    @contextmanager
+    def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
+        """Start the threads, and stop them at the end of the context."""
+        threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
+        plan = MemoryPlan.for_limit(work.memory, threads, work.needs)
+        with parallel_map(plan.threads) as each:
+            yield _ThreadExecutor(BlockWorker(work, plan), each)
+
+
+@dataclass(frozen=True, slots=True)
+class _ThreadExecutor(Generic[P, S]):
+    worker: BlockWorker[P, S]
+    each: Any
+
+    def map(self, step: Step[P, S]) -> Iterator[tuple[S, float]]:
+        step.ready  # noqa: B018  computed once, before threads need it
+        indices = range(len(self.worker.work.blocks))
+        parts: Iterator[tuple[S, float]] = iter(self.each(partial(self.worker.step, step=step), indices))
+        return parts
+
+    def collect(self) -> EStep[Any]:
+        return self.worker.posteriors.assemble()
+
+    def blocks(self) -> Iterator[GoldBlock]:
+        return self.worker.blocks()

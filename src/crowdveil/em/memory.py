@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.model import EStep, MemoryUse
 from crowdveil.errors import SettingsError
 
 NUMBER = 8
@@ -27,16 +28,6 @@ PER_COUNTED = 24
 """Bytes that counting takes for each report of a block."""
 
 
-class ExtraMemory(NamedTuple):
-    """Bytes that a method takes beyond what follows from counts and sums: of the crowd, and of a thread at work."""
-
-    crowd: int
-    thread: int
-
-
-NO_EXTRA_MEMORY = ExtraMemory(0, 0)
-
-
 class MemoryNeeds(NamedTuple):
     """What a fit has to hold.
 
@@ -45,11 +36,10 @@ class MemoryNeeds(NamedTuple):
         counted: most reports that are counted together, before there are blocks.
         blocks, all_tasks: how many there are.
         columns: numbers that are inferred of one task.
-        cells: numbers in the sums of a block.
         workers, labels: how many there are, no label for numbers.
         counts: bytes of the counts of reports, by task and by worker.
         compiled: whether blocks are worked on by compiled code.
-        beside: what the method takes beyond what follows from all these.
+        extra: memory that the model needs beyond these.
     """
 
     reports: int
@@ -58,37 +48,38 @@ class MemoryNeeds(NamedTuple):
     blocks: int
     all_tasks: int
     columns: int
-    cells: int
     workers: int
     labels: int
     counts: int
     compiled: bool
-    beside: ExtraMemory = NO_EXTRA_MEMORY
+    extra: MemoryUse
 
     @property
     def at_work(self) -> int:
         """Bytes that one thread needs to work on a block."""
         per_report = PER_REPORT if self.compiled else PER_PLAIN_REPORT
         per_task = PER_TASK + PER_POSTERIOR * self.columns
-        of_crowd = PER_CELL * self.cells + PER_SHARE * self.workers
-        return per_report * self.reports + per_task * self.tasks + of_crowd + self.beside.thread
+        of_crowd = PER_CELL * self.extra.statistics + PER_SHARE * self.workers
+        return per_report * self.reports + per_task * self.tasks + of_crowd + self.extra.per_thread
 
     @property
     def posteriors(self) -> int:
         """Bytes of all posteriors."""
         return NUMBER * self.columns * self.all_tasks
 
-    def taken(self, threads: int) -> int:
+    def working_set(self, threads: int) -> int:
         """Return the bytes that all takes which is neither posteriors nor kept from step to step.
 
         It is the largest of three: counting reports, steps in so many threads, and the table of workers in the end.
         """
-        waiting = NUMBER * self.cells * min(2 * threads, self.blocks)
-        steps = threads * self.at_work + waiting + KEPT_PER_CELL * self.cells + KEPT_PER_WORKER * self.workers
+        waiting = NUMBER * self.extra.statistics * min(2 * threads, self.blocks)
+        steps = (
+            threads * self.at_work + waiting + KEPT_PER_CELL * self.extra.statistics + KEPT_PER_WORKER * self.workers
+        )
         of_worker = TOLD_PER_WORKER + TOLD_TABLES * NUMBER * self.labels**2
         look = 0 if self.compiled else PER_PLAIN_LOOK * self.reports
-        end = self.at_work + look + TOLD_PER_CELL * self.cells + of_worker * self.workers
-        return self.counts + max(PER_COUNTED * self.counted, self.beside.crowd + max(steps, end))
+        end = self.at_work + look + TOLD_PER_CELL * self.extra.statistics + of_worker * self.workers
+        return self.counts + max(PER_COUNTED * self.counted, self.extra.shared + max(steps, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +97,7 @@ class MemoryPlan:
     scratch: bool = False
 
     @classmethod
-    def under(cls, memory: int | None, threads: int, load: MemoryNeeds) -> Self:
+    def for_limit(cls, memory: int | None, threads: int, load: MemoryNeeds) -> Self:
         """Share out so many bytes: to blocks at work first, then to posteriors, and what is left to coded blocks.
 
         Raises:
@@ -114,11 +105,11 @@ class MemoryPlan:
         """
         if memory is None:
             return cls(threads)
-        while threads > 1 and load.taken(threads) > memory:
+        while threads > 1 and load.working_set(threads) > memory:
             threads -= 1
-        left = memory - load.taken(threads)
+        left = memory - load.working_set(threads)
         if left < 0:
-            raise TooLittleMemory(load.taken(1), memory)
+            raise TooLittleMemory(load.working_set(1), memory)
         scratch = load.posteriors > left
         return cls(threads, left - (0 if scratch else load.posteriors), scratch)
 
@@ -141,63 +132,70 @@ class TooLittleMemory(SettingsError):
         )
 
 
-class Posterior(NamedTuple):
-    """What was found out about tasks: posterior ([task, label] or [task]), and interval ([task, end]) of numbers."""
-
-    posterior: NDArray[np.float64]
-    interval: NDArray[np.float64] | None
-
-
 class PosteriorStore:
-    """The last posterior of each block, those of all tasks side by side: what comes is copied to its place there.
+    """Last posterior of each block with its interval and task parameters, kept in arrays of all tasks.
 
-    They lie in memory, or in temporary files that go when nobody reads them any more.
+    The arrays are in memory, or in temporary files that disappear with their last reader.
 
     Args:
-        tasks: of all blocks; None where some blocks come only, which are not to be put together.
-        scratch: whether to use files.
+        tasks: number of all tasks; None if only some blocks are stored, each in arrays of its own.
+        scratch: whether to use temporary files.
     """
 
     def __init__(self, tasks: int | None, *, scratch: bool) -> None:
         self._tasks, self._make = tasks, scratch_array if scratch else np.empty
-        self._held: dict[int, tuple[int, Posterior]] = {}
-        self._places: dict[int, list[NDArray[np.float64]]] = {}
+        self._held: dict[int, tuple[int, EStep[Any]]] = {}
+        self._arrays: dict[int, list[NDArray[np.float64]]] = {}
         self._lock = Lock()
 
-    def get(self, first: int, step: int) -> Posterior | None:
-        """Return what a step made of the block that begins at a task; None if another step was the last."""
+    def get(self, first: int, step: int) -> EStep[Any] | None:
+        """Return the result of a step for the block that starts at task `first`; None if its last step was another."""
         number, found = self._held.get(first, (0, None))
         return found if number == step else None
 
-    def take(self, first: int, step: int) -> Posterior | None:
-        """Hand over what a step made of the block that begins at a task, which is held no more: it may be written over.
+    def pop(self, first: int, step: int) -> EStep[Any] | None:
+        """Return the same and forget it, so that it may be overwritten.
 
-        Whoever fails in between leaves nothing that could be taken for a step's posterior.
+        A caller that fails afterwards leaves nothing that could be mistaken for the posterior of a step.
         """
         number, found = self._held.pop(first, (0, None))
         return found if number == step else None
 
-    def put(self, first: int, step: int, found: Posterior) -> None:
-        """Hold what a step made of the block that begins at a task, and nothing older of it."""
-        self._held[first] = step, self._placed(first, found)
+    def store(self, first: int, step: int, found: EStep[Any]) -> None:
+        """Store the result of a step for the block that starts at task `first`, in place of any earlier one."""
+        self._held[first] = step, self._copied(first, found)
 
-    def whole(self) -> Posterior:
-        """Return what is held of all blocks as one; they must cover the tasks."""
-        places = self._places[0]
-        return Posterior(places[0], places[1] if len(places) > 1 else None)
+    def assemble(self) -> EStep[Any]:
+        """Return the stored results of all blocks as one; the blocks must cover the tasks."""
+        held = next(iter(self._held.values()))[1]
+        return _with_columns(held, self._arrays[0])
 
-    def _placed(self, first: int, found: Posterior) -> Posterior:
-        columns = [column for column in found if column is not None]
+    def _copied(self, first: int, found: EStep[Any]) -> EStep[Any]:
+        """Copy the columns of a block to their rows of the arrays; return the result with these."""
+        columns = _columns(found)
         begin, rows = (0, len(found.posterior)) if self._tasks is None else (first, self._tasks)
         with self._lock:
             key = first - begin
-            if key not in self._places:
-                self._places[key] = [self._make((rows, *column.shape[1:])) for column in columns]
-        places = [array[begin : begin + len(found.posterior)] for array in self._places[key]]
-        for place, column in zip(places, columns, strict=True):
-            if not np.may_share_memory(place, column):
-                place[...] = column
-        return Posterior(places[0], places[1] if len(places) > 1 else None)
+            if key not in self._arrays:
+                self._arrays[key] = [self._make((rows, *column.shape[1:])) for column in columns]
+        own = [array[begin : begin + len(found.posterior)] for array in self._arrays[key]]
+        for target, column in zip(own, columns, strict=True):
+            if not np.may_share_memory(target, column):
+                target[...] = column
+        return _with_columns(found, own)
+
+
+def _columns(found: EStep[Any]) -> list[NDArray[np.float64]]:
+    """Return the arrays of a result that are indexed by task."""
+    return [column for column in (found.posterior, found.interval, found.task_parameters) if column is not None]
+
+
+def _with_columns(found: EStep[Any], columns: list[NDArray[np.float64]]) -> EStep[Any]:
+    """Return a result without statistics whose arrays by task are replaced by others."""
+    rest = iter(columns[1:])
+    interval = None if found.interval is None else next(rest)
+    own = None if found.task_parameters is None else next(rest)
+    return EStep(None, columns[0], interval=interval, task_parameters=own)
 
 
 def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -1,11 +1,11 @@
-"""The contract that every model of a crowd keeps, and what passes between a model and the loop of inference.
+"""Generative model of reports as the EM loop sees it: initial parameters, E-step, M-step, and state to resume from.
 
-A model is a frozen value of settings with small pure functions. Parameters are small and shared by all blocks,
-statistics are sums over reports: so blocks may be worked on in threads, from disk or on other machines.
+A model is a frozen value of settings with pure functions. Parameters are small and shared by all blocks of tasks,
+statistics are sums over reports: so threads, processes or a cluster may work on the blocks.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.reports import Block
-from crowdveil.em.estimate import WorkerTable
+from crowdveil.data.reports import Block, Reports
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.gold import Gold
 from crowdveil.em.kernels import EncodedBlock
-from crowdveil.em.memory import NO_EXTRA_MEMORY, ExtraMemory
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.registry import Capabilities
 
@@ -28,17 +28,17 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What a fit knows before it looks at single reports.
+    """Counts of the reports, their channel and the public prior: all that initial parameters follow from.
 
     Attributes:
-        alphabet: the labels that truths are inferred in, None for free numbers.
-        symbols: how many symbols a listed report can be; not the labels where a channel sends blocks of them.
-        tasks, workers: how many there are, those without reports included.
+        alphabet: the labels that truths are inferred in, None for numbers without a scale.
+        symbols: number of symbols that a listed report can be; they differ from labels behind some channels.
+        tasks, workers: number of tasks and workers, those without reports included.
         per_task, per_worker: non-NULL reports, shapes (tasks,) and (workers,).
         symbol_counts: listed reports of each worker by symbol, indexed [worker, symbol]; empty for free numbers.
-        channel: what the reports went through; None if reports are to be read as answers.
-        known_model: how symbols speak of answers; None where the estimator reads no channel.
-        prior: public prior over labels, shape (labels,), sums to 1; None if it is to be learned or is not used.
+        channel: the channel of the reports; None if reports are read as answers.
+        known_model: P(symbol | answer); None if the estimator reads no channel.
+        prior: public prior over labels, shape (labels,), sums to 1; None if it is learned or not used.
     """
 
     alphabet: Alphabet | None
@@ -59,20 +59,29 @@ class Summary:
 
     @property
     def model(self) -> ObservationModel:
-        """How symbols speak of answers, for estimators that read channels."""
+        """P(symbol | answer), for estimators that read channels."""
         assert self.known_model is not None
         return self.known_model
 
 
 @dataclass(frozen=True, eq=False)
+class FitInput:
+    """Validated input of a fit: reports coded by symbol, their counts, and known truths."""
+
+    reports: Reports
+    summary: Summary
+    gold: Gold
+
+
+@dataclass(frozen=True, eq=False)
 class GoldBlock:
-    """A block with what an estimator needs beside its reports.
+    """A block of tasks with their reports and known truths.
 
     Attributes:
         block: the reports.
         gold: known truth of each local task: label code (or number), shape (tasks,); NO_GOLD (nan) where unknown.
-        coded: the form that its sums need.
-        before: posterior of the step before, which `e_step` may write over; None where there is none.
+        coded: the reports in the form that the kernels need.
+        before: posterior of the previous step, which `e_step` may overwrite; None in the first step.
     """
 
     block: Block
@@ -86,84 +95,144 @@ S = TypeVar("S", bound=tuple[Any, ...])
 
 
 class EStep(NamedTuple, Generic[S]):
-    """What one block yields: sums to merge, and the posterior of its own tasks (indexed [task, label], or [task]).
+    """Result of the E-step on one block of tasks.
 
-    `interval`, indexed [task, end], holds the 5 % and 95 % quantiles of numbers where the estimator has them. `moved`
-    is the largest change of the posterior if it was written over the one before, None if it has a place of its own.
+    Attributes:
+        statistics: sums over reports, to be merged over blocks; None once that is done.
+        posterior: indexed [task, label], or the truth of each task, shape (tasks,).
+        interval: 5 % and 95 % quantiles of each truth, indexed [task, end], for numbers with a posterior.
+        change: largest change of the posterior if it was written over the previous one, else None.
+        task_parameters: estimates of parameters that each task has of its own, indexed [task, parameter], in the order
+            of `Model.task_parameters`; None for models without. They may depend on the block and the shared parameters
+            only, never on earlier steps (decision 13).
     """
 
     statistics: S
     posterior: NDArray[np.float64]
     interval: NDArray[np.float64] | None = None
-    moved: float | None = None
+    change: float | None = None
+    task_parameters: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult(Generic[P, S]):
+    """Result of the EM loop.
+
+    Attributes:
+        model: the fitted model.
+        statistics, parameters: of the last step: merged sums, and the parameters that they follow from.
+        tasks: posterior, interval and task parameters of all tasks, without statistics.
+        workers: worker table.
+        log_likelihoods: after each step; empty if the model has no likelihood.
+        steps, converged: number of steps, and whether the last one changed no posterior by more than the tolerance.
+    """
+
+    model: "Model[P, S]"
+    statistics: S
+    parameters: P
+    tasks: EStep[Any]
+    workers: WorkerTable
+    log_likelihoods: tuple[float, ...]
+    steps: int
+    converged: bool
+
+
+class MemoryUse(NamedTuple):
+    """Memory that a model needs beyond the reports and posteriors.
+
+    Attributes:
+        statistics: numbers in the statistics of one block; blocks have at least as many reports.
+        shared: bytes held once, beyond a few copies of the statistics.
+        per_thread: bytes that each thread needs while it works on a block, beyond its reports and statistics.
+    """
+
+    statistics: int
+    shared: int = 0
+    per_thread: int = 0
 
 
 class Model(ABC, Generic[P, S]):
-    """What a crowd is taken to be, as the loop needs it: how truths follow from workers, and workers from truths.
+    """Generative model: parameters P of the workers, statistics S of the reports.
 
     Attributes:
-        name: the word on the command line.
+        name: name on the command line.
         capabilities: accepted inputs and kinds of results; registered estimators read theirs from the registry.
+        state_fields: arrays of `to_state` by name.
+        task_parameters: names of the columns of `EStep.task_parameters`.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
+    state_fields: ClassVar[Mapping[str, StateField]] = {}
+    task_parameters: ClassVar[tuple[str, ...]] = ()
     max_steps: int
     tolerance: float
 
     @abstractmethod
     def initialize(self, summary: Summary) -> P:
-        """Return the first parameters, from counts only."""
+        """Return initial parameters from counts only."""
 
     @abstractmethod
     def e_step(self, block: GoldBlock, parameters: P) -> EStep[S]:
-        """Return statistics and posterior of one block; the only heavy step."""
-
-    def simplify(self, summary: Summary) -> "Model[Any, Any]":
-        """Return a model of the same crowd that needs less, where the summary allows it."""
-        return self
-
-    def nudged(self, parameters: P, direction: float, seed: int) -> P:
-        """Return what was learned of workers moved by a hair (see `saddle`); as it is where there is no likelihood."""
-        return parameters
-
-    def prepare(self, parameters: P) -> P:
-        """Return the parameters with whatever all blocks of a step share; `e_step` does without it, only slower."""
-        return parameters
-
-    def cells(self, summary: Summary) -> int:
-        """Return how many numbers the statistics of one block hold; blocks should have as many reports at least."""
-        return summary.workers
-
-    def beside(self, parameters: P) -> ExtraMemory:
-        """Return what fits from these first parameters take beyond what follows from counts and `cells`."""
-        return NO_EXTRA_MEMORY
+        """Return statistics and posterior of one block; the only expensive function."""
 
     @abstractmethod
     def m_step(self, statistics: S, parameters: P) -> P:
-        """Return the parameters that follow from merged statistics; `parameters` are those that gave them."""
+        """Return new parameters from the merged statistics; `parameters` are those of the E-step."""
 
     @abstractmethod
-    def workers(self, statistics: S, parameters: P) -> WorkerTable:
-        """Return what was learned about workers."""
-
-    def credible_intervals(
-        self, table: WorkerTable, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], end: tuple[S, P]
-    ) -> WorkerTable:
-        """Return the table of workers with what only single reports can tell; the last step's sums are in `end`."""
-        return table
+    def worker_table(self, statistics: S, parameters: P) -> WorkerTable:
+        """Return estimates of the workers after the last E-step."""
 
     @abstractmethod
     def log_likelihood(self, statistics: S) -> float | None:
-        """Return the marginal log-likelihood of the reports (or a bound that is climbed), None where there is none."""
+        """Return the marginal log-likelihood of the reports or a lower bound, None if the model has none."""
 
     def log_prior(self, parameters: P) -> float:
-        """Return the log-density of whatever priors `m_step` uses; with it, the traced objective never falls."""
+        """Return the log-density of the priors that `m_step` uses; the traced objective includes it and never falls."""
         return 0.0
+
+    def initializations(self, summary: Summary) -> tuple[P, ...]:
+        """Return initial parameters of several fits, of which the one with the highest log-likelihood is returned."""
+        return (self.initialize(summary),)
+
+    def simplify(self, summary: Summary) -> "Model[Any, Any]":
+        """Return an equivalent cheaper model if the data allow it."""
+        return self
+
+    def precompute(self, parameters: P) -> P:
+        """Return the parameters with cached values that all blocks of a step share; `e_step` also works without."""
+        return parameters
+
+    def memory(self, summary: Summary, parameters: P) -> MemoryUse:
+        """Return the memory that a fit from these initial parameters needs."""
+        return MemoryUse(summary.workers)
+
+    def jitter(self, parameters: P, direction: float, seed: int) -> P:
+        """Return parameters with a tiny relative change, to leave saddle points; unchanged without a likelihood."""
+        return parameters
+
+    def to_state(self, parameters: P) -> Mapping[str, NDArray[np.float64]]:
+        """Return the learned arrays named in `state_fields`; empty if nothing was learned yet."""
+        return {}
+
+    def from_state(self, initial: P, state: FitState) -> P:
+        """Return initial parameters with the learned arrays of a state, whose rows are aligned with the workers.
+
+        Raises:
+            LookupError, TypeError, ValueError: the state is not of this model.
+        """
+        return initial
+
+    def credible_intervals(
+        self, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64], result: FitResult[P, S]
+    ) -> WorkerTable:
+        """Return the worker table with intervals; `blocks` allows one extra pass over the reports."""
+        return result.workers
 
 
 def merge(a: S, b: S) -> S:
-    """Add two tuples of statistics, field by field."""
+    """Return the field-by-field sum of two tuples of statistics."""
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

@@ -6,7 +6,7 @@ so sums are the same bits on every engine.
 
 from typing import Any
 
-from crowdveil.em.threads import Threads as Threads
+from crowdveil.em.executor import Threads as Threads
 from crowdveil.engines.dask import Dask as Dask
 from crowdveil.engines.processes import Processes as Processes
 from crowdveil.registry import ENGINE_ENTRIES

@@ -9,10 +9,9 @@ from importlib.metadata import version
 from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, final
 
-from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
+from crowdveil.em.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.kernels import thread_count
-from crowdveil.em.memory import Posterior
-from crowdveil.em.model import GoldBlock
+from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import Payload
 from crowdveil.engines.worker import BlockTask, drop_cache, read_posterior, run_step
@@ -239,13 +238,13 @@ class DaskExecutor:
         self._client, self._driver = client, driver
         self._worker_of: dict[int, str] = {}
 
-    def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
+    def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
         """Yield the statistics of each block, in order."""
         with _dask_errors():
             self._driver.begin_step(step)
             yield from self._run_all(run_step)
 
-    def collect(self) -> Posterior:
+    def collect(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         with _dask_errors():
             return self._driver.assemble(self._run_all(read_posterior))

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from crowdveil.em.executor import FitTask, Step
-from crowdveil.em.memory import MemoryPlan, Posterior, PosteriorStore
-from crowdveil.em.model import GoldBlock
+from crowdveil.em.memory import MemoryPlan, PosteriorStore
+from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines.serialization import (
     PROTOCOL,
     FitContext,
@@ -47,8 +47,8 @@ class FitDriver:
 
     def __init__(self, work: FitTask[Any, Any], transport: Transport, memory: int | None) -> None:
         self.work, self.fit_id, self._transport = work, uuid4().hex, transport
-        folder, room = StoredFolder.of(work.blocks.rows), MemoryPlan.under(memory, 1, work.load)
-        self._posteriors = PosteriorStore(work.load.all_tasks, scratch=room.scratch)
+        folder, room = StoredFolder.of(work.blocks.rows), MemoryPlan.for_limit(memory, 1, work.needs)
+        self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=room.scratch)
         without_rows = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
         self._context = transport.send(dump_context(FitContext(without_rows, folder, room)))
         sent = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
@@ -64,7 +64,7 @@ class FitDriver:
     def begin_step(self, step: Step[Any, Any]) -> None:
         """Send the parameters of a step; those of the step before stay available."""
         self._step = step.number
-        self._parameters.append(self._transport.send(dump_parameters(step.parameters, self.work.first)))
+        self._parameters.append(self._transport.send(dump_parameters(step.parameters, self.work.initial)))
         if len(self._parameters) > 2:
             self._transport.discard(self._parameters.pop(0))
 
@@ -80,11 +80,11 @@ class FitDriver:
             block=self._blocks[index] if self._blocks else None,
         )
 
-    def assemble(self, posteriors: Iterable[Posterior]) -> Posterior:
+    def assemble(self, posteriors: Iterable[EStep[Any]]) -> EStep[Any]:
         """Return the posterior of all tasks from those of the blocks, given in order."""
         for (first, _), part in zip(self.work.blocks.ranges, posteriors, strict=True):
-            self._posteriors.put(first, self._step, part)
-        return self._posteriors.whole()
+            self._posteriors.store(first, self._step, part)
+        return self._posteriors.assemble()
 
     def blocks(self) -> Iterator[GoldBlock]:
         """Yield every block in this process."""

@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, final
 
-from crowdveil.em.executor import ActiveExecutor, FitTask, Part, Step
+from crowdveil.em.executor import ActiveExecutor, FitTask, Step
 from crowdveil.em.kernels import thread_count
-from crowdveil.em.memory import Posterior
-from crowdveil.em.model import GoldBlock
+from crowdveil.em.model import EStep, GoldBlock
 from crowdveil.engines.driver import FitDriver
 from crowdveil.engines.serialization import PROTOCOL, Payload
 from crowdveil.engines.worker import BlockTask, read_posterior, run_step
@@ -169,12 +168,12 @@ class ProcessExecutor:
     def __init__(self, driver: FitDriver, handles: list[ProcessHandle]) -> None:
         self._driver, self.handles = driver, handles
 
-    def map(self, step: Step[Any, Any]) -> Iterator[Part[Any]]:
+    def map(self, step: Step[Any, Any]) -> Iterator[tuple[Any, float]]:
         """Yield the statistics of each block, in order."""
         self._driver.begin_step(step)
         return self._run_all(run_step)
 
-    def collect(self) -> Posterior:
+    def collect(self) -> EStep[Any]:
         """Return the posterior of all tasks after the last step."""
         return self._driver.assemble(self._run_all(read_posterior))
 

@@ -12,8 +12,8 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from crowdveil.em.executor import Bench, Part, Step
-from crowdveil.em.memory import Posterior
+from crowdveil.em.executor import BlockWorker, Step
+from crowdveil.em.model import EStep
 from crowdveil.engines.serialization import FitContext, Payload, ReceivedBlocks, load_context, load_parameters
 
 MAX_CACHED_FITS = 4
@@ -54,7 +54,7 @@ class WorkerCache:
         work = context.work
         self.received = ReceivedBlocks()
         rows = self.received if context.folder is None else context.folder.open()
-        self.bench = Bench(replace(work, blocks=replace(work.blocks, rows=rows)), context.room, part=True)
+        self.bench = BlockWorker(replace(work, blocks=replace(work.blocks, rows=rows)), context.room, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
@@ -63,7 +63,7 @@ class WorkerCache:
         work = self.bench.work
         with self._lock:
             if number not in self._steps:
-                step = Step(work.model, number, load_parameters(parameters.value, work.first))
+                step = Step(work.model, number, load_parameters(parameters.value, work.initial))
                 step.ready  # noqa: B018  prepared once, before threads ask for it
                 self._steps[number] = step
                 while len(self._steps) > MAX_CACHED_STEPS:
@@ -71,17 +71,17 @@ class WorkerCache:
             return self._steps[number]
 
 
-def run_step(task: BlockTask) -> Part[Any]:
+def run_step(task: BlockTask) -> tuple[Any, float]:
     """Return the statistics of a block in a step."""
     with _acquire_cache(task) as (cache, step):
         previous = None if task.previous is None else partial(cache.step, task.step - 1, task.previous)
         return cache.bench.step(task.index, step, previous)
 
 
-def read_posterior(task: BlockTask) -> Posterior:
+def read_posterior(task: BlockTask) -> EStep[Any]:
     """Return the posterior of a block after its last step."""
     with _acquire_cache(task) as (cache, step):
-        return cache.bench.found(task.index, step)
+        return cache.bench.result(task.index, step)
 
 
 @contextmanager

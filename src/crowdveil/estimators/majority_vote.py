@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.registry import Capabilities, capabilities_of
 
 
@@ -55,7 +56,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         """Return the parameters unchanged: a vote has nothing to learn."""
         return parameters
 
-    def workers(self, statistics: Statistics, parameters: Parameters) -> WorkerTable:
+    def worker_table(self, statistics: Statistics, parameters: Parameters) -> WorkerTable:
         """Return each worker's mean agreement with the votes, NaN without reports."""
         counts = parameters.summary.per_worker
         ability = np.where(counts > 0, statistics.agreement / np.maximum(counts, 1), np.nan)

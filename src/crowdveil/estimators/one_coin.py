@@ -4,7 +4,7 @@ One-coin where reports are answers: one number per worker, and no table anywhere
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, final
 
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
-from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.saddle_points import nudge
+from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
+from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.credible_intervals import (
     FIRMEST,
     CompleteDataSummary,
@@ -81,6 +82,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
     name: ClassVar[str] = "one-coin"
     capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
+    state_fields: ClassVar[Mapping[str, StateField]] = {"ability": StateField("probability")}
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -92,12 +94,12 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pool = frequencies_of_reports(summary)
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
 
-    def nudged(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
+    def jitter(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
         """Return the parameters with every ability moved by a hair."""
         assert parameters.ability is not None
-        return replace(parameters, ability=nudge(parameters.ability, direction, seed), votes=None)
+        return replace(parameters, ability=jittered(parameters.ability, direction, seed), votes=None)
 
-    def prepare(self, parameters: CoinParameters) -> CoinParameters:
+    def precompute(self, parameters: CoinParameters) -> CoinParameters:
         """Return the parameters with their votes."""
         return parameters if parameters.ability is None else replace(parameters, votes=votes(parameters))
 
@@ -109,7 +111,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         wrong, weight = parameters.votes or votes(parameters)
         step = block.coded.one_coin_step(weight, np.log(parameters.class_prior), block.gold, block.before)
         likelihood = step.log_normaliser + float((block.coded.worker_counts * wrong).sum())
-        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, moved=step.change)
+        return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
     def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers, pseudo-answers added; the class prior is uniform or public."""
@@ -119,7 +121,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         prior = np.full(labels, 1 / labels) if parameters.summary.prior is None else parameters.class_prior
         return replace(parameters, ability=ability, class_prior=prior, votes=None)
 
-    def workers(self, statistics: CoinStatistics, parameters: CoinParameters) -> WorkerTable:
+    def worker_table(self, statistics: CoinStatistics, parameters: CoinParameters) -> WorkerTable:
         """Return abilities, and tables that spread errors evenly; before any step the anchor of them all."""
         labels, workers = parameters.summary.labels, parameters.summary.workers
         if parameters.ability is None:
@@ -132,28 +134,39 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
     def credible_intervals(
         self,
-        table: WorkerTable,
         blocks: Iterable[GoldBlock],
         posterior: NDArray[np.float64],
-        end: tuple[CoinStatistics, CoinParameters],
+        result: FitResult[CoinParameters, CoinStatistics],
     ) -> WorkerTable:
         """Return the table with intervals of abilities, those that `OneCoin` gives through the identity."""
-        right, number = end[0].right, end[1].summary.per_worker
-        labels = end[1].summary.labels
+        summary = result.parameters.summary
+        right, number, labels = result.statistics.right, summary.per_worker, summary.labels
         centre = float(right.sum() / number.sum()) if number.any() else 1 / labels
         pseudo = labels * self.smoothing + labels * self.shrinkage * centre
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = information_of_answers(Path(every, np.ones_like(every), None), end[1].summary, blocks, posterior)
+        data = information_of_answers(Path(every, np.ones_like(every), None), summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
-            table, CompleteDataSummary(share, strength, right - number * share, FIRMEST), data, number
+            result.workers, CompleteDataSummary(share, strength, right - number * share, FIRMEST), data, number
         )
 
     def log_likelihood(self, statistics: CoinStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
         return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
+
+    def to_state(self, parameters: CoinParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return the abilities, nothing before the first M-step."""
+        return {} if parameters.ability is None else {"ability": parameters.ability}
+
+    def from_state(self, initial: CoinParameters, state: FitState) -> CoinParameters:
+        """Return the abilities of the state; new workers have that of the initial table."""
+        labels, given = initial.summary.labels, initial.summary.prior
+        nothing = CoinStatistics(np.zeros(initial.summary.workers), math.nan)
+        usual = self.worker_table(nothing, initial).quality
+        prior = np.full(labels, 1 / labels) if given is None else initial.class_prior
+        return replace(initial, ability=state.rows("ability", usual), class_prior=prior)
 
     def log_prior(self, parameters: CoinParameters) -> float:
         """Return the log-density of the tables under the smoothing."""
@@ -183,6 +196,10 @@ class OneCoin(ConfusionEstimator):
 
     name: ClassVar[str] = "one-coin"
     capabilities: ClassVar[Capabilities] = capabilities_of("one-coin")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        **CoinModel.state_fields,
+        **ConfusionEstimator.state_fields,
+    }
     max_steps: int = 1000
     tolerance: float = 1e-6
     smoothing: float = 0.01

@@ -6,6 +6,7 @@ kinds' tables stand behind the channel as those of any worker do.
 Kinds of workers for ordered labels: a normal error around the truth's level, a bias, or no regard for the truth.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimator import Summary
-from crowdveil.em.memory import NUMBER, ExtraMemory
+from crowdveil.em.estimate import FitState, StateField
+from crowdveil.em.model import MemoryUse, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
 from crowdveil.estimators.confusion.hyperpriors import crowd_cells
@@ -116,6 +117,12 @@ class OrdinalDawidSkene(CrowdEstimator):
 
     name: ClassVar[str] = "ordinal-dawid-skene"
     capabilities: ClassVar[Capabilities] = capabilities_of("ordinal-dawid-skene")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        "responsibility": StateField("distribution"),
+        "participation": StateField("probability"),
+        "class_prior": StateField("distribution", by_worker=False),
+        "kinds": StateField("distribution", by_worker=False),
+    }
     max_steps: int = 1000
     tolerance: float = 1e-6
     shrinkage: float = 100.0
@@ -148,20 +155,45 @@ class OrdinalDawidSkene(CrowdEstimator):
             mixture=mixture,
         )
 
-    def beside(self, parameters: CrowdParameters) -> ExtraMemory:
-        """Return what kinds take, scores and responsibilities of each worker, and the posteriors of the first start."""
-        summary, mixture = parameters.summary, parameters.mixture
-        assert mixture is not None
-        own = PER_KIND * mixture.responsibility.size + NUMBER * summary.tasks * summary.labels
-        return ExtraMemory(CrowdEstimator.beside(self, parameters).crowd + own, 0)
+    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+        """Return that of confusion tables, with the responsibilities of each worker and the first fit's posteriors."""
+        assert parameters.mixture is not None
+        tables = CrowdEstimator.memory(self, summary, parameters)
+        own = PER_KIND * parameters.mixture.responsibility.size + 8 * summary.tasks * summary.labels
+        return tables._replace(shared=tables.shared + own)
 
-    def initializations(self, summary: Summary) -> tuple[CrowdParameters | None, ...]:
+    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return responsibilities, shares of kinds, participations and the class prior."""
+        if parameters.at_start or parameters.mixture is None:
+            return {}
+        return {
+            "responsibility": parameters.mixture.responsibility,
+            "participation": parameters.participation,
+            "class_prior": parameters.class_prior,
+            "kinds": parameters.mixture.shares,
+        }
+
+    def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
+        """Return those of the state; new workers keep the initial ones."""
+        assert initial.mixture is not None
+        responsibility = state.rows("responsibility", initial.mixture.responsibility)
+        mixture = replace(initial.mixture, responsibility=responsibility, shares=state.shared["kinds"])
+        return replace(
+            initial,
+            mixture=mixture,
+            confusion=mixture.confusion(),
+            participation=state.rows("participation", initial.participation),
+            class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
+            at_start=False,
+        )
+
+    def initializations(self, summary: Summary) -> tuple[CrowdParameters, ...]:
         """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.
 
         A prior that is learned from votes can starve a rare label before the workers' tables defend it.
         """
         if summary.prior is not None:
-            return (None,)
+            return (self.initialize(summary),)
         usual = self.initialize(summary)
         uniform = np.full(summary.labels, 1 / summary.labels)
         return (usual, replace(usual, class_prior=uniform, held=HELD_STEPS))

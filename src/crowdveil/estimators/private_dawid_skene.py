@@ -15,10 +15,12 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.data.identifiers import index_of
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of, run, summarize
-from crowdveil.em.gold import align_gold, one_hot_gold
-from crowdveil.em.saddle_points import nudge
+from crowdveil.em.estimate import Estimate, FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator, one_of, to_estimate, validate
+from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.loop import run_em
+from crowdveil.em.model import EStep, GoldBlock, Summary
+from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
@@ -103,6 +105,10 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
 
     name: ClassVar[str] = "private-dawid-skene"
     capabilities: ClassVar[Capabilities] = capabilities_of("private-dawid-skene")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        "right": StateField("probability"),
+        "centre": StateField("probability", by_worker=False),
+    }
     projection: float | None = None
     shrinkage: float = 0.0
     max_steps: int = 1000
@@ -143,12 +149,12 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         step = block.coded.one_coin_step(weight, np.log(prior), block.gold, block.before)
         wrong = np.log((1 - parameters.right) / (labels - 1))
         likelihood = step.log_normaliser + float(block.coded.worker_counts @ wrong)
-        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, moved=step.change)
+        return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
-    def nudged(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
+    def jitter(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
         """Return the parameters with every worker's P(report right) moved by a hair."""
         assert parameters.right is not None
-        return replace(parameters, right=nudge(parameters.right, direction, seed))
+        return replace(parameters, right=jittered(parameters.right, direction, seed))
 
     def m_step(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> DawidSkeneParameters:
         """Return the projected share of right reports: equation (10), averaged over each worker's own reports."""
@@ -171,7 +177,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         )
         return float(density[0])
 
-    def workers(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
+    def worker_table(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
         """Return the abilities of step 7 from p(T), clipped to [0, 1]; nan for a worker of whom reports tell nothing.
 
         p(T) is what the last truths y(T) follow from. After a single step there is none, and p(1) takes its place.
@@ -181,6 +187,16 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         ability = reading.abilities(right)
         ability[parameters.summary.per_worker == 0] = np.nan
         return WorkerTable(ability, "ability", participation=reading.participation)
+
+    def to_state(self, parameters: DawidSkeneParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return P(report right) of each worker and the crowd's ability, nothing before the first M-step."""
+        return {} if parameters.right is None else {"right": parameters.right, "centre": np.array(parameters.centre)}
+
+    def from_state(self, initial: DawidSkeneParameters, state: FitState) -> DawidSkeneParameters:
+        """Return those of the state; new workers have the crowd's ability."""
+        centre = float(state.shared["centre"])
+        usual = initial.reading.base + initial.reading.gain * (centre + (1 - centre) / initial.summary.labels)
+        return replace(initial, right=state.rows("right", usual), centre=centre)
 
     def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
         """Return the log of equation (2), None at the start; gold tasks count with their known label."""
@@ -206,11 +222,11 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
             ReportsError: an unknown task or label, or probabilities that do not sum to 1; and as in `fit`.
             SettingsError: as in `fit`.
         """
-        coded, summary = summarize(self, reports, channel, None, prior)
-        assert summary.alphabet is not None
-        known = align_gold(reports, gold, summary.alphabet, numeric=False)
-        given = _first_truths(reports, first_truths, summary.alphabet.names)
-        return run(self, coded, summary, known, first=replace(self.initialize(summary), first_truths=given))
+        data = validate(self, reports, channel, None, gold, prior)
+        assert data.summary.alphabet is not None
+        given = _first_truths(reports, first_truths, data.summary.alphabet.names)
+        initial = replace(self.initialize(data.summary), first_truths=given)
+        return to_estimate(run_em(self, initial, data), data)
 
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
         summary, reading = parameters.summary, parameters.reading

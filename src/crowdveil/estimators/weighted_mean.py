@@ -1,14 +1,16 @@
 """Truth inference for numbers by weighted means (Sun et al. 2018, Algorithm 1, equations 1 and 2)."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.registry import Capabilities, capabilities_of
 
@@ -60,6 +62,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     name: ClassVar[str] = "weighted-mean"
     capabilities: ClassVar[Capabilities] = capabilities_of("weighted-mean")
+    state_fields: ClassVar[Mapping[str, StateField]] = {"quality": StateField("distribution")}
     floor: float = 0.01
     max_steps: int = 1000
     tolerance: float = 1e-6
@@ -83,7 +86,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
         """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
         step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
-        return EStep(MeanStatistics(step.squares), step.truth, moved=step.change)
+        return EStep(MeanStatistics(step.squares), step.truth, change=step.change)
 
     def m_step(self, statistics: MeanStatistics, parameters: MeanParameters) -> MeanParameters:
         """Return the qualities of equation (2), with the floor; 0 for a worker without reports."""
@@ -93,9 +96,19 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         quality = np.where(reports > 0, 1.0 / np.maximum(sigma, floor), 0.0)
         return MeanParameters(parameters.summary, quality / (quality.sum() or 1.0), floor)
 
-    def workers(self, statistics: MeanStatistics, parameters: MeanParameters) -> WorkerTable:
+    def worker_table(self, statistics: MeanStatistics, parameters: MeanParameters) -> WorkerTable:
         """Return the qualities that follow from the last truths; they sum to 1."""
         return WorkerTable(self.m_step(statistics, parameters).quality, "weight")
+
+    def to_state(self, parameters: MeanParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return the qualities."""
+        return {"quality": parameters.quality}
+
+    def from_state(self, initial: MeanParameters, state: FitState) -> MeanParameters:
+        """Return the qualities of the state, their mean for new workers, rescaled to sum to 1."""
+        usual = np.full(initial.summary.workers, np.nanmean(state.by_worker["quality"]))
+        quality = state.rows("quality", usual)
+        return replace(initial, quality=quality / quality.sum())
 
     def log_likelihood(self, statistics: MeanStatistics) -> float | None:
         """Return None: the algorithm lowers the sum of the workers' |T_i| sigma_i, it has no marginal likelihood."""

@@ -1,13 +1,15 @@
 """Truth discovery by weighted votes (Li et al., KDD 2018, equations 2 and 3)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.estimate import TIE, WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, one_of
+from crowdveil.em.estimate import TIE, FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator, one_of
+from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
@@ -50,6 +52,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
 
     name: ClassVar[str] = "weighted-vote"
     capabilities: ClassVar[Capabilities] = capabilities_of("weighted-vote")
+    state_fields: ClassVar[Mapping[str, StateField]] = {"weight": StateField("real")}
     clamp: float = 0.01
     max_steps: int = 200
     tolerance: float = 1e-8
@@ -75,7 +78,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
         """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
         step = block.coded.plurality_step(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
-        return EStep(VoteStatistics(step.agreement), step.posterior, moved=step.change)
+        return EStep(VoteStatistics(step.agreement), step.posterior, change=step.change)
 
     def m_step(self, statistics: VoteStatistics, parameters: VoteParameters) -> VoteParameters:
         """Return the weights of equation (3)."""
@@ -84,9 +87,17 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         kept = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
         return VoteParameters(summary, log_odds_weight(kept, summary.labels))
 
-    def workers(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
+    def worker_table(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
         """Return the weights that follow from the last election; 0 for a worker without reports."""
         return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
+
+    def to_state(self, parameters: VoteParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return the weights."""
+        return {"weight": parameters.weight}
+
+    def from_state(self, initial: VoteParameters, state: FitState) -> VoteParameters:
+        """Return the weights of the state, 1 for new workers."""
+        return replace(initial, weight=state.rows("weight", initial.weight))
 
     def log_likelihood(self, statistics: VoteStatistics) -> float | None:
         """Return None: an election has no marginal likelihood."""

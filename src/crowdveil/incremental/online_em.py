@@ -100,7 +100,7 @@ class OnlineCrowd:
     def read(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the posteriors of some tasks, indexed [task, label]; nothing is learned. Arguments as `look`."""
         touched = self._touched(rows)
-        parameters = self.estimator.prepare(self._parameters(touched, tasks=len(gold)))
+        parameters = self.estimator.precompute(self._parameters(touched, tasks=len(gold)))
         local = np.searchsorted(touched, rows.worker).astype(np.int32)
         block = Block(0, len(gold), rows.pointers, local, rows.symbol.astype(np.int16))
         coded = encode(block, len(touched), self.summary.symbols, compiled=False)
@@ -135,7 +135,7 @@ class OnlineCrowd:
     def table(self) -> WorkerTable:
         """Return what is known of all workers."""
         everyone = np.arange(self.workers)
-        return self.estimator.workers(self._statistics(everyone), self._parameters(everyone))
+        return self.estimator.worker_table(self._statistics(everyone), self._parameters(everyone))
 
     @property
     def per_worker(self) -> NDArray[np.int64]:

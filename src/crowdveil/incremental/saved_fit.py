@@ -1,10 +1,8 @@
-"""A fit as a file: what was learned, of whom, through which channel, and the sums of every block of tasks.
+"""Saved fits: file format of the learned parameters of a fit, for another fit to start from.
 
-The file is a zip archive, not compressed, of plain numpy arrays and JSON: opening it runs and unpickles nothing.
-`fit.json` names every other member with its size and SHA-256, and has a seal of its own. They find damage, not forgery:
-whoever can write the file can write another.
-
-The numbers of a saved fit: each field has a range, and a number out of it is refused before anything uses it.
+The file is an uncompressed zip archive of plain numpy arrays and JSON; opening it executes and unpickles nothing.
+`fit.json` names every other member with its size and SHA-256, and has a SHA-256 of its own. The checksums find damage,
+not forgery. Every array has a declared range, and numbers out of range are refused when the file is opened.
 """
 
 import hashlib
@@ -22,101 +20,45 @@ from numpy.typing import NDArray
 
 from crowdveil.channels.certificate import digest
 from crowdveil.channels.text_validation import parse_json
+from crowdveil.data.identifiers import Identifiers
+from crowdveil.em.estimate import FitState, StateField
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.files.filesystem import open_regular
-from crowdveil.incremental.fit_state import SUMS_BY_WORKER, Learned
+from crowdveil.registry import ESTIMATOR_ENTRIES
 
-DISTRIBUTIONS = frozenset(
-    {"confusion", "responsibility", "quality", "q", "class_prior", "kinds", "sigma_shares", "participation_shares"}
-)
-"""Learned fields whose last axis sums to 1."""
-PROBABILITIES = frozenset({"participation", "ability", "right", "centre"})
-"""Learned fields of single probabilities."""
-WEIGHTS = frozenset({"weight"})
-"""Learned fields of any finite numbers."""
-COUNTS = frozenset({"by_report", "by_truth", "right", "agreement", "squares"})
-"""Sums that are never negative."""
-LOGARITHMS = frozenset({"log_likelihood", "worker_scores", "evidence"})
-"""Sums of any finite numbers."""
 ROUNDING = 1e-6
-"""How far rounding may take a probability, or a sum of them, beyond 1."""
-
-
-def check_learned(learned: Learned) -> None:
-    """Refuse learned numbers that no fit can have.
-
-    Raises:
-        ValueError: naming the field.
-    """
-    for name, array in (learned.by_worker | learned.shared).items():
-        _check_finite(name, array)
-        if name in DISTRIBUTIONS:
-            _require(bool((array >= 0).all()), name, "probabilities of 0 or more")
-            _require(bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1")
-        elif name in PROBABILITIES:
-            _require(bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1")
-        else:
-            _require(name in WEIGHTS, name, "the name of a field that fits have")
-
-
-def check_sums(sums: Mapping[str, NDArray[np.float64]], workers: int) -> None:
-    """Refuse statistics that no fit of so many workers can have; the first axis is blocks.
-
-    Raises:
-        ValueError: naming the field.
-    """
-    for name, array in sums.items():
-        _check_finite(name, array)
-        _require(name in COUNTS | LOGARITHMS, name, "the name of a field that fits have")
-        _require(name in LOGARITHMS or bool((array >= 0).all()), name, "counts of 0 or more")
-        _require(name not in SUMS_BY_WORKER or array.shape[1:2] == (workers,), name, "a number for every worker")
-
-
-def _check_finite(name: str, array: NDArray[np.float64]) -> None:
-    _require(bool(np.isfinite(array).all()), name, "finite numbers")
-
-
-def _require(holds: bool, name: str, what: str) -> None:
-    if not holds:
-        raise ValueError(f"the field {name!r} must hold {what}")
-
-
+"""Largest excess over 1 of a probability, or of a sum of probabilities, that passes as rounding."""
 FORMAT_NAME = "crowdveil-fit/"
 FORMAT = FORMAT_NAME + "1"
 MANIFEST, NAMES = "fit.json", "names.json"
-FIELDS = {"format", "version", "identity", "members", "fingerprints", "sha256"}
+FIELDS = {"format", "version", "identity", "members", "sha256"}
+EARLIER_FIELDS = {"fingerprints"}
+"""Fields of files by earlier versions, which also kept sums of blocks of tasks; they are not used any more."""
 IDENTITY_FIELDS = {"method", "settings", "channel_sha256", "assigned", "reports", "truths", "prior"}
 DTYPES = ("<f8", "<i8")
-LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The same fit gives the same bytes whenever it is saved."""
-WAY_OUT = "Fit from the start, and save that."
-BY_WORKER, SHARED, SUMS, ENDS = "by_worker/", "shared/", "sums/", "ends"
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+"""Time stamp of every member, so that the same fit always gives the same bytes."""
+HINT = "Fit from the start, and save that."
+BY_WORKER, SHARED = "by_worker/", "shared/"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedFit:
-    """What a fit leaves for the next one.
+    """Learned parameters of a fit, and the properties that a fit which starts from them must share.
 
     Attributes:
-        version: of crowdveil, that made it.
-        identity: what must be the same to go on: method and its settings, seal of the channel, whether tasks were
-            assigned, the alphabets of reports and truths, and the public prior; plain JSON.
-        tasks, workers: names as text; task blocks and arrays by worker are in this order.
-        learned: what the parameters hold beyond counts.
-        ends: where each block of tasks ends, shape (blocks,), ascending to the number of tasks.
-        fingerprints: SHA-256 of each block's rows and known truths.
-        sums: the statistics of all blocks, field by field; the first axis is blocks.
+        version: of the package that made it.
+        identity: method and its settings, SHA-256 of the channel, whether tasks were assigned, alphabets of reports and
+            truths, and the public prior, as plain JSON.
+        tasks: task names.
+        state: learned parameters, by worker name.
     """
 
     version: str
     identity: dict[str, Any]
-    tasks: list[str]
-    workers: list[str]
-    learned: Learned
-    ends: NDArray[np.int64]
-    fingerprints: list[str]
-    sums: dict[str, NDArray[Any]]
+    tasks: Identifiers
+    state: FitState
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the file; it appears whole or not at all, and replaces only another saved fit.
@@ -124,21 +66,21 @@ class SavedFit:
         Raises:
             SettingsError: another file is in its place, or the system refuses to write there.
         """
-        members = {NAMES: json.dumps({"tasks": self.tasks, "workers": self.workers}).encode()}
+        names = {"tasks": [*map(str, self.tasks.tolist())], "workers": [*map(str, self.state.workers.tolist())]}
+        members = {NAMES: json.dumps(names).encode()}
         members |= {f"{name}.npy": _array_bytes(array) for name, array in self._arrays().items()}
         manifest: dict[str, object] = {
             "format": FORMAT,
             "version": self.version,
             "identity": self.identity,
             "members": {name: _entry(data) for name, data in members.items()},
-            "fingerprints": self.fingerprints,
         }
         text = json.dumps({**manifest, "sha256": digest(manifest)}).encode()
 
         def write(stream: BinaryIO) -> None:
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
                 for name, data in {MANIFEST: text, **members}.items():
-                    archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data)
+                    archive.writestr(zipfile.ZipInfo(name, TIMESTAMP), data)
 
         outputs = fit_outputs(path)
         write_outputs(outputs, {outputs.names[0]: write})
@@ -158,12 +100,13 @@ class SavedFit:
             made = cls(
                 version=manifest["version"],
                 identity=manifest["identity"],
-                tasks=names["tasks"],
-                workers=names["workers"],
-                learned=Learned(_under(BY_WORKER, arrays), _under(SHARED, arrays)),
-                ends=arrays[ENDS],
-                fingerprints=manifest["fingerprints"],
-                sums=_under(SUMS, arrays),
+                tasks=_names("tasks", names["tasks"]),
+                state=FitState(
+                    manifest["identity"]["method"],
+                    _names("workers", names["workers"]),
+                    _under(BY_WORKER, arrays),
+                    _under(SHARED, arrays),
+                ),
             )
             made.check()
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -174,33 +117,49 @@ class SavedFit:
         """Refuse parts that do not belong together, and numbers that no fit can have.
 
         Raises:
-            ValueError: naming the part.
+            ValueError: the part.
         """
-        for what, names in (("tasks", self.tasks), ("workers", self.workers)):
-            if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-                raise ValueError(f"{what} must be distinct texts")
         if set(self.identity) != IDENTITY_FIELDS:
             raise ValueError(f"identity has the fields {sorted(self.identity)}")
-        ascending = np.diff(self.ends, prepend=0) > 0
-        if (
-            self.ends.dtype.kind != "i"
-            or self.ends.ndim != 1
-            or not ascending.all()
-            or self.ends[-1] != len(self.tasks)
-        ):
-            raise ValueError("ends of blocks must ascend to the number of tasks")
-        if {len(self.fingerprints), *map(len, self.sums.values())} != {len(self.ends)}:
-            raise ValueError("every block needs its fingerprint and its sums")
-        if any(len(array) != len(self.workers) for array in self.learned.by_worker.values()):
-            raise ValueError("every worker needs what was learned of him")
-        check_learned(self.learned)
-        check_sums(self.sums, len(self.workers))
+        if any(len(array) != len(self.state.workers) for array in self.state.by_worker.values()):
+            raise ValueError("arrays by worker need a row for every worker")
+        check_state(self.state)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        arrays = {BY_WORKER + name: array for name, array in self.learned.by_worker.items()}
-        arrays |= {SHARED + name: array for name, array in self.learned.shared.items()}
-        arrays |= {SUMS + name: array for name, array in self.sums.items()}
-        return arrays | {ENDS: self.ends}
+        arrays = {BY_WORKER + name: array for name, array in self.state.by_worker.items()}
+        return arrays | {SHARED + name: array for name, array in self.state.shared.items()}
+
+
+def check_state(state: FitState) -> None:
+    """Refuse arrays that the method does not have, or numbers out of their range.
+
+    Raises:
+        ValueError: the array's name and range.
+        LookupError: the method is unknown.
+    """
+    fields: Mapping[str, StateField] = ESTIMATOR_ENTRIES[state.method].load().state_fields
+    for by_worker, arrays in ((True, state.by_worker), (False, state.shared)):
+        for name, array in arrays.items():
+            field = fields.get(name)
+            _require(field is not None and field.by_worker == by_worker, name, f"an array of {state.method}")
+            assert field is not None
+            _require(bool(np.isfinite(array).all()), name, "finite numbers")
+            if field.values == "distribution":
+                _require(bool((array >= 0).all()), name, "probabilities of 0 or more")
+                _require(bool((np.abs(array.sum(axis=-1) - 1) <= ROUNDING).all()), name, "probabilities that sum to 1")
+            elif field.values == "probability":
+                _require(bool(((array >= 0) & (array <= 1 + ROUNDING)).all()), name, "probabilities, from 0 to 1")
+
+
+def _require(holds: bool, name: str, content: str) -> None:
+    if not holds:
+        raise ValueError(f"the field {name!r} must hold {content}")
+
+
+def _names(kind: str, names: Any) -> NDArray[Any]:
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"{kind} must be distinct texts")
+    return np.array(names, dtype=object)
 
 
 def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -221,9 +180,9 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         raise _damaged(source, f"no readable {MANIFEST}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         found = repr(manifest.get("format") if isinstance(manifest, dict) else manifest)[:200]
-        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=WAY_OUT)
-    if set(manifest) != FIELDS or manifest["sha256"] != digest(manifest):
-        raise _damaged(source, f"the seal of {MANIFEST} does not match")
+        raise ReportsError(f"a saved fit must have format {FORMAT!r}", source=source, examples=found, hint=HINT)
+    if set(manifest) - EARLIER_FIELDS != FIELDS or manifest["sha256"] != digest(manifest):
+        raise _damaged(source, f"the SHA-256 of {MANIFEST} does not match")
     if manifest["members"] != {name: _entry(data) for name, data in members.items()}:
         raise _damaged(source, "a member is missing, or has another checksum")
     return manifest, members
@@ -267,4 +226,4 @@ def _under(folder: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[An
 
 
 def _damaged(source: str, found: str) -> ReportsError:
-    return ReportsError("a saved fit must be whole", source=source, examples=found, hint=WAY_OUT)
+    return ReportsError("a saved fit must be whole", source=source, examples=found, hint=HINT)

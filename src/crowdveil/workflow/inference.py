@@ -1,6 +1,6 @@
 """The curator's half of a campaign: from evidence to truths and worker qualities, and to their score."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,43 +98,33 @@ def infer(
     known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
     if gold is not None and known and not index_of(evidence.reports.tasks, known):
         raise no_gold_task_found(known, evidence.reports.tasks, gold)
-    public = None if prior is None else load_prior(prior)
-    fit = _fit(estimator, evidence, (known, public), kept, resources, progress)
+    reads_channel = estimator.capabilities.reads_channel
+    options: dict[str, Any] = {
+        "channel": evidence.channel if reads_channel else None,
+        "assignment": evidence.assignment if reads_channel else None,
+        "gold": known,
+        "prior": None if prior is None else load_prior(prior),
+        "progress": progress,
+        "engine": resources.build_engine(),
+        "memory": resources.memory,
+    }
+    fit = None
+    if kept == NOT_KEPT:
+        estimate = estimator.fit(evidence.reports, **options)
+    else:
+        start_from = None if kept.start_from is None else SavedFit.open(kept.start_from)
+        fit = fit_on(estimator, evidence.reports, start_from=start_from, **options)
+        estimate = fit.estimate
+        if kept.save is not None:
+            fit.saved.save(kept.save)
     return Inference(
-        estimate=fit.estimate,
+        estimate=estimate,
         reading=reading(evidence, estimator),
         crowd=evidence.crowd,
-        notes=tuple(_notes(evidence, estimator, fit.estimate)),
+        notes=tuple(_notes(evidence, estimator, estimate)),
         guided=frozenset(known or ()),
-        fit=None if kept == NOT_KEPT else fit,
+        fit=fit,
     )
-
-
-def _fit(
-    estimator: Estimator[Any, Any],
-    evidence: Evidence,
-    known: tuple[Mapping[str, Any] | None, Mapping[str, float] | None],
-    kept: KeptFits,
-    resources: Resources,
-    progress: Callable[[int, float], None] | None,
-) -> Fit:
-    """Fit with known truths and a public prior, from the start or from where a saved fit ended."""
-    fit = fit_on(
-        estimator,
-        evidence.reports,
-        start_from=None if kept.start_from is None else SavedFit.open(kept.start_from),
-        channel=evidence.channel if estimator.capabilities.reads_channel else None,
-        assignment=evidence.assignment if estimator.capabilities.reads_channel else None,
-        gold=known[0],
-        prior=known[1],
-        keep=kept.save is not None,
-        progress=progress,
-        engine=resources.build_engine(),
-        memory=resources.memory,
-    )
-    if fit.saved is not None and kept.save is not None:
-        fit.saved.save(kept.save)
-    return fit
 
 
 def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) -> Inference:

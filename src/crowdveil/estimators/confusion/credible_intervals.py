@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import GoldBlock, Summary
 from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared_slopes, use_compiled
+from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
 TASKS_AT_ONCE = 1 << 20

@@ -7,21 +7,21 @@ splits every report between the answers it may stand for, so only the sums M[wor
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
-from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import TableStep, map_row_chunks
-from crowdveil.em.memory import ExtraMemory
-from crowdveil.em.saddle_points import nudge
+from crowdveil.em.model import EStep, FitResult, GoldBlock, MemoryUse, Summary
+from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import (
     FIRMEST,
@@ -51,26 +51,21 @@ class CrowdStatistics(NamedTuple):
 class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     """What all of them share: posteriors from the workers' tables, and what is told of workers in the end."""
 
-    def cells(self, summary: Summary) -> int:
-        """Return the number of posterior sums: every worker has a table."""
-        return summary.workers * summary.symbols * summary.labels
+    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+        """Return the size of the posterior sums, a table per worker, and of the expected answers behind a channel."""
+        table = 0 if summary.model.is_identity else summary.model.everything.size
+        return MemoryUse(summary.workers * summary.symbols * summary.labels, PER_SPLIT * summary.workers * table)
 
-    def beside(self, parameters: CrowdParameters) -> ExtraMemory:
-        """Return what it takes to split reports between answers, where a channel is between them."""
-        model = parameters.pool.model
-        table = 0 if model.is_identity else model.everything.size
-        return ExtraMemory(PER_SPLIT * parameters.summary.workers * table, 0)
-
-    def nudged(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
+    def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
         """Return the parameters with every worker's table, or kinds, moved by a hair."""
         if parameters.mixture is not None:
-            own = shares_of_last(nudge(parameters.mixture.responsibility, direction, seed))
+            own = shares_of_last(jittered(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
             return replace(parameters, mixture=mixture, confusion=mixture.confusion(), tables=None)
-        confusion = shares_of_last(nudge(parameters.confusion, direction, seed))
+        confusion = shares_of_last(jittered(parameters.confusion, direction, seed))
         return replace(parameters, confusion=confusion, tables=None)
 
-    def prepare(self, parameters: CrowdParameters) -> CrowdParameters:
+    def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with their score tables."""
         return parameters if parameters.at_start else replace(parameters, tables=parameters.score_tables())
 
@@ -86,9 +81,9 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             tables = parameters.tables or parameters.score_tables()
             step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
-        return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, moved=step.change)
+        return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
 
-    def workers(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
+    def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
         """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
         correct = np.einsum("wzz->wz", parameters.confusion)
         return WorkerTable(
@@ -104,15 +99,15 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     def credible_intervals(
         self,
-        table: WorkerTable,
         blocks: Iterable[GoldBlock],
         posterior: NDArray[np.float64],
-        end: tuple[CrowdStatistics, CrowdParameters],
+        result: FitResult[CrowdParameters, CrowdStatistics],
     ) -> WorkerTable:
-        """Return the table with intervals of abilities."""
-        spread, path = self.spread(*end)
-        data = observed_information(path, end[1], blocks, posterior)
-        return with_intervals(table, spread, data, end[1].summary.per_worker)
+        """Return the worker table with 90 % credible intervals of abilities."""
+        parameters = result.parameters
+        spread, path = self.spread(result.statistics, parameters)
+        data = observed_information(path, parameters, blocks, posterior)
+        return with_intervals(result.workers, spread, data, parameters.summary.per_worker)
 
     def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
@@ -134,6 +129,11 @@ class ConfusionEstimator(CrowdEstimator):
         SettingsError: one of them is out of range.
     """
 
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        "confusion": StateField("distribution"),
+        "participation": StateField("probability"),
+        "class_prior": StateField("distribution", by_worker=False),
+    }
     smoothing: float
     shrinkage: float
     anchor_ability: float
@@ -223,6 +223,22 @@ class ConfusionEstimator(CrowdEstimator):
         self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
     ) -> NDArray[np.float64]:
         """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
+
+    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return confusions, participations and the class prior, nothing before the first M-step."""
+        names = () if parameters.at_start else ConfusionEstimator.state_fields
+        return {name: getattr(parameters, name) for name in names}
+
+    def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
+        """Return those of the state; new workers keep the initial ones."""
+        parameters = replace(
+            initial,
+            confusion=state.rows("confusion", initial.confusion),
+            participation=state.rows("participation", initial.participation),
+            class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
+            at_start=False,
+        )
+        return replace(parameters, anchor=self.update_prior(parameters)) if initial.pool.noise else parameters
 
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""

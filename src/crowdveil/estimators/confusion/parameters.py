@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.estimator import Summary
 from crowdveil.em.kernels import ScoreTables, floored_log, use_compiled
+from crowdveil.em.model import Summary
 
 TINY = 1e-300
 

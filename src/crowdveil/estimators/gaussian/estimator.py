@@ -6,6 +6,7 @@ rounded onto the grid of answers. What is believed of workers, q_i(c), and of ta
 belief propagation (`worker_messages`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, final
 
@@ -18,11 +19,11 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimate import Estimate, WorkerTable
-from crowdveil.em.estimator import EStep, Estimator, GoldBlock, Summary, run, summarize
-from crowdveil.em.gold import align_gold
+from crowdveil.em.estimate import Estimate, FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator, to_estimate, validate
 from crowdveil.em.kernels import softmax, use_compiled
-from crowdveil.em.memory import ExtraMemory
+from crowdveil.em.loop import run_em
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.gaussian import discretization as grid
 from crowdveil.estimators.gaussian.belief_propagation import DAMPING, Priors, propagate
@@ -124,6 +125,11 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
 
     name: ClassVar[str] = "gaussian"
     capabilities: ClassVar[Capabilities] = capabilities_of("gaussian")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        "q": StateField("distribution"),
+        "sigma_shares": StateField("distribution", by_worker=False),
+        "participation_shares": StateField("distribution", by_worker=False),
+    }
     prior_mean: float | None = None
     prior_deviation: float | None = None
     sigmas: tuple[float, ...] | None = None
@@ -182,9 +188,29 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         )
         return parameters.with_prior_workers()
 
-    def beside(self, parameters: GaussianParameters) -> ExtraMemory:
-        """Return what classes take of each worker, and beliefs on the grid of truths of the tasks told together."""
-        return ExtraMemory(PER_CLASS * parameters.q.size, PER_POINT * CHUNK_TASKS * len(parameters.points))
+    def memory(self, summary: Summary, parameters: GaussianParameters) -> MemoryUse:
+        """Return that of the classes of each worker, and of beliefs on the grid of truths of `CHUNK_TASKS` tasks."""
+        beliefs = PER_POINT * CHUNK_TASKS * len(parameters.points)
+        return MemoryUse(summary.workers, PER_CLASS * parameters.q.size, beliefs)
+
+    def to_state(self, parameters: GaussianParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return the responsibilities and the mixture over classes, nothing before reports taught any."""
+        return {name: getattr(parameters, name) for name in self.state_fields if parameters.learned}
+
+    def from_state(self, initial: GaussianParameters, state: FitState) -> GaussianParameters:
+        """Return those of the state; the initial ones if the number of classes of participation differs.
+
+        The first step weighs the priors of truths by the counts of all reports, as in every fit.
+        """
+        if initial.q.shape[1:] != state.by_worker["q"].shape[1:]:
+            return initial
+        return replace(
+            initial,
+            q=state.rows("q", initial.q),
+            sigma_shares=state.shared["sigma_shares"],
+            participation_shares=state.shared["participation_shares"],
+            learned=True,
+        )
 
     def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
@@ -206,10 +232,11 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if parameters.nameless:
             scores = statistics.evidence + np.log(parameters.weights)
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
+            weighed = replace(parameters, weights=joint.sum(axis=0), nameless=False)
+            if parameters.learned:
+                return weighed
             shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
-            return replace(
-                parameters, weights=joint.sum(axis=0), nameless=False, sigma_shares=shares
-            ).with_prior_workers()
+            return replace(weighed, sigma_shares=shares).with_prior_workers()
         scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
@@ -236,7 +263,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
                 break
         return by_sigma, by_rate
 
-    def workers(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
+    def worker_table(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> WorkerTable:
         """Return sigmas (medians, with an interval), weights 1 / sigma, and participation where it was protected."""
         classes = parameters.classes
         split = classes.split(parameters.q)
@@ -287,7 +314,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         Raises:
             SettingsError: no public prior.
         """
-        coded, summary = summarize(self, reports, channel, assignment, prior)
+        data = validate(self, reports, channel, assignment, prior=prior)
+        summary = data.summary
         if not self._public(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
         protected = summary.model.protected
@@ -296,8 +324,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         rates, of_rate = np.unique(shares, return_inverse=True)
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
         certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
-        nobody = align_gold(reports, None, summary.alphabet, numeric=True)
-        return run(known, coded, summary, nobody, first=replace(known.initialize(summary), q=certain, nameless=False))
+        initial = replace(known.initialize(summary), q=certain, nameless=False)
+        return to_estimate(run_em(known, initial, data), data)
 
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing

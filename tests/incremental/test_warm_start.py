@@ -1,8 +1,6 @@
-"""Fits that go on: the same result as from the start, for less work, and only where going on makes sense."""
+"""Warm starts: the result of a fit from scratch in fewer passes, and refusal of fits that do not belong together."""
 
-from functools import reduce
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,15 +8,10 @@ import pytest
 from crowdveil.channels.alphabet import Scale
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
-from crowdveil.em.estimator import Estimator, summarize
-from crowdveil.em.gold import align_gold
-from crowdveil.em.model import merge
+from crowdveil.em.estimator import Estimator
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Gaussian, OneCoin, PrivateDawidSkene, WeightedMean
-from crowdveil.estimators.one_coin import CoinModel
-from crowdveil.incremental import warm_start
-from crowdveil.incremental.fit_state import NEW, learned_from, resume
-from crowdveil.incremental.warm_start import Fit, align_to_saved, fit_on
+from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
 from tests.crowds_that_grow import LABELS, crowd, part, through
@@ -28,12 +21,6 @@ AnyEstimator = Estimator[Any, Any]
 CLIMBERS = (DawidSkene, OneCoin, ESTIMATORS["ordinal-dawid-skene"], PrivateDawidSkene)
 TOLERANCE = 2e-5
 """Of posteriors, at the estimators' own tolerance of 1e-6: what is left to go is a few times the last step."""
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut even small crowds into blocks."""
-    monkeypatch.setattr(warm_start, "MIN_BLOCK_REPORTS", 100)
 
 
 def reports_for(estimator: AnyEstimator, **shape: int) -> Reports:
@@ -60,7 +47,6 @@ def test_going_on_with_nothing_new_changes_nothing(name: str) -> None:
     after = fit_on(estimator, reports, start_from=before.saved)
 
     assert after.passes <= 3
-    assert after.reused == after.blocks > 1
     np.testing.assert_allclose(after.estimate.posterior, before.estimate.posterior, atol=5 * estimator.tolerance)
 
 
@@ -103,7 +89,6 @@ def test_protected_reports_go_on_too(kind: type[AnyEstimator]) -> None:
     fit = fit_on(estimator, sent, start_from=fit_on(estimator, old, channel=channel).saved, channel=channel)
 
     np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
-    assert fit.reused == fit.blocks
     assert fit.passes < whole.steps
 
 
@@ -127,7 +112,6 @@ def test_assigned_campaigns_go_on_and_may_not_change_their_kind() -> None:
 
     fit = fit_on(OneCoin(), reports, start_from=saved, channel=channel, assignment=every)
 
-    assert fit.reused == fit.blocks > 1
     np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
     with pytest.raises(SettingsError, match="whether tasks are assigned"):
         fit_on(OneCoin(), reports, start_from=saved, channel=channel)
@@ -144,69 +128,20 @@ def test_gaussian_goes_on() -> None:
     assert fit.passes < whole.steps
 
 
-def test_first_steps_look_at_changed_blocks_only() -> None:
-    """The passes that a fit states are the reports that expectations were taken of, counted one by one."""
-    reports, rows, wide = crowd(), 0, 0
-    true_expect = CoinModel.e_step
+def test_estimates_carry_the_state_that_another_fit_starts_from() -> None:
+    """`fit(..., warm_start=)` ends where a fit from scratch does, in fewer steps, with new workers among the reports; a
+    state of another method or of other labels is refused."""
+    reports = crowd(tasks=300)
+    state = OneCoin().fit(part(reports, (reports.worker > 2) & (reports.task < 280))).state
+    assert state is not None
+    whole = OneCoin().fit(reports)
 
-    def counted(self: Any, block: Any, parameters: Any) -> Any:
-        nonlocal rows, wide
-        rows += len(block.block.worker)
-        return true_expect(self, block, parameters)
+    warm = OneCoin().fit(reports, warm_start=state)
 
-    early = np.arange(len(reports.tasks)) < 380
-    old = fit_on(OneCoin(), part(reports, early[reports.task]))
-    with patch.object(CoinModel, "e_step", counted):
-        fit = fit_on(OneCoin(), reports, start_from=old.saved, keep=False)
-
-    assert fit.reused == fit.blocks
-    assert fit.passes == pytest.approx(rows / len(reports), rel=1e-12)
-    assert fit.passes != fit.estimate.steps
-
-
-def test_saved_sums_are_those_of_the_whole() -> None:
-    """The sums of all saved blocks together are the statistics of all reports under the saved parameters."""
-    reports = crowd()
-    saved = fit_on(DawidSkene(), reports).saved
-    assert saved is not None
-
-    nobody = align_gold(reports, None, LABELS, numeric=False)
-    whole = warm_start._Task(DawidSkene(), *summarize(DawidSkene(), reports, None, None, None), nobody)
-    first, _ = warm_start._first(whole, saved)
-    ready = DawidSkene().prepare(first)
-    together = reduce(merge, (DawidSkene().e_step(one, ready).statistics for one in whole.blocks([(0, 7), (7, 400)])))
-
-    for name, sums in saved.sums.items():
-        np.testing.assert_allclose(sums.sum(axis=0), getattr(together, name), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, PrivateDawidSkene, WeightedMean], ids=lambda k: k.name)
-def test_a_step_on_changed_blocks_is_a_full_step(kind: type[AnyEstimator], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first step, on changed blocks with the saved sums of the others, gives what a step on all reports gives: the
-    saved sums are what these would be expected to be again. New tasks and a worker are among the reports."""
-    monkeypatch.setattr(warm_start, "PARTIAL_STEPS", 1)
-    everything = reports_for(kind(), tasks=300)
-    late_worker = everything.worker == everything.worker.max()
-    reports = part(everything, ~late_worker | (everything.task >= 285))
-    saved = fit_on(kind(), part(everything, ~late_worker & (everything.task < 285))).saved
-    assert saved is not None
-    ordered = align_to_saved(reports, saved).reports
-    coded, summary = summarize(kind(), ordered, None, None, None)
-    nobody = align_gold(ordered, None, summary.alphabet, numeric=kind.capabilities.kind == "numeric")
-    task = warm_start._Task(kind().simplify(summary), coded, summary, nobody)
-
-    first, partial = warm_start._first(task, saved)
-
-    position = np.append(np.arange(29), NEW)
-    resumed = resume(task.model, task.model.initialize(summary), saved.learned, position)
-    ready = task.model.prepare(resumed)
-    (whole,) = task.blocks([(0, 300)])
-    full = task.model.m_step(task.model.e_step(whole, ready).statistics, resumed)
-    assert 0 < partial.passes < 1
-    for mine, theirs in zip(learned_from(first), learned_from(full), strict=True):
-        assert sorted(mine) == sorted(theirs)
-        for name, array in mine.items():
-            np.testing.assert_allclose(array, theirs[name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(warm.posterior, whole.posterior, atol=TOLERANCE)
+    assert warm.steps < whole.steps
+    with pytest.raises(SettingsError, match="state of a fit by dawid-skene"):
+        DawidSkene().fit(reports, warm_start=state)
 
 
 def test_order_of_names_does_not_matter() -> None:
@@ -223,23 +158,6 @@ def test_order_of_names_does_not_matter() -> None:
     np.testing.assert_allclose(fit.estimate.posterior, whole.posterior, atol=TOLERANCE)
     assert fit.estimate.workers.ability_low is not None
     np.testing.assert_allclose(fit.estimate.workers.ability_low, whole.workers.ability_low, atol=TOLERANCE)
-
-
-def test_changed_rows_and_gold_are_seen() -> None:
-    """A block in which one label changed, and one in which a truth became known, are not taken over."""
-    reports = crowd()
-    saved = fit_on(OneCoin(), reports).saved
-    value = reports.value.copy()
-    value[0] = (value[0] + 1) % 3
-    changed = Reports(reports.task, reports.worker, value, reports.tasks, reports.workers, LABELS)
-
-    relabelled = fit_on(OneCoin(), changed, start_from=saved)
-    guided = fit_on(OneCoin(), reports, start_from=saved, gold={reports.tasks[-1]: "maybe"})
-
-    assert (1, 1) == (relabelled.blocks - relabelled.reused, guided.blocks - guided.reused)
-    np.testing.assert_allclose(relabelled.estimate.posterior, OneCoin().fit(changed).posterior, atol=TOLERANCE)
-    whole = OneCoin().fit(reports, gold={reports.tasks[-1]: "maybe"})
-    np.testing.assert_allclose(guided.estimate.posterior, whole.posterior, atol=TOLERANCE)
 
 
 def test_what_must_be_the_same_is() -> None:
@@ -270,7 +188,7 @@ def test_missing_tasks_and_workers_are_named() -> None:
 
     for what, gone in (("task", reports.task == 3), ("worker", reports.worker == 3)):
         name = (reports.tasks if what == "task" else reports.workers)[3]
-        with pytest.raises(ReportsError, match=f"{what} that it knows, 1 are missing. Found: {name}"):
+        with pytest.raises(ReportsError, match=f"1 of its {what}s are missing. Found: {name}"):
             fit_on(OneCoin(), part(reports, ~gone), start_from=saved)
 
 
