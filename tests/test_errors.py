@@ -108,7 +108,9 @@ def test_a_lack_of_memory_is_known_by_what_errors_say(error, found):
 
     assert isinstance(shortage, MemoryShortageError)
     assert found in shortage.value
-    assert str(shortage).startswith(f"the work must fit into memory, but the system said: {shortage.value}. Raise")
+    assert str(shortage).startswith(
+        f"the work must fit into memory, but the operating system reported: {shortage.value}. Raise"
+    )
 
 
 @pytest.mark.parametrize("error", [RuntimeError("another"), ImportError("no module"), OSError(2, "No such file")])

@@ -1,14 +1,14 @@
-"""The few exceptions of crowdveil; each names the rule, the value and the way out, and carries its numbers."""
+"""Exceptions of crowdveil, each with the rule, the value found and a hint."""
 
 from typing import Any
 
 
 class CrowdveilError(Exception):
-    """Base of everything crowdveil refuses; the command line prints it and exits with 1.
+    """Base class of all errors of crowdveil; the command line prints it and exits with 1.
 
     Attributes:
-        rule: what must hold, or what happened; empty where the message alone says it.
-        value: what was found; None where there is no single value.
+        rule: what must hold, or what happened; empty if the message is all there is.
+        value: what was found; None if there is no single value.
         hint: what to do instead; may be empty.
     """
 
@@ -17,18 +17,18 @@ class CrowdveilError(Exception):
     hint: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be the same error, message and numbers, in the process that it is sent to."""
-        return _again, (type(self), self.args, self.__dict__)
+        """Return what rebuilds the error with its attributes in another process."""
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _again(kind: type[CrowdveilError], args: tuple[object, ...], numbers: dict[str, object]) -> CrowdveilError:
+def _rebuild(kind: type[CrowdveilError], args: tuple[object, ...], state: dict[str, object]) -> CrowdveilError:
     error = kind.__new__(kind, *args)
-    error.__dict__.update(numbers)
+    error.__dict__.update(state)
     return error
 
 
 def to_builtin(value: Any) -> Any:
-    """Return a number or text of numpy as Python's own, in lists and tuples too: messages show it as it was given."""
+    """Return numpy scalars as Python values, in lists and tuples too; other values unchanged."""
     if type(value) in (list, tuple):
         return type(value)(map(to_builtin, value))
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
@@ -49,7 +49,7 @@ class SettingsError(CrowdveilError, ValueError):
 
 
 class CertificateError(CrowdveilError, ValueError):
-    """A channel or its certificate does not check; `defect` is the short name of the rule that failed."""
+    """A channel or its certificate is invalid; `defect` is the short name of the violated rule."""
 
     def __init__(self, defect: str, detail: str) -> None:
         self.rule = detail
@@ -58,13 +58,13 @@ class CertificateError(CrowdveilError, ValueError):
 
 
 class ReportsError(CrowdveilError, ValueError):
-    """Answers or reports could not be accepted as they are.
+    """Invalid answers or reports.
 
     Args:
         rule: what must hold.
         source: file name, or "data" for arrays and frames.
-        rows: the first offending data rows, counted from 1 without the header.
-        examples: what stood there.
+        rows: first offending data rows, counted from 1 without the header.
+        examples: values found there.
         hint: what to do.
     """
 
@@ -95,10 +95,10 @@ class NoMinimiserError(CrowdveilError):
 
 
 class MemoryShortageError(CrowdveilError, MemoryError):
-    """There was not enough memory, or address space.
+    """Too little memory or address space.
 
     Args:
-        found: what the system said.
+        found: message of the operating system.
     """
 
     def __init__(self, found: str) -> None:
@@ -107,31 +107,31 @@ class MemoryShortageError(CrowdveilError, MemoryError):
             "Raise the limit (ulimit -v, or that of the container), close other programs, or give large reports as "
             "encoded blocks (crowdveil encode) and infer with --memory."
         )
-        super().__init__(f"{self.rule}, but the system said: {found}. {self.hint}")
+        super().__init__(f"{self.rule}, but the operating system reported: {found}. {self.hint}")
 
 
 MEMORY_ERROR_TEXTS = ("can't start new thread", "failed to map segment", "libllvmlite", "cannot allocate memory")
-"""What errors of other classes say where a thread or a library found no address space."""
+"""Parts of messages of other exception classes that mean missing address space."""
 
 
 def memory_shortage(error: BaseException) -> MemoryShortageError | None:
-    """Return the error to show if a lack of memory, or of address space, is behind this one; else None."""
+    """Return a MemoryShortageError if `error` was caused by missing memory or address space; else None."""
     said = str(error).strip().rstrip(".")
-    lacking = isinstance(error, MemoryError) or any(sign in said.lower() for sign in MEMORY_ERROR_TEXTS)
+    lacking = isinstance(error, MemoryError) or any(text in said.lower() for text in MEMORY_ERROR_TEXTS)
     return MemoryShortageError(said.partition("\n")[0][:200] or "out of memory") if lacking else None
 
 
 class EngineError(CrowdveilError):
-    """An engine could not do its work, `attempts` times where it tried again.
+    """Failure of an engine.
 
     Args:
         what: what happened.
-        attempts: how often it was tried.
+        attempts: number of attempts.
         hint: what to do.
     """
 
     def __init__(self, what: str, *, attempts: int = 1, hint: str) -> None:
         self.rule, self.hint = what, hint
         self.what, self.attempts = what, attempts
-        often = "" if attempts == 1 else f" ({attempts} attempts)"
-        super().__init__(f"{what}{often}. {hint}")
+        count = "" if attempts == 1 else f" ({attempts} attempts)"
+        super().__init__(f"{what}{count}. {hint}")

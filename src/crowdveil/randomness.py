@@ -1,8 +1,8 @@
-"""Where all random numbers come from: `secure()` on devices, `seeded(n)` in experiments; nothing else makes any.
+"""Sources of randomness: `secure()` on devices, `seeded(n)` in simulations.
 
-A device draws 48-bit words from the operating system. A seed exists only in `Seeded`; files made from it bear the mark
-of a simulation. The mark prevents mistakes, not deceit: whoever holds the files can take it out and seal them again,
-and reports do not show how they were drawn.
+A source supplies independent uniform 48-bit words. All randomness of the package comes from these two sources.
+Files made from a seed are marked as simulations. The mark prevents mistakes, not fraud: it can be removed, and reports
+do not show how they were drawn.
 """
 
 import os
@@ -17,11 +17,11 @@ WORD_BYTES = WORD_BITS // 8
 
 
 class Source(Protocol):
-    """A supply of independent uniform 48-bit words."""
+    """Source of independent uniform 48-bit words."""
 
     @property
     def simulation(self) -> bool:
-        """True when the words follow from a seed and therefore protect nobody."""
+        """Whether the words follow from a seed, which gives no privacy."""
         ...
 
     def words(self, count: int) -> NDArray[np.uint64]:
@@ -31,11 +31,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Secure:
-    """The operating system's secure randomness: one fixed 6-byte read per word, never seeded, never repeated."""
+    """Secure randomness of the operating system: 6 bytes of `os.urandom` per word, without a seed."""
 
     @property
     def simulation(self) -> bool:
-        """Return False: these words are fit for a device."""
+        """Return False: devices may use these words."""
         return False
 
     def words(self, count: int) -> NDArray[np.uint64]:
@@ -48,14 +48,14 @@ class Secure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seeded:
-    """Reproducible words for experiments; carries no privacy whatever it feeds."""
+    """Reproducible words for simulations; they give no privacy."""
 
     seed: int
     generator: np.random.Generator = field(repr=False)
 
     @property
     def simulation(self) -> bool:
-        """Return True: anyone who knows the seed can undo the perturbation."""
+        """Return True: the seed reveals the perturbation."""
         return True
 
     def words(self, count: int) -> NDArray[np.uint64]:

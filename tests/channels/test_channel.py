@@ -301,7 +301,7 @@ def test_sampling_in_parts_equals_sampling_at_once(monkeypatch):
     """Splitting many cells into parts changes no report."""
     answers = np.arange(1000) % 5
     whole = RATINGS.sample(answers, seeded(3))
-    monkeypatch.setattr(channel_module, "CELLS_AT_ONCE", 64)
+    monkeypatch.setattr(channel_module, "CELLS_PER_BATCH", 64)
 
     assert whole.tolist() == RATINGS.sample(answers, seeded(3)).tolist()
 

@@ -27,8 +27,8 @@ SHOWN_FORMATS = {
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ('{"a": 1, "a": 1}', "'a' stands twice"),
-        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "'a' stands twice"),
+        ('{"a": 1, "a": 1}', "'a' is repeated"),
+        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "'a' is repeated"),
         ('{"a": NaN}', "NaN is not a finite number"),
         ('{"a": -Infinity}', "-Infinity is not a finite number"),
         ('{"a": 1e999}', "1e999 is not a finite number"),
@@ -74,28 +74,28 @@ def test_printing_text_is_a_name(name):
     ("name", "fault"),
     [
         ("", "it is empty"),
-        (" yes", "white space stands around it"),
-        ("yes\n", "white space stands around it"),
-        ("yes\u00a0", "white space stands around it"),
-        ("y\nes", "character U+000A does not print"),
-        ("\x1b[2Kyes", "character U+001B does not print"),
-        ("\x00", "character U+0000 does not print"),
-        ("y\x9bes", "character U+009B does not print"),
-        ("\u202eyes", "character U+202E does not print"),
-        ("y\u200bes", "character U+200B does not print"),
-        ("\ufeffyes", "character U+FEFF does not print"),
-        ("y\u200des", "character U+200D does not print"),
-        ("\u200dيس", "character U+200D does not print"),
-        ("يس\u200c", "character U+200C does not print"),
-        ("\ud800", "character U+D800 does not print"),
-        ("\ue000", "character U+E000 does not print"),
-        ("a\u2028b", "character U+2028 does not print"),
-        ("a\u2029b", "character U+2029 does not print"),
+        (" yes", "it has white space around it"),
+        ("yes\n", "it has white space around it"),
+        ("yes\u00a0", "it has white space around it"),
+        ("y\nes", "character U+000A is not printable"),
+        ("\x1b[2Kyes", "character U+001B is not printable"),
+        ("\x00", "character U+0000 is not printable"),
+        ("y\x9bes", "character U+009B is not printable"),
+        ("\u202eyes", "character U+202E is not printable"),
+        ("y\u200bes", "character U+200B is not printable"),
+        ("\ufeffyes", "character U+FEFF is not printable"),
+        ("y\u200des", "character U+200D is not printable"),
+        ("\u200dيس", "character U+200D is not printable"),
+        ("يس\u200c", "character U+200C is not printable"),
+        ("\ud800", "character U+D800 is not printable"),
+        ("\ue000", "character U+E000 is not printable"),
+        ("a\u2028b", "character U+2028 is not printable"),
+        ("a\u2029b", "character U+2029 is not printable"),
         ("ye\u0301s", "it is not in normal form C"),
-        *((f"y{sign}es", f"character U+{ord(sign):04X} does not print") for sign in INVISIBLE_SIGNS),
-        ("1\ufe0f", "character U+FE0F does not print"),
-        ("\ufe0f❤", "character U+FE0F does not print"),
-        ("\u2800", "character U+2800 does not print"),
+        *((f"y{sign}es", f"character U+{ord(sign):04X} is not printable") for sign in INVISIBLE_SIGNS),
+        ("1\ufe0f", "character U+FE0F is not printable"),
+        ("\ufe0f❤", "character U+FE0F is not printable"),
+        ("\u2800", "character U+2800 is not printable"),
     ],
 )
 def test_what_is_no_name_is_said_why(name, fault):
@@ -123,7 +123,7 @@ def test_what_is_no_name_is_said_why(name, fault):
     ],
 )
 def test_names_that_look_alike_are_found(one, other):
-    """White space around or repeated, its kind, what does not print and the normal form do not make two names."""
+    """White space around or repeated, its kind, what is not printable and the normal form do not make two names."""
     assert (one, other) == first_confusable_pair(["w", one, "v", other, "u"])
 
 

@@ -56,7 +56,7 @@ def many(folder: Path) -> Path:
 def test_a_tight_address_space_ends_in_one_line(megabytes: int, many: Path) -> None:
     """Under any limit a command does its work, or ends in one line: its own, or in a rare case the C library's."""
     done = limited(megabytes, "infer", str(many), "--duplicates", "all", "--out", "out")
-    refused = "Error: the work must fit into memory, but the system said: "
+    refused = "Error: the work must fit into memory, but the operating system reported: "
 
     ends = ((0, 0, ""), (1, 1, refused), (LOADER[0], 1, LOADER[1]))
     assert (done.returncode, len(done.stderr.splitlines()), done.stderr[: len(refused)]) in ends

@@ -257,7 +257,7 @@ def test_a_crowd_with_a_key_twice_is_refused(tmp_path, name) -> None:
     text = json.dumps(crowd_of(REPORTS))
     (tmp_path / "crowd.json").write_text(text.replace(f'"{name}":', f'"{name}": true, "{name}":', 1))
 
-    with pytest.raises(ReportsError, match=f"'{name}' stands twice"):
+    with pytest.raises(ReportsError, match=f"'{name}' is repeated"):
         read_crowd(tmp_path / "crowd.json")
 
 

@@ -1,1 +1,1 @@
-"""Values and channels on both sides: alphabets, guarantees, exact integer channels and their certificates."""
+"""Alphabets, privacy guarantees, exact integer channels and their certificates, for devices and curators."""

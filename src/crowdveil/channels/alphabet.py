@@ -1,6 +1,6 @@
-"""What an answer can be: `Categories` or `Scale`; NULL, "no answer given", is one more member of the alphabet.
+"""Answer alphabets: `Categories` (labels) and `Scale` (numbers on a grid).
 
-Codes: label number `k` of `names` has code `k`; NULL has the code after the last label, `size`.
+Codes: label number k of `names` has code k. NULL ("no answer") has the code after the last label, `size`.
 """
 
 import math
@@ -16,16 +16,16 @@ from crowdveil.errors import SettingsError
 NULL = "NULL"
 MAX_LABELS = 1024
 MAX_MAGNITUDE, MIN_MAGNITUDE = 1e100, 1e-100
-"""Sizes of numbers other than 0: squares of their differences, summed over any number of reports, stay numbers."""
+"""Range of |x| for numbers x other than 0; sums of their squared differences neither overflow nor underflow."""
 MAGNITUDE_RULE = f"must be 0, or between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g} in size: their squares are summed"
 MAGNITUDE_HINT = "Choose another unit; write numbers that are nearly 0 as 0."
-_WHOLE = 1 << 53
-"""Integers up to here are exact as floats."""
+_MAX_EXACT_INTEGER = 1 << 53
+"""Largest integer up to which all integers are exact as floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """A finite set of labels, `ordered` when neighbours in `names` are neighbours in meaning."""
+    """Finite set of labels; `ordered` if the order of `names` has a meaning."""
 
     names: tuple[str, ...]
     ordered: bool = False
@@ -44,18 +44,18 @@ class Categories:
 
     @property
     def size(self) -> int:
-        """Number of labels, NULL not counted."""
+        """Number of labels, without NULL."""
         return len(self.names)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Position of each label, 0 .. size-1: the number that stands for it where arithmetic is asked for."""
+        """Position of each label, 0 .. size-1, its number in arithmetic; shape (size,)."""
         return np.arange(self.size, dtype=float)
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The finite grid low, low + step, ..., high of numeric answers."""
+    """Finite grid low, low + step, ..., high of numeric answers."""
 
     low: float
     high: float
@@ -66,7 +66,7 @@ class Scale:
             raise SettingsError("a scale needs finite low < high and step > 0", value=(self.low, self.high, self.step))
         if not has_valid_magnitude((self.low, self.high, self.step)).all():
             raise SettingsError(f"the numbers of a scale {MAGNITUDE_RULE}", value=(self.low, self.high, self.step))
-        points = (_exact(self.high) - _exact(self.low)) / _exact(self.step) + 1
+        points = (_decimal_value(self.high) - _decimal_value(self.low)) / _decimal_value(self.step) + 1
         if points.denominator != 1:
             raise SettingsError("high - low must be a whole number of steps", value=(self.low, self.high, self.step))
         if points > MAX_LABELS:
@@ -76,22 +76,22 @@ class Scale:
 
     @property
     def size(self) -> int:
-        """Number of grid points, NULL not counted."""
+        """Number of grid points, without NULL."""
         return len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The grid points as text, shortest decimal form."""
+        """Grid points as text, in shortest decimal form."""
         return _grid_names(self.low, self.high, self.step)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The grid points as numbers, ascending; shape (size,)."""
+        """Grid points as numbers, ascending; shape (size,)."""
         return np.add(self.low, self.step * np.arange(self.size), dtype=np.float64)
 
     @property
     def range(self) -> float:
-        """Distance between the extreme answers, `high - low`: the sensitivity of one cell."""
+        """`high - low`, the sensitivity of one cell."""
         return self.high - self.low
 
     @property
@@ -100,14 +100,14 @@ class Scale:
         return True
 
     def encode(self, answers: ArrayLike) -> NDArray[np.int64]:
-        """Clip numbers into [low, high] and round each to its nearest grid point; returns codes of the same shape.
+        """Return the codes of the nearest grid points, same shape; numbers are clipped into [low, high] first.
 
         Raises:
-            SettingsError: an answer is NaN (an absent answer is NULL, not NaN).
+            SettingsError: an answer is NaN; a missing answer is NULL, not NaN.
         """
         numbers = np.asarray(answers, dtype=float)
         if np.isnan(numbers).any():
-            raise SettingsError("answers must be numbers", value=math.nan, hint="Leave absent answers out.")
+            raise SettingsError("answers must be numbers", value=math.nan, hint="Leave missing answers out.")
         return np.rint((np.clip(numbers, self.low, self.high) - self.low) / self.step).astype(np.int64)
 
 
@@ -115,13 +115,13 @@ Alphabet = Categories | Scale
 
 
 def has_valid_magnitude(numbers: ArrayLike) -> NDArray[np.bool_]:
-    """Mark the numbers that are 0, or of a size that can be computed with; shape as `numbers`."""
-    size = np.abs(np.asarray(numbers, dtype=float))
-    return (size == 0) | ((size >= MIN_MAGNITUDE) & (size <= MAX_MAGNITUDE))
+    """Return whether each number is 0 or of a magnitude that squares safely; shape as `numbers`."""
+    magnitude = np.abs(np.asarray(numbers, dtype=float))
+    return (magnitude == 0) | ((magnitude >= MIN_MAGNITUDE) & (magnitude <= MAX_MAGNITUDE))
 
 
 def is_utf8_encodable(text: str) -> bool:
-    """Return whether a text can be written in UTF-8: half a surrogate pair, which JSON can hold, cannot."""
+    """Return whether a text has a UTF-8 encoding; lone surrogates, which JSON allows, have none."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -129,41 +129,41 @@ def is_utf8_encodable(text: str) -> bool:
     return True
 
 
-def _exact(number: float) -> Fraction:
-    """The decimal a person wrote, not the binary float behind it: 0.1 is one tenth."""
+def _decimal_value(number: float) -> Fraction:
+    """Return the decimal number that a float prints as, exactly: 0.1 is one tenth."""
     return Fraction(repr(float(number)))
 
 
 @lru_cache(maxsize=64)
 def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
-    """Return `Scale.names`; kept, since fractions are slow and the names are asked for again and again."""
-    first, apart = _exact(low), _exact(step)
-    exact = (first + k * apart for k in range(int((_exact(high) - first) / apart) + 1))
+    """Return `Scale.names`; cached, since fractions are slow."""
+    first, spacing = _decimal_value(low), _decimal_value(step)
+    exact = (first + k * spacing for k in range(int((_decimal_value(high) - first) / spacing) + 1))
     return tuple(repr(float(x)) if x.denominator != 1 else str(int(x)) for x in exact)
 
 
-def _plain(number: float) -> float:
-    """Whole numbers as integers, spelled alike by every JSON writer (0, never 0.0): a certificate's hash needs that."""
-    return int(number) if float(number).is_integer() and abs(number) <= _WHOLE else float(number)
+def _json_number(number: float) -> float:
+    """Return integral numbers as int, so that all JSON writers spell them alike, as the certificate's hash requires."""
+    return int(number) if float(number).is_integer() and abs(number) <= _MAX_EXACT_INTEGER else float(number)
 
 
 def _is_number(value: object) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) <= _WHOLE)
+    return type(value) is float or (type(value) is int and abs(value) <= _MAX_EXACT_INTEGER)
 
 
 def alphabet_to_json(alphabet: Alphabet) -> dict[str, object]:
-    """Describe an alphabet by JSON values; `alphabet_from_json` is its inverse."""
+    """Return an alphabet as JSON values; `alphabet_from_json` is the inverse."""
     if isinstance(alphabet, Scale):
-        low, high, step = map(_plain, (alphabet.low, alphabet.high, alphabet.step))
+        low, high, step = map(_json_number, (alphabet.low, alphabet.high, alphabet.step))
         return {"kind": "scale", "low": low, "high": high, "step": step}
     return {"kind": "categories", "names": list(alphabet.names), "ordered": alphabet.ordered}
 
 
 def alphabet_from_json(data: object) -> Alphabet:
-    """Rebuild an alphabet from `alphabet_to_json`'s form.
+    """Return the alphabet that `alphabet_to_json` wrote.
 
     Raises:
-        SettingsError: the description is malformed.
+        SettingsError: it is malformed.
     """
     match data:
         case {"kind": "scale", "low": low, "high": high, "step": step, **unknown} if not unknown and all(

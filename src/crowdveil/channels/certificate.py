@@ -1,9 +1,13 @@
-"""A channel's certificate as a file: JSON with a SHA-256 seal, read back with every limit checked.
+"""Channel certificates: JSON with a SHA-256 checksum, and all checks of its outer form.
 
-The seal is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all fields but itself. It finds
-accidents, not forgers: whoever writes a certificate can seal it. That the table keeps its claimed ratio is checked
-again from the integers by whoever reads it. The mechanism is a word of a fixed list, which promises nothing by itself
-and is not checked against the table; so is the mark of a simulation, which whoever has the file can take out.
+A certificate holds the exact integer channel: `rows[input][output]` are non-negative integers, every row sums to
+`denominator` = 2^48, and P(output | input) = rows[input][output] / 2^48. `ratio` is the claimed bound on the largest
+ratio of two entries of one column, as numerator and denominator; epsilon is its logarithm. Readers compute the ratio
+again from the integers (`Channel.from_certificate`).
+
+`sha256` is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all other fields. It detects accidents,
+not forgery. `mechanism` is a word of a fixed list; it is not checked against the table and guarantees nothing. The
+same holds for the mark of a simulation.
 """
 
 import hashlib
@@ -18,56 +22,57 @@ from crowdveil.errors import CertificateError
 FORMAT = "crowdveil-channel/1"
 MAX_BYTES = 32_000_000
 MAX_SYMBOLS = 1025
+"""Largest number of input or output symbols: 1,024 labels and NULL."""
 DESIGNED = "designed"
-"""Mechanism of a table that is given as it is."""
+"""Mechanism of a channel that is given by its table."""
 CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED)
-"""Mechanisms that a certificate can name: those that perturb every cell through one channel."""
+"""Mechanisms that a certificate can name: those with one channel for every cell."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
-"""Mechanism of the channel that reads simulated real-valued reports."""
-MOST_PARTS = 16
-"""Mechanisms, joined by +, that the channel of one certificate can be composed of."""
+"""Mechanism of the channel of binned simulated real-valued reports."""
+MAX_COMPOSED = 16
+"""Largest number of mechanisms, joined by +, of a composed channel."""
 NO_PRIVACY = ": no privacy"
-"""End of every mark."""
+"""End of every mark of missing privacy."""
 LISTS_MARK = f", LISTS FROM ANSWERS{NO_PRIVACY}"
-"""What follows the mechanism where lists that had to be public were taken from the answers."""
-_ONE = "|".join(CERTIFIED)
+"""Mark after the mechanism if lists of tasks, workers or labels were taken from the answers."""
+_CERTIFIED_NAME = "|".join(CERTIFIED)
 _MECHANISM = re.compile(
-    rf"({re.escape(REAL_VALUED)}|({_ONE})(\+({_ONE})){{0,{MOST_PARTS - 1}}})"
+    rf"({re.escape(REAL_VALUED)}|({_CERTIFIED_NAME})(\+({_CERTIFIED_NAME})){{0,{MAX_COMPOSED - 1}}})"
     rf"(, SIMULATION from seed (0|[1-9][0-9]*): no privacy|{re.escape(LISTS_MARK)})?"
 )
 FIELDS = {"format", "mechanism", "alphabet", "participation", "outputs", "denominator", "rows", "ratio", "sha256"}
 
 
 def canonical(data: dict[str, object]) -> bytes:
-    """Return the bytes that are hashed: sorted keys, no spaces, ASCII."""
+    """Return canonical JSON: sorted keys, no spaces, ASCII."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
 def digest(data: dict[str, object]) -> str:
-    """Return the SHA-256 of all fields but the seal, in hexadecimal."""
+    """Return the SHA-256 of all fields but `sha256`, in hexadecimal."""
     return hashlib.sha256(canonical({k: v for k, v in data.items() if k != "sha256"})).hexdigest()
 
 
 def simulation_mark(seed: int) -> str:
-    """Return what follows the mechanism in the certificate of a simulation."""
+    """Return the mark after the mechanism in the certificate of a simulation."""
     return f", SIMULATION from seed {seed}{NO_PRIVACY}"
 
 
 def has_no_privacy_mark(mechanism: str) -> bool:
-    """Return whether the mechanism of a certificate says that nothing is promised."""
+    """Return whether the mechanism of a certificate is marked as giving no privacy."""
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
 def certificate_mechanisms(certificate: Mapping[str, Any]) -> list[str]:
-    """Return the mechanisms that a certificate names, a table's channel by channel; unprotected cells have none."""
+    """Return the mechanism names of a certificate, one per protected channel."""
     return [str(part["mechanism"]) for part in certificate.get("channels", [certificate]) if "mechanism" in part]
 
 
 def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
-    """Return `fields` with format and seal added.
+    """Return `fields` with `format` and `sha256` added.
 
     Raises:
-        CertificateError: text, mechanism: what `parse_certificate` would refuse is not sealed.
+        CertificateError: text, mechanism.
     """
     _check_texts(fields)
     data: dict[str, object] = {"format": FORMAT, **fields}
@@ -75,10 +80,10 @@ def with_checksum(fields: dict[str, Any]) -> dict[str, object]:
 
 
 def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, Any]:
-    """Parse a JSON object of one format and exactly these fields; the seal is checked by `verify_checksum`.
+    """Return the JSON object of a text with this format and exactly these fields; the checksum is not verified.
 
     Raises:
-        CertificateError: oversize, not json (a key that stands twice included), format.
+        CertificateError: oversize, not json (repeated keys included), format.
     """
     if len(text) > MAX_BYTES:
         raise CertificateError("oversize", f"{len(text)} bytes, at most {MAX_BYTES} are read.")
@@ -92,7 +97,7 @@ def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, 
 
 
 def verify_checksum(data: dict[str, Any]) -> None:
-    """Refuse an object whose seal is not that of its other fields.
+    """Check `sha256` against the other fields.
 
     Raises:
         CertificateError: hash.
@@ -102,7 +107,7 @@ def verify_checksum(data: dict[str, Any]) -> None:
 
 
 def parse_certificate(text: str | bytes) -> dict[str, Any]:
-    """Check the outer form of a certificate; the table itself is checked by `Channel`.
+    """Return the fields of a certificate after checking its outer form; `Channel` checks the table.
 
     Raises:
         CertificateError: oversize, not json, format, alphabet, text, mechanism, shape, ratio, non-integer, hash.
@@ -115,7 +120,7 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
 
 
 def _check_types(data: dict[str, Any]) -> None:
-    """Check every field down to its scalars, so that nothing deep or strange is left to hash, compare or print."""
+    """Check the type of every field down to its scalars."""
     outputs, rows, ratio = data["outputs"], data["rows"], data["ratio"]
     if not (isinstance(data["alphabet"], dict) and all(map(_is_flat, data["alphabet"].values()))):
         raise CertificateError("alphabet", "it must be an object of numbers, strings and lists of strings.")
@@ -134,40 +139,40 @@ def _check_types(data: dict[str, Any]) -> None:
 
 
 def _check_texts(data: dict[str, Any]) -> None:
-    """Check all that a certificate lets its writer choose freely: names of labels and symbols, and the mechanism."""
+    """Check names of labels and report symbols, and the mechanism."""
     labels = data["alphabet"].get("names")
     check_symbol_names("label", labels if isinstance(labels, list) else ())
     check_symbol_names("report symbol", data["outputs"])
     if _MECHANISM.fullmatch(data["mechanism"]) is None:
         raise CertificateError(
             "mechanism",
-            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, up to {MOST_PARTS} of them joined by +, "
-            f"or one of a marked simulation. A table made by anything else is {DESIGNED!r}.",
+            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, up to {MAX_COMPOSED} of them joined by +, "
+            f"or a marked simulation. Name a table from another source {DESIGNED!r}.",
         )
 
 
-def check_symbol_names(what: str, names: Iterable[str]) -> None:
-    """Refuse a name that is not printing text in normal form C without white space around it.
+def check_symbol_names(role: str, names: Iterable[str]) -> None:
+    """Check that names are printable, in normal form C, without surrounding white space, and distinguishable.
 
     Raises:
         CertificateError: text.
     """
     for name in names:
-        fault = name_defect(name)
-        if fault:
-            raise CertificateError("text", f"{what} {name[:100]!r}: {fault}. Rename it.")
-    check_distinguishable(what, names)
+        defect = name_defect(name)
+        if defect:
+            raise CertificateError("text", f"{role} {name[:100]!r}: {defect}. Rename it.")
+    check_distinguishable(role, names)
 
 
-def check_distinguishable(what: str, names: Iterable[str]) -> None:
-    """Refuse two names that look alike.
+def check_distinguishable(role: str, names: Iterable[str]) -> None:
+    """Check that no two names look alike.
 
     Raises:
         CertificateError: text.
     """
-    alike = first_confusable_pair(names)
-    if alike is not None:
-        raise CertificateError("text", f"{what} {alike[0]!r} and {alike[1]!r} look alike. Rename one of them.")
+    pair = first_confusable_pair(names)
+    if pair is not None:
+        raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} look alike. Rename one of them.")
 
 
 def _is_flat(value: object) -> bool:

@@ -1,8 +1,14 @@
-"""The channel P(report | answer): the one object that devices sample, curators invert and auditors attack.
+"""Exact integer channels P(report | answer), which devices sample and curators invert.
 
-A channel is a table of integers, one row per input symbol (the labels, then NULL where participation is protected), one
-column per output symbol, every row summing to one power-of-two denominator. Its epsilon is the logarithm of the worst
-column ratio *of that table*, rounded up: what is certified is what is sampled.
+A channel is a table of non-negative integers, one row per input symbol (the labels, then NULL if participation is
+protected) and one column per report symbol. All rows have the same sum, the denominator, a power of two; on devices it
+is 2^48. P(report | answer) = rows[answer][report] / denominator.
+
+Privacy: epsilon = ln of the largest ratio of two entries in one column, rounded up. It is computed from the integers
+that are sampled, so the certified epsilon is exact.
+
+Sampling: one uniform 48-bit word per cell is compared with the whole cumulative row; the report is the number of
+cumulative sums (without the last) that do not exceed the word. There is no rejection and no branch on the answer.
 """
 
 import math
@@ -23,26 +29,26 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import WORD_BITS, Source
 
 DENOMINATOR = 1 << WORD_BITS
-CELLS_AT_ONCE = 1 << 16
-"""Cells sampled together, so that a full-row scan of a wide alphabet stays small in memory."""
+CELLS_PER_BATCH = 1 << 16
+"""Cells sampled together; bounds memory."""
 
 
 def exp_rounded_down(epsilon: float) -> Fraction:
-    """Return a rational just below exp(epsilon) (within 1e-55 of it, relatively)."""
+    """Return a rational at most exp(epsilon), within 1e-55 of it relatively."""
     power = Context(prec=60, rounding=ROUND_FLOOR).exp(Decimal(epsilon))
     return Fraction(power) * (1 - Fraction(1, 10**55))
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """An exact randomized map from one answer symbol to one report symbol.
+    """Exact randomized map from one answer symbol to one report symbol.
 
     Attributes:
         alphabet: what a worker's answer can be.
-        participation: "protected" if NULL is an input like any other, "public" if unanswered cells are visibly absent.
-        outputs: names of the report symbols; `"NULL"` among them means "nothing to see" and is sent like the others.
+        participation: "protected" if NULL is an input like any other, "public" if unanswered cells send nothing.
+        outputs: names of the report symbols; `"NULL"` means "no answer" and is sent like the others.
         rows: integers indexed [input, output]; inputs are the labels in alphabet order, then NULL if protected.
-        mechanism: name of what made the table; for a certificate one of `certificate.CERTIFIED`.
+        mechanism: name of the mechanism; in a certificate one of `certificate.CERTIFIED`.
 
     Raises:
         CertificateError: duplicate symbols, a ragged table, negative or non-integer entries, unequal row sums, a
@@ -79,18 +85,18 @@ class Channel:
 
     @property
     def denominator(self) -> int:
-        """What every row sums to."""
+        """Sum of every row."""
         return sum(self.rows[0])
 
     @property
     def report_alphabet(self) -> Alphabet:
-        """What a non-NULL report can be: the answers' own alphabet, or categories named by the outputs."""
+        """Alphabet of non-NULL reports: that of the answers if they have the same symbols, else the outputs."""
         names = tuple(name for name in self.outputs if name != NULL)
         return self.alphabet if names == self.alphabet.names else Categories(names, self.alphabet.ordered)
 
     @cached_property
     def ratio(self) -> Fraction | None:
-        """Worst ratio of two entries in one column, exact; None where a zero stands under a positive entry."""
+        """Largest ratio of two entries in one column, exact; None (infinite) if an entry is 0."""
         columns = list(zip(*self.rows, strict=True))
         if any(min(column) == 0 for column in columns):
             return None
@@ -98,39 +104,39 @@ class Channel:
 
     @property
     def epsilon(self) -> float:
-        """Privacy loss of one cell in nats, rounded up from the integers; infinite if a report rules out an answer."""
+        """ln(ratio), the privacy loss of one cell in nats, rounded up; infinite if an entry is 0."""
         return math.inf if self.ratio is None else log_rounded_up(self.ratio)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one cell sent through this channel is promised."""
+        """Guarantee of one cell sent through this channel."""
         return Guarantee(epsilon=self.epsilon, participation=self.participation)
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """P(report | answer), indexed [input, output]; rows sum to 1. For likelihoods, never for sampling."""
-        # Exact up to the rounding of one integer to a float: the denominator is a power of two.
+        # The denominator is a power of two, so only the integers are rounded.
         table = np.array([[float(entry) for entry in row] for row in self.rows]) / float(self.denominator)
         table.flags.writeable = False
         return table
 
     @property
     def null_output(self) -> int | None:
-        """Index of the NULL report symbol, None if every report is a label."""
+        """Index of the NULL report symbol; None if there is none."""
         return self.outputs.index(NULL) if NULL in self.outputs else None
 
     @cached_property
     def is_identity(self) -> bool:
-        """Whether a report is the answer itself."""
+        """Whether every report is the answer itself."""
         square = self.outputs == self.inputs
         return square and all(row[k] == self.denominator for k, row in enumerate(self.rows))
 
     @property
     def retention(self) -> float:
-        """Share of the answer that survives, in [0, 1]: the smallest total-variation distance of two input rows.
+        """Smallest total-variation distance between two rows, in [0, 1].
 
-        1 for the identity, 0 where some two answers cannot be told apart; for k-ary randomized response it is the
-        probability of sending the truth rather than a uniform symbol.
+        1 for the identity, 0 if two answers are indistinguishable. For k-ary randomized response it is the probability
+        of sending the answer rather than a uniform symbol.
         """
         table = self.probabilities
         return min(
@@ -138,21 +144,14 @@ class Channel:
         )
 
     def sample(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
-        """Draw one report per answer, independently: what a device does.
-
-        One 48-bit word per cell is compared with the whole cumulative row, whatever it is: no loop depends on the
-        answer.
+        """Return one independent report per answer, as output codes, shape (cells,).
 
         Args:
             answers: input codes, shape (cells,).
             source: secure on a device; seeded in a simulation.
 
-        Returns:
-            Output codes, shape (cells,).
-
         Raises:
-            SettingsError: a code outside the inputs, a channel without finite epsilon, or one that is not in 48-bit
-                form.
+            SettingsError: a code outside the inputs, an infinite epsilon, or another denominator than 2^48.
         """
         codes = np.asarray(answers)
         if self.ratio is None:
@@ -166,8 +165,8 @@ class Channel:
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self.inputs)):
             raise SettingsError(f"answer codes must be in 0..{len(self.inputs) - 1}", value=(codes.min(), codes.max()))
         reports = np.empty(codes.size, dtype=np.int64)
-        for first in range(0, codes.size, CELLS_AT_ONCE):
-            part = slice(first, first + CELLS_AT_ONCE)
+        for first in range(0, codes.size, CELLS_PER_BATCH):
+            part = slice(first, first + CELLS_PER_BATCH)
             words = source.words(codes[part].size)
             reports[part] = (words[:, None] >= self._cumulative[codes[part], :-1]).sum(axis=1)
         return reports
@@ -177,10 +176,10 @@ class Channel:
         return np.cumsum(np.array(self.rows, dtype=np.uint64), axis=1)
 
     def compose(self, second: "Channel") -> "Channel":
-        """Return the exact channel of sending this channel's report through `second` (integer product of the tables).
+        """Return the channel of this channel followed by `second`: the integer product of the tables.
 
         Raises:
-            SettingsError: `second` does not accept exactly the symbols this channel sends.
+            SettingsError: the inputs of `second` are not the outputs of this channel.
         """
         if second.inputs != self.outputs:
             raise SettingsError("the second channel must accept the first one's reports", value=second.inputs)
@@ -206,13 +205,13 @@ class Channel:
         claim: Fraction | None,
         mechanism: str = DESIGNED,
     ) -> Self:
-        """Round a real table [input, output] to integers without ever exceeding the claimed column ratio.
+        """Return the integer channel nearest to a real table [input, output] whose ratio is at most `claim`.
 
-        Rows are rounded to the denominator; while the integer table's worst ratio exceeds `claim`, all rows are blended
-        a little more with their average, which shrinks every ratio (the last resort, all rows equal, has ratio 1).
+        Rows are rounded to the denominator. While the ratio exceeds `claim`, all rows are blended more with their
+        average, which reduces every ratio; equal rows have ratio 1.
 
         Raises:
-            SettingsError: the claim is below 1, which no table can keep.
+            SettingsError: the claim is below 1.
         """
         if claim is not None and claim < 1:
             raise SettingsError("a claimed column ratio must be at least 1", value=claim)
@@ -228,17 +227,17 @@ class Channel:
 
     @classmethod
     def identity(cls, alphabet: Alphabet, participation: Participation) -> Self:
-        """Return the channel that changes nothing (epsilon infinite): for likelihoods only, it cannot be sampled."""
+        """Return the identity channel (epsilon infinite), for likelihoods; it cannot be sampled."""
         outputs = alphabet.names + ((NULL,) if participation == "protected" else ())
         rows = tuple(tuple(DENOMINATOR if i == j else 0 for j in range(len(outputs))) for i in range(len(outputs)))
         return cls(alphabet, participation, outputs, rows, "identity")
 
     def certificate(self) -> dict[str, object]:
-        """Return a JSON-ready description with its SHA-256, which anyone can check with `from_certificate`.
+        """Return the certificate, as JSON values with a SHA-256; `from_certificate` is the inverse.
 
         Raises:
-            CertificateError: the channel's epsilon is infinite, its denominator is not the device's, a name does not
-                print or looks like another, or the mechanism is none that a certificate can name.
+            CertificateError: infinite epsilon, another denominator than 2^48, an invalid name, or a mechanism that a
+                certificate cannot name.
         """
         if self.ratio is None:
             raise CertificateError("zero entry", "a channel with infinite epsilon cannot be certified.")
@@ -258,10 +257,10 @@ class Channel:
 
     @classmethod
     def from_certificate(cls, text: str | bytes) -> Self:
-        """Rebuild a channel from a certificate's JSON text, checking everything it says.
+        """Return the channel of a certificate's JSON text, after checking every field.
 
         Raises:
-            CertificateError: with the `defect` that was found: oversize, not json, format, hash, alphabet, text,
+            CertificateError: `defect` is one of oversize, not json, format, hash, alphabet, text,
                 mechanism, shape, duplicate symbols, non-integer, negative entry, empty column, zero entry, row sum,
                 denominator, ratio.
         """
@@ -274,7 +273,7 @@ class Channel:
         rows = tuple(tuple(row) for row in data["rows"])
         channel = cls(alphabet, data["participation"], tuple(data["outputs"]), rows, data["mechanism"])
         if data["denominator"] != DENOMINATOR:
-            raise CertificateError("denominator", f"must be 2**{WORD_BITS}, is said to be {data['denominator']}.")
+            raise CertificateError("denominator", f"must be 2**{WORD_BITS}, got {data['denominator']}.")
         if channel.denominator != DENOMINATOR:
             raise CertificateError("row sum", f"rows must sum to 2**{WORD_BITS}, not to {channel.denominator}.")
         if channel.ratio is None:
@@ -286,7 +285,7 @@ class Channel:
 
 
 def _integer_row(row: NDArray[np.float64]) -> tuple[int, ...]:
-    """Round one row to integers summing to the denominator; the largest remainders are rounded up."""
+    """Return a row as integers that sum to the denominator; the largest remainders are rounded up."""
     exact = [int(entry) for entry in np.ldexp(row, 300)]  # a float is an integer multiple of 2^-300, or nothing
     total = sum(exact)
     parts = [divmod(entry * DENOMINATOR, total) for entry in exact]

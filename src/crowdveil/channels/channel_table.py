@@ -1,7 +1,8 @@
-"""A table of channels: which of a few channels each cell goes through, by public assignment to tasks and workers.
+"""Tables of channels: one of several channels for each (worker group, task group), by public assignment.
 
-Cuts may differ by worker, so that together they see what no single cut shows; only some tasks may be sensitive; workers
-may choose their own epsilon. Who has which channel is public and must not depend on any answer.
+A cell of worker i and task j uses channel choice[g(i)][h(j)]; cells are independent given the groups. Uses: cuts that
+differ by worker, tasks of different sensitivity, workers who choose their own epsilon. Groups are public and must not
+depend on any answer.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,23 +29,23 @@ from crowdveil.errors import CertificateError, SettingsError
 from crowdveil.randomness import Source
 
 MAX_CHANNELS = 64
-"""Inference keeps one likelihood per channel and kind of worker: more channels than this are rounded to fewer."""
+"""Largest number of channels; inference keeps one likelihood per channel and worker type."""
 TABLE_FORMAT = "crowdveil-channel-table/1"
 UNPROTECTED = "unprotected"
 FIELDS = {"format", "channels", "choice", "workers", "tasks", "sha256"}
 SINGLE_GROUP = 0
-"""The group of all workers (tasks) where none is named."""
+"""Group of all workers (tasks) if none is named."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChannelTable:
-    """Channels over one alphabet of answers, and who goes through which.
+    """Channels over one answer alphabet, and the channel of each cell.
 
     Attributes:
-        channels: each is chosen at least once. An identity channel (public) stands for cells that are not protected.
+        channels: each is used at least once. Cells without protection use an identity channel (public).
         choice: index of the channel, indexed [worker group][task group].
-        workers, tasks: group of each name; empty if all are in group 0. A name that is missing from a table that names
-            any is refused, never sent unprotected.
+        workers, tasks: group of each name; empty if all are in group 0. If any name is listed, unlisted names are
+            refused.
 
     Raises:
         CertificateError: no channel, too many, different alphabets, or a choice or group that does not exist.
@@ -71,12 +72,12 @@ class ChannelTable:
 
     @classmethod
     def by_worker(cls, channels: Sequence[Channel], workers: Mapping[str, int]) -> Self:
-        """Return the table in which each worker has a channel, by index, for all tasks."""
+        """Return the table with one channel per worker for all tasks; `workers` has the channel index of each name."""
         return cls(channels=tuple(channels), choice=tuple((k,) for k in range(len(channels))), workers=dict(workers))
 
     @classmethod
     def by_task(cls, channels: Sequence[Channel], tasks: Mapping[str, int]) -> Self:
-        """Return the table in which each task has a channel, by index, for all workers."""
+        """Return the table with one channel per task for all workers; `tasks` has the channel index of each name."""
         return cls(channels=tuple(channels), choice=(tuple(range(len(channels))),), tasks=dict(tasks))
 
     @property
@@ -86,7 +87,7 @@ class ChannelTable:
 
     @cached_property
     def report_alphabet(self) -> Alphabet:
-        """What a non-NULL report can be: the answers' own alphabet, or all names that any channel sends."""
+        """Alphabet of non-NULL reports: that of the answers if it has all symbols, else the symbols of all channels."""
         names = dict.fromkeys(name for channel in self.channels for name in channel.outputs if name != NULL)
         if set(names) <= set(self.alphabet.names):
             return self.alphabet
@@ -94,7 +95,7 @@ class ChannelTable:
 
     @property
     def mechanism(self) -> str:
-        """Names of what made the channels, for people."""
+        """Mechanism names of the channels, joined by " / "."""
         return " / ".join(dict.fromkeys(channel.mechanism for channel in self.channels))
 
     @property
@@ -104,37 +105,37 @@ class ChannelTable:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the least protected cell is promised; `channels` say more."""
+        """Guarantee of the least protected cell."""
         worst = max(self.channels, key=lambda channel: channel.epsilon).guarantee
         public = any(channel.participation == "public" for channel in self.channels)
-        few = len(self.channels)
+        count = len(self.channels)
         return Guarantee(
             epsilon=worst.epsilon,
             participation="public" if public else "protected",
-            reason=f"the worst of {few} channels assigned in public" if few > 1 else "",
+            reason=f"the worst of {count} publicly assigned channels" if count > 1 else "",
         )
 
     def groups(self, tasks: Collection[Any], workers: Collection[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the task group of each task and the worker group of each worker, in the order of these names.
+        """Return the group of each task and of each worker, in the order of the names.
 
         Raises:
-            SettingsError: a name that the table does not know.
+            SettingsError: a name that the table does not list.
         """
-        return _codes(self.tasks, tasks, "task"), _codes(self.workers, workers, "worker")
+        return _group_codes(self.tasks, tasks, "task"), _group_codes(self.workers, workers, "worker")
 
     def perturb(
         self, worker: str, tasks: NDArray[Any], answers: NDArray[np.integer], source: Source
     ) -> NDArray[np.int64]:
-        """Return what one worker's device sends for some tasks: codes of `report_alphabet`, its size for NULL.
+        """Return one worker's reports on the given tasks, as codes of `report_alphabet`, its size for NULL.
 
         Args:
-            worker: whose device it is.
+            worker: name of the worker.
             tasks: names, shape (cells,).
-            answers: codes, shape (cells,); the alphabet's size where there is no answer.
+            answers: codes, shape (cells,); the alphabet's size for NULL.
             source: `secure()` on a device.
 
         Raises:
-            SettingsError: a name or code that is not known, or a channel that cannot be sampled.
+            SettingsError: an unknown name or code, or a channel that cannot be sampled.
         """
         of_task, of_worker = self.groups(tasks, np.array([worker]))
         chosen = np.array(self.choice)[of_worker[0], of_task]
@@ -145,24 +146,23 @@ class ChannelTable:
         return reports
 
     def sample(self, index: int, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
-        """Return the reports of cells that go through one channel: codes of `report_alphabet`, its size for NULL.
+        """Return the reports of cells of one channel, as codes of `report_alphabet`, its size for NULL.
 
-        Through a public channel NULL stays NULL; through the identity everything stays what it is.
+        A public channel leaves NULL unchanged; the identity leaves all answers unchanged.
         """
         channel, null = self.channels[index], self.alphabet.size
-        place = {name: code for code, name in enumerate(self.report_alphabet.names)}
-        codes = np.array([place.get(name, self.report_alphabet.size) for name in (*channel.outputs, NULL)])
+        code_of = {name: code for code, name in enumerate(self.report_alphabet.names)}
+        codes = np.array([code_of.get(name, self.report_alphabet.size) for name in (*channel.outputs, NULL)])
         sent = np.full(len(answers), len(channel.outputs))
         given = np.ones(len(answers), dtype=bool) if channel.participation == "protected" else answers != null
         sent[given] = answers[given] if channel.is_identity else channel.sample(answers[given], source)
         return codes[sent]
 
     def certificate(self) -> dict[str, object]:
-        """Return a JSON-ready description with its SHA-256, which `from_certificate` checks.
+        """Return the certificate, as JSON values with a SHA-256; `from_certificate` is the inverse.
 
         Raises:
-            CertificateError: a channel that cannot be certified, for whatever else than being the identity, or names
-                of tasks or workers that look alike.
+            CertificateError: a channel other than the identity that cannot be certified, or confusable names.
         """
         _check_groups(self.workers, self.tasks)
         check_symbol_names("label", self.alphabet.names)
@@ -179,10 +179,10 @@ class ChannelTable:
 
     @classmethod
     def from_certificate(cls, text: str | bytes) -> Self:
-        """Rebuild a table from its certificate's JSON text, checking everything it says, every channel included.
+        """Return the table of a certificate's JSON text, after checking every field and every channel.
 
         Raises:
-            CertificateError: as for a channel; `format` where it is none of a table.
+            CertificateError: as for a channel; `format` if it is not a table.
         """
         data = _read(text)
         _check_groups(data["workers"], data["tasks"])
@@ -192,7 +192,7 @@ class ChannelTable:
 
 
 def is_channel_table(text: str | bytes) -> bool:
-    """Return whether a certificate's text claims to be that of a table; whether it is one, `from_certificate` says."""
+    """Return whether a certificate's text has the format of a table; its content is not checked."""
     try:
         data = parse_json(text)
     except ValueError:
@@ -201,27 +201,27 @@ def is_channel_table(text: str | bytes) -> bool:
 
 
 def _check_groups(workers: Mapping[str, int], tasks: Mapping[str, int]) -> None:
-    for what, names in (("worker", workers), ("task", tasks)):
+    for role, names in (("worker", workers), ("task", tasks)):
         if any(not visible_form(name) for name in names):
-            raise CertificateError("text", f"a {what} has a name of which nothing is visible. Rename it.")
-        check_distinguishable(what, names)
+            raise CertificateError("text", f"a {role} has a name without visible characters. Rename it.")
+        check_distinguishable(role, names)
 
 
-def _codes(groups: Mapping[str, int], names: Collection[Any], what: str) -> NDArray[np.int64]:
+def _group_codes(groups: Mapping[str, int], names: Collection[Any], role: str) -> NDArray[np.int64]:
     if not groups:
         return np.broadcast_to(np.int64(SINGLE_GROUP), len(names))
     unknown = [str(name) for name in names if str(name) not in groups]
     if unknown:
         raise SettingsError(
-            f"every {what} needs a channel in the table",
+            f"every {role} needs a channel in the table",
             value=unknown[0],
-            hint=f"{len(unknown)} have none: name them in it.",
+            hint=f"{len(unknown)} have none: list them in it.",
         )
     return np.array([groups[str(name)] for name in names], dtype=np.int64)
 
 
 def _channel(part: dict[str, Any]) -> Channel:
-    """Return a channel from its certificate, or the identity from the words that say so."""
+    """Return a channel from its certificate, or the identity of unprotected cells."""
     if set(part) != {UNPROTECTED}:
         return Channel.from_certificate(canonical(part))
     try:
@@ -233,7 +233,7 @@ def _channel(part: dict[str, Any]) -> Channel:
 
 
 def _read(text: str | bytes) -> dict[str, Any]:
-    """Check the outer form and the seal of a table's certificate; channels are checked one by one."""
+    """Return the fields of a table's certificate after checking their types and the checksum."""
     data = parse_document(text, TABLE_FORMAT, FIELDS)
     parts, choice = data["channels"], data["choice"]
     if not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):

@@ -1,7 +1,7 @@
-"""What a mechanism promises: a frozen (epsilon, delta) with its unit, its word on participation, and composition.
+"""Privacy guarantees: (epsilon, delta)-local differential privacy with its unit, participation and composition.
 
-`epsilon` is always the exact (or soundly bounded) figure, rounded up where it is summed or printed. Where a paper
-claims another one, `claimed` holds it, to the nearest, and `reason` says why they differ; infinity promises nothing.
+A cell is one worker's single answer to one task. `epsilon` is the exact loss or a sound upper bound; sums and printed
+values are rounded up. If the source claims another value, `claimed` holds it and `reason` explains the difference.
 """
 
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ Unit = Literal["cell", "worker"]
 Participation = Literal["protected", "public"]
 
 MIN_EPSILON = 1e-6
-"""Smallest epsilon a mechanism accepts: below it, the rounding of a table of integers could weigh more than epsilon."""
+"""Smallest epsilon a mechanism accepts; below it, integer rounding could exceed epsilon."""
 
 MAX_EPSILON = 20.0
-"""Largest epsilon a mechanism accepts: above it a report is the answer for every practical purpose."""
+"""Largest epsilon a mechanism accepts; above it a report is in practice the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,12 @@ class Guarantee:
     """(epsilon, delta)-local differential privacy of one unit.
 
     Attributes:
-        epsilon: exact privacy loss bound in nats; infinity promises nothing.
+        epsilon: bound on the privacy loss, in nats; infinity is no guarantee.
         delta: additive slack: P(report | a) <= exp(epsilon) P(report | b) + delta.
         unit: "cell": a, b differ in one worker's answer to one task; "worker": in any of one worker's answers.
-        participation: "protected": the neighbours include answer and NULL; "public": who answered what is visible.
-        claimed: the epsilon the source claims, where it differs or was not derived by us; None if there is no such
-            claim.
-        reason: why `claimed` and `epsilon` differ; empty if they agree.
+        participation: "protected": answer and NULL are neighbours; "public": which tasks a worker answered is visible.
+        claimed: epsilon that the source claims, rounded to nearest, if it differs from `epsilon`; else None.
+        reason: why they differ, or a note; may be empty.
     """
 
     epsilon: float
@@ -53,7 +52,7 @@ class Guarantee:
         """Return the guarantee of two independent releases about the same unit (basic composition).
 
         Raises:
-            SettingsError: the two speak of different units.
+            SettingsError: the units differ.
         """
         if self.unit != other.unit:
             raise SettingsError("only guarantees of one unit compose", value=(self.unit, other.unit))
@@ -78,22 +77,22 @@ class Guarantee:
         )
 
     def per_worker(self, cells: int) -> "Guarantee":
-        """Return the guarantee for a whole worker who sends `cells` cells, NULL cells included."""
+        """Return the guarantee of a whole worker who sends `cells` cells, NULL cells included."""
         return replace(self.times(cells), unit="worker")
 
     def __str__(self) -> str:
         claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"
-        slack = f", delta = {format_delta(self.delta)}" if self.delta else ""
-        why = f"; {self.reason}" if self.reason else ""
-        whose = f"per {self.unit}, participation {self.participation}"
-        return f"epsilon = {format_bound(self.epsilon)}{claim}{slack} {whose}{why}"
+        delta = f", delta = {format_delta(self.delta)}" if self.delta else ""
+        reason = f"; {self.reason}" if self.reason else ""
+        unit = f"per {self.unit}, participation {self.participation}"
+        return f"epsilon = {format_bound(self.epsilon)}{claim}{delta} {unit}{reason}"
 
 
 def require_epsilon(epsilon: float) -> float:
-    """Return `epsilon` if a mechanism may be built with it.
+    """Return `epsilon` if it is in [MIN_EPSILON, MAX_EPSILON].
 
     Raises:
-        SettingsError: it is not in [MIN_EPSILON, MAX_EPSILON].
+        SettingsError: it is not.
     """
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise SettingsError(

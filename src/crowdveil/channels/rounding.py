@@ -1,7 +1,7 @@
-"""Upward rounding of privacy losses: floats and texts that never state less than the exact value.
+"""Upward rounding of privacy losses: floats and texts that are never below the exact value.
 
-A float is read in two ways, as its binary value and as the decimal number that Python and JSON write for it; the two
-differ by less than half a unit in the last place. A loss is at most the smaller of them.
+A float has two readings: its binary value, and the decimal number that Python and JSON write for it. They differ by
+less than half a unit in the last place. Both are kept at or above the exact loss.
 """
 
 import math
@@ -16,12 +16,12 @@ DELTA_DIGITS = 3
 
 
 def least_reading(value: float) -> Fraction:
-    """Return the smaller of a finite float's binary value and the decimal number written for it."""
+    """Return the smaller of a finite float's binary value and the decimal number it prints as."""
     return min(Fraction(value), Fraction(repr(float(value))))
 
 
 def float_rounded_up(exact: Fraction) -> float:
-    """Return the smallest float that states at least `exact`; infinity beyond the largest float."""
+    """Return the smallest float whose least reading is at least `exact`; infinity beyond the largest float."""
     try:
         found = float(exact)
     except OverflowError:
@@ -30,10 +30,10 @@ def float_rounded_up(exact: Fraction) -> float:
 
 
 def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
-    """Return the sum of losses, each times its count, rounded up; infinite if an infinite loss occurs at all.
+    """Return the sum of losses times counts, rounded up; infinite if a term with positive count is infinite.
 
     Args:
-        terms: pairs of a loss of at least 0 and how often it is spent, at least 0.
+        terms: pairs (loss, count), both at least 0.
     """
     spent = [(value, count) for value, count in terms if count]
     if any(math.isinf(value) for value, _ in spent):
@@ -42,7 +42,7 @@ def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
 
 
 def log_rounded_up(ratio: Fraction) -> float:
-    """Return the smallest convenient float that states at least ln(ratio), for ratio >= 1."""
+    """Return the nearest convenient float whose least reading is at least ln(ratio), for ratio >= 1."""
     up = Context(prec=60, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.
@@ -50,10 +50,10 @@ def log_rounded_up(ratio: Fraction) -> float:
 
 
 def format_bound(value: float, digits: int = DIGITS) -> str:
-    """Return a loss bound for people, rounded up: read back as a float, the text is never below `value`.
+    """Return a loss as text, rounded up: read back as a float, it is never below `value`.
 
     Args:
-        value: epsilon or delta; infinity promises nothing.
+        value: epsilon or delta; may be infinite.
         digits: significant digits, at most 15.
     """
     if math.isinf(value):
@@ -63,5 +63,5 @@ def format_bound(value: float, digits: int = DIGITS) -> str:
 
 
 def format_delta(delta: float) -> str:
-    """Return a delta for people, rounded up."""
+    """Return a delta as text, rounded up to three significant digits."""
     return format_bound(delta, DELTA_DIGITS)

@@ -1,8 +1,7 @@
-"""Well-formed JSON and names: what is demanded of every file of a collection before anything else is read in it.
+"""Validation of JSON text and names: strict JSON, printable names in Unicode normal form C, no confusable names.
 
-Labels and report symbols are agreed on beforehand, so they must be printing text in normal form C without white space
-around it. Tasks and workers bear the names that people gave them; two of them that look alike are refused, since a
-worker under two names sends two reports on one cell.
+Labels and report symbols must be printable, in normal form C, without surrounding white space. Names of tasks and
+workers are free, but two that look alike are refused: a worker under two names would send two reports on one cell.
 """
 
 import json
@@ -11,9 +10,9 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-NOT_PRINTING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories of control, format, surrogate and private characters, and of line and paragraph separators."""
-IGNORABLE = (
+NON_PRINTING_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Unicode categories: control, format, surrogate, private use, line separator and paragraph separator."""
+IGNORABLE_RANGES = (
     (0x00AD, 0x00AD),
     (0x034F, 0x034F),
     (0x061C, 0x061C),
@@ -32,53 +31,54 @@ IGNORABLE = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )
-"""Default_Ignorable_Code_Point of the Unicode character database (DerivedCoreProperties.txt, version 16.0), first and
-last of each range: characters without a sign of their own, some of which Unicode counts among letters and marks."""
-INVISIBLE = frozenset(chr(code) for first, last in IGNORABLE for code in range(first, last + 1))
+"""Default_Ignorable_Code_Point of the Unicode character database (DerivedCoreProperties.txt, version 16.0): first and
+last code of each range. These characters are invisible; some have the category of letters or marks."""
+INVISIBLE = frozenset(chr(code) for first, last in IGNORABLE_RANGES for code in range(first, last + 1))
 BLANK = "\u2800"
-"""Braille pattern without a dot: it looks like a space, and Unicode counts it among the symbols."""
+"""Braille pattern without dots: it looks like a space, but has the category of symbols."""
 JOINERS = "\u200c\u200d"
-"""Format characters that spelling needs: they join or part the letters and pictures on both sides of them."""
-PRESENTATION = "\ufe0e\ufe0f"
-"""Variation selectors that keyboards write after a picture: as text, as an emoji."""
+"""Format characters that spelling needs: zero-width non-joiner and joiner."""
+VARIATION_SELECTORS = "\ufe0e\ufe0f"
+"""Variation selectors after a symbol: text style, emoji style."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text in which no object repeats a key and every number is finite.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is none; the message says what was found.
+        ValueError: not JSON, a repeated key, a number that is not finite, or too deep nesting.
     """
     try:
-        return json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
+        return json.loads(
+            text, object_pairs_hook=_distinct_keys, parse_float=_finite_number, parse_constant=_finite_number
+        )
     except RecursionError as error:
         raise ValueError("objects or lists are nested too deeply") from error
 
 
 def text_defect(text: str) -> str:
-    """Return why a text is not printing text, empty if it is."""
+    """Return why a text is not printable, empty if it is."""
     if text.isascii() and text.isprintable():
         return ""
-    for place, sign in enumerate(text):
-        if _is_unseen(sign) and not _joins(text, place):
-            return f"character U+{ord(sign):04X} does not print"
+    for index, character in enumerate(text):
+        if _is_invisible(character) and not _is_needed(text, index):
+            return f"character U+{ord(character):04X} is not printable"
     return ""
 
 
 def name_defect(name: str) -> str:
-    """Return why a text is not a name, empty if it is one."""
+    """Return why a text is not a valid name, empty if it is."""
     if not name:
         return "it is empty"
     if name != name.strip():
-        return "white space stands around it"
+        return "it has white space around it"
     return text_defect(name) or ("" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C")
 
 
 def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two of some distinct texts that look alike: the same but for what does not print.
+    """Return the first two of the distinct texts that have the same `visible_form`, or None.
 
-    White space around them, the kind and the number of white space inside, characters that do not print and the normal
-    form C are left out of the comparison. Case, letters of other scripts and full-width forms can be seen and are not.
+    Case, letters of other scripts and full-width forms are visible, so they distinguish names.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -89,37 +89,37 @@ def first_confusable_pair(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def visible_form(name: str) -> str:
-    """Return a name without what does not print, in form C, each white space inside as one space and none around."""
+    """Return a name in normal form C, without invisible characters, with single spaces inside and none around."""
     if not (name.isascii() and name.isprintable()):
-        spaced = (" " if sign.isspace() or sign == BLANK else sign for sign in name)
-        spaced = (sign for sign in spaced if not _is_unseen(sign))
-        name = unicodedata.normalize("NFC", "".join(spaced))
+        spaced = (" " if character.isspace() or character == BLANK else character for character in name)
+        kept = (character for character in spaced if not _is_invisible(character))
+        name = unicodedata.normalize("NFC", "".join(kept))
     return " ".join(name.split())
 
 
-def _is_unseen(sign: str) -> bool:
-    """Return whether nothing shows a character."""
-    return sign in INVISIBLE or sign == BLANK or unicodedata.category(sign) in NOT_PRINTING
+def _is_invisible(character: str) -> bool:
+    """Return whether a character has no visible sign."""
+    return character in INVISIBLE or character == BLANK or unicodedata.category(character) in NON_PRINTING_CATEGORIES
 
 
-def _joins(text: str, place: int) -> bool:
-    """Return whether a joiner stands between two characters beyond ASCII, or a presentation after a picture."""
-    if text[place] in PRESENTATION:
-        return place > 0 and unicodedata.category(text[place - 1]) == "So"
-    around = text[place - 1 : place] + text[place + 1 : place + 2]
-    return text[place] in JOINERS and len(around) == 2 and not any(sign.isascii() for sign in around)
+def _is_needed(text: str, index: int) -> bool:
+    """Return whether a joiner is between two non-ASCII characters, or a variation selector after a symbol."""
+    if text[index] in VARIATION_SELECTORS:
+        return index > 0 and unicodedata.category(text[index - 1]) == "So"
+    around = text[index - 1 : index] + text[index + 1 : index + 2]
+    return text[index] in JOINERS and len(around) == 2 and not any(character.isascii() for character in around)
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"key {key[:50]!r} stands twice in one object")
+            raise ValueError(f"key {key[:50]!r} is repeated in one object")
         found[key] = value
     return found
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:50]} is not a finite number")
