@@ -1,17 +1,21 @@
 """One process's part of a fit: steps that write over the posterior before, and steps that are broken off."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
 from crowdveil import DawidSkene, OneCoin, WeightedMean, WeightedVote
+from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import BlockWorker, FitTask, Step
 from crowdveil.em.memory import MemoryPlan, PosteriorStore
+from crowdveil.em.model import EStep, GoldBlock, Summary
+from crowdveil.registry import Capabilities
 from tests.engines.crowds import GOLD, REPORTS, in_blocks
-from tests.engines.test_worker import captured
+from tests.engines.test_worker import LocalEngine, captured
 
 METHODS = (DawidSkene(), OneCoin(), WeightedVote(), WeightedMean())
 
@@ -60,6 +64,61 @@ def test_a_step_that_is_broken_off_is_taken_again(method: Any, scratch: bool, mo
 def failing(*_: Any) -> None:
     """Fail as a full disk does."""
     raise OSError("full")
+
+
+class NoStatistics(NamedTuple):
+    """Nothing to merge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteMargins(Estimator[Summary, NoStatistics]):
+    """Shares of votes, and two parameters of each task: its number of votes, and its largest share."""
+
+    name: ClassVar[str] = "vote-margins"
+    capabilities: ClassVar[Capabilities] = Capabilities(kind="categorical", iterative=False)
+    task_parameters: ClassVar[tuple[str, ...]] = ("votes", "largest_share")
+    max_steps: int = 1
+    tolerance: float = 0.0
+
+    def initialize(self, summary: Summary) -> Summary:
+        """Return the counts."""
+        return summary
+
+    def e_step(self, block: GoldBlock, parameters: Summary) -> EStep[NoStatistics]:
+        """Return shares of votes, uniform without any."""
+        votes = np.zeros((block.block.tasks, parameters.labels))
+        np.add.at(votes, (block.block.task, block.block.value), 1.0)
+        total = votes.sum(axis=1)
+        share = np.where(total[:, None] > 0, votes / np.maximum(total, 1)[:, None], 1 / parameters.labels)
+        return EStep(NoStatistics(), share, task_parameters=np.stack((total, share.max(axis=1)), axis=1))
+
+    def m_step(self, statistics: NoStatistics, parameters: Summary) -> Summary:
+        """Return the counts."""
+        return parameters
+
+    def worker_table(self, statistics: NoStatistics, parameters: Summary) -> WorkerTable:
+        """Return equal weights."""
+        return WorkerTable(np.ones(parameters.workers), "weight")
+
+    def log_likelihood(self, statistics: NoStatistics) -> None:
+        """Return None."""
+        return None
+
+
+@pytest.mark.parametrize("options", [{}, {"memory": 10_000_000}, {"engine": LocalEngine(((1, 2), (1, -1)))}], ids=str)
+def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any]) -> None:
+    """The estimate has them in task order, in threads, under a memory limit, and on engines whose caches are lost."""
+    with in_blocks():
+        estimate = VoteMargins().fit(REPORTS, **options)
+
+    assert estimate.task_parameters is not None
+    np.testing.assert_array_equal(REPORTS.per_task, estimate.task_parameters["votes"])
+    np.testing.assert_array_equal(estimate.posterior.max(axis=1), estimate.task_parameters["largest_share"])
+    assert ["task", "truth"] == [*estimate.tasks_columns()][:2]
+    assert ["votes", "largest_share", "reports"] == [*estimate.tasks_columns()][-3:]
+    part = estimate.part(3, 5).task_parameters
+    assert part is not None
+    np.testing.assert_array_equal(REPORTS.per_task[3:5], part["votes"])
 
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
