@@ -143,7 +143,7 @@ def test_outputs_that_belong_together_leave_no_earlier_one(tmp_path: Path) -> No
     """Earlier files of the kind that are not written again are removed, and those of other kinds are not."""
     write_files(tmp_path, {"a": "old", "b": "old"}, kind="demo")
     write_atomically(tmp_path / "c", "other", kind="plan")
-    outputs = Outputs(folder=tmp_path, names=("b", "d"), kind="demo", whole=True)
+    outputs = Outputs(folder=tmp_path, names=("b", "d"), kind="demo", remove_stale=True)
 
     assert [tmp_path / "b", tmp_path / "a"] == outputs.check()
     write_outputs(outputs, {"b": "new", "d": "new"})

@@ -31,7 +31,7 @@ def test_a_record_reaches_no_file_outside_its_folder(tmp_path: Path, name: str) 
     victim.write_text("mine")
     folder.mkdir()
     write_record(folder, named(name.format(tmp_path), victim), named("victim", victim))
-    outputs = Outputs(folder=folder, names=("x",), kind="demo", whole=True)
+    outputs = Outputs(folder=folder, names=("x",), kind="demo", remove_stale=True)
 
     with pytest.raises(SettingsError, match="the record of a folder must be readable"):
         write_outputs(outputs, {"x": "new"})
@@ -81,7 +81,7 @@ def test_a_pipe_in_place_of_a_record_is_refused(tmp_path: Path) -> None:
     write_atomically(tmp_path / "x", "", kind="demo")
     (tmp_path / "x").unlink()
     os.mkfifo(tmp_path / "x")
-    with pytest.raises(SettingsError, match="no plain file"):
+    with pytest.raises(SettingsError, match="no regular file"):
         write_atomically(tmp_path / "x", "new", kind="demo")
 
 
@@ -98,7 +98,7 @@ def test_a_record_takes_memory_of_its_own_size(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("crowdveil.files.output_record.open_regular", Counting)
     assert 1 == len(read_record(tmp_path))
-    monkeypatch.setattr("crowdveil.files.output_record.LARGEST", size - 1)
+    monkeypatch.setattr("crowdveil.files.output_record.MAX_RECORD_BYTES", size - 1)
     with pytest.raises(SettingsError, match="the record of a folder must be readable"):
         read_record(tmp_path)
     assert [size] == asked

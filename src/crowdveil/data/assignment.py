@@ -1,7 +1,9 @@
-"""Assignment of tasks to workers: public, so that NULL need only hide which of the assigned tasks were skipped.
+"""Public assignment of tasks to workers: the (task, worker) cells in which a device reports.
 
-Without an assignment every worker reports on every task, and nearly all of those reports are noise. With one, devices
-report on assigned cells only: the cost of protected participation then follows the cells that were asked.
+Probability model: for each assigned cell (t, w) the device draws a report from the row of the channel for the worker's
+answer, or for NULL if the worker skipped the task; it sends no report for other cells. The assignment is public, so
+protected participation hides only which assigned tasks were skipped. Without an assignment every cell is assigned, and
+most reports are perturbed NULLs.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,13 +28,14 @@ ROWS_SHOWN = 3
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """The cells that a campaign asks for, by name, sorted by task and worker.
-
-    It is drawn before anyone answers, from nothing that is private; who was assigned what is not hidden.
+    """Assigned cells, sorted by task and worker; drawn before anyone answers, independently of private data.
 
     Attributes:
-        tasks, workers: names in code order; they include those without an assigned cell.
-        task, worker: codes of the assigned cells, shape (cells,), ascending by (task, worker), no pair twice.
+        tasks, workers: identifiers in code order, including those without an assigned cell.
+        task, worker: codes of the assigned cells, shape (cells,), ascending by (task, worker), without repeats.
+
+    Raises:
+        ReportsError: a cell is repeated.
     """
 
     tasks: NDArray[Any]
@@ -60,7 +63,7 @@ class Assignment:
 
     @cached_property
     def per_worker(self) -> NDArray[np.int64]:
-        """Assigned cells of each worker, shape (workers,): what a worker's privacy loss adds up over."""
+        """Assigned cells of each worker, shape (workers,); a worker's privacy loss is composed over them."""
         return np.bincount(self.worker, minlength=len(self.workers))
 
     @classmethod
@@ -73,10 +76,15 @@ class Assignment:
         workers: Sequence[Any] | NDArray[Any] | None = None,
         source: str = "assignment",
     ) -> Self:
-        """Take assigned cells as two columns of names, shape (cells,); `tasks`, `workers` list everyone, in order.
+        """Return the assignment of two columns of identifiers, shape (cells,).
+
+        Args:
+            task, worker: the assigned cells.
+            tasks, workers: all identifiers in code order; by default those that occur.
+            source: origin of the cells, for error messages.
 
         Raises:
-            ReportsError: an empty or unlisted name, or a cell twice.
+            ReportsError: an empty or unlisted identifier, or a repeated cell.
         """
         task_names, task_codes = encode_ids(encode_array(task, source), tasks, "task", source)
         worker_names, worker_codes = encode_ids(encode_array(worker, source), workers, "worker", source)
@@ -90,7 +98,7 @@ class Assignment:
         tasks: Sequence[Any] | NDArray[Any] | None = None,
         workers: Sequence[Any] | NDArray[Any] | None = None,
     ) -> Self:
-        """Read a file with the columns `task` and `worker`, one row per assigned cell; errors as `from_arrays`."""
+        """Return the assignment in a CSV file with columns `task` and `worker`, a row per cell; as `from_arrays`."""
         source = str(path)
         wanted = match_columns(read_header(Path(path)), {"task": ("task",), "worker": ("worker",)}, source)
         columns = read_csv(Path(path), list(wanted.values()))
@@ -99,43 +107,43 @@ class Assignment:
 
     @classmethod
     def balanced(cls, tasks: Collection[Any], workers: Collection[Any], per_task: int, source: Source) -> Self:
-        """Draw `per_task` workers for every task, so that the loads of any two workers differ by at most one.
+        """Return a random assignment with `per_task` workers per task and worker loads that differ by at most one.
 
-        Workers stand in a circle in random order and are dealt to the tasks, themselves in random order.
+        Randomly permuted workers are assigned in turn, cyclically, to randomly permuted tasks.
 
         Raises:
             SettingsError: `per_task` is not in 1..workers.
         """
-        crowd = len(workers)
-        if not 1 <= per_task <= crowd:
-            raise SettingsError(f"per_task must be in 1..{crowd}, the number of workers", value=per_task)
-        circle = np.argsort(source.words(crowd), kind="stable")
-        order = np.argsort(source.words(len(tasks)), kind="stable")
-        cells = np.arange(len(tasks) * per_task)
-        return cls(np.asarray(tasks), np.asarray(workers), order[cells // per_task], circle[cells % crowd])
+        if not 1 <= per_task <= len(workers):
+            raise SettingsError(f"per_task must be in 1..{len(workers)}, the number of workers", value=per_task)
+        worker_order = np.argsort(source.words(len(workers)), kind="stable")
+        task_order = np.argsort(source.words(len(tasks)), kind="stable")
+        cell = np.arange(len(tasks) * per_task)
+        task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
+        return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
     def aligned(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
-        """Return the assigned cells as task * len(workers) + worker in other lists' codes, ascending.
+        """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
         Raises:
-            ReportsError: a name with an assigned cell is not in the lists.
+            ReportsError: an identifier with an assigned cell is not in these lists.
         """
         codes = []
         for what, own, cells, names in (
             ("task", self.tasks, self.task, tasks),
             ("worker", self.workers, self.worker, workers),
         ):
-            place = {str(name): code for code, name in enumerate(names)}
-            of = np.array([place.get(str(name), -1) for name in own], dtype=np.int64)[cells]
-            if (of < 0).any():
-                missing = [str(name) for name in own[np.unique(cells[of < 0])][:ROWS_SHOWN]]
+            code_of = {str(name): code for code, name in enumerate(names)}
+            aligned = np.array([code_of.get(str(name), -1) for name in own], dtype=np.int64)[cells]
+            if (aligned < 0).any():
+                missing = [str(name) for name in own[np.unique(cells[aligned < 0])][:ROWS_SHOWN]]
                 raise ReportsError(
                     f"every assigned {what} must be listed", source="assignment", examples=", ".join(missing)
                 )
-            codes.append(of)
+            codes.append(aligned)
         return np.sort(codes[0] * len(workers) + codes[1])
 
     def to_csv(self) -> str:
-        """Return the assignment as the text of a CSV file that `from_csv` reads."""
+        """Return the text of a CSV file for `from_csv`."""
         cells = zip(self.tasks[self.task], self.workers[self.worker], strict=True)
         return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))

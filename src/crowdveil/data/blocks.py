@@ -1,6 +1,6 @@
-"""Rows of reports in canonical order, and blocks of them: what inference walks over, wherever the rows are kept.
+"""Reports in canonical order (by task, worker, value), and blocks of contiguous tasks: the input of the EM loop.
 
-Canonical order is by task, then worker, then value, so that nothing depends on the order in which reports arrived.
+Layout: compressed sparse rows. The reports on task t are rows `pointers[t]` to `pointers[t + 1]`.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-MANY = 4
-"""Rows of a task from which on to look for where tasks change takes less than to count their codes as wide numbers."""
+DENSE_REPORTS_PER_TASK = 4
+"""Mean reports per task from which a search for task changes is faster than counting task codes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Block:
 
     Attributes:
         first, stop: the range of task codes.
-        pointers: shape (tasks + 1,); reports of local task t are `worker[pointers[t]:pointers[t + 1]]`.
+        pointers: row offsets of local tasks, shape (tasks + 1,), from 0.
         worker: worker codes, shape (reports,).
         value: label codes (categorical) or numbers (numeric), shape (reports,).
     """
@@ -42,18 +42,18 @@ class Block:
         return np.repeat(np.arange(self.tasks), np.diff(self.pointers))
 
     def part(self, tasks: slice) -> "Block":
-        """Return some of the block's tasks, a contiguous range of local codes, as a block."""
+        """Return a contiguous range of local tasks as a block."""
         first, stop, _ = tasks.indices(self.tasks)
-        held = slice(int(self.pointers[first]), int(self.pointers[stop]))
+        rows = slice(int(self.pointers[first]), int(self.pointers[stop]))
         pointers = self.pointers[first : stop + 1] - self.pointers[first]
-        return Block(self.first + first, self.first + stop, pointers, self.worker[held], self.value[held])
+        return Block(self.first + first, self.first + stop, pointers, self.worker[rows], self.value[rows])
 
 
 class ReportRows(Protocol):
-    """Where the columns of reports are kept, in canonical order; all arrays are read-only.
+    """Storage of reports in canonical order; all arrays are read-only.
 
-    `task` and `worker` are int32 codes and `value` int16 codes or float64 numbers, shape (reports,). The reports on
-    task t are rows `pointers[t]` to `pointers[t + 1]`, shape (tasks + 1,).
+    `task` and `worker` are int32 codes, `value` int16 codes or float64 numbers, shape (reports,); `pointers` has shape
+    (tasks + 1,).
     """
 
     @property
@@ -73,11 +73,11 @@ class ReportRows(Protocol):
 
     @property
     def pointers(self) -> NDArray[np.int64]:
-        """Where each task's rows begin, and the number of rows."""
+        """Row offset of each task, then the number of rows."""
         ...
 
     def block(self, first: int, stop: int) -> Block:
-        """Return the tasks first .. stop-1 with their reports; costs no more than these."""
+        """Return the tasks first .. stop-1 with their reports; reads no others."""
         ...
 
     def __len__(self) -> int:
@@ -100,8 +100,8 @@ class InMemoryRows:
 
     @cached_property
     def pointers(self) -> NDArray[np.int64]:
-        """Where each task's rows begin, and the number of rows."""
-        if len(self.task) >= MANY * self.tasks > 0:
+        """Row offset of each task, then the number of rows."""
+        if len(self.task) >= DENSE_REPORTS_PER_TASK * self.tasks > 0:
             changes = np.flatnonzero(self.task[1:] != self.task[:-1]) + 1
             if len(changes) == self.tasks - 1:
                 return np.concatenate(([0], changes, [len(self.task)]))

@@ -1,8 +1,7 @@
-"""Output files: whole or not at all, and in place of earlier outputs of the same kind only.
+"""Atomic output of files: stage in a temporary folder, then commit by renaming.
 
-Files are written to a temporary folder beside their place, then renamed in order. A file that exists already is
-replaced if the folder's record (`crowdveil.files.output_record`) says that it was written as an output of the same
-kind, and it has not changed since. All other files of a folder are left as they are.
+An existing file is replaced only if the folder's output record (`crowdveil.files.output_record`) lists it with the same
+kind and its contents are unchanged since. No other file of the folder is touched.
 """
 
 import os
@@ -25,9 +24,9 @@ Writer = Callable[[BinaryIO], None]
 RENAME = "Choose another name (--out, --save-fit)."
 ELSEWHERE = "Give the output another place (--out, --save-fit), or move that file away."
 PRIVATE_FILE, PRIVATE_FOLDER, USUAL_FOLDER = 0o600, 0o700, 0o777
-"""Rights of files and folders that only their owner reads, and of others before the process's mask."""
+"""Permission bits of private files, private folders and other folders (before the umask)."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""Rights of everyone but the owner."""
+"""Permission bits of everyone but the owner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,43 +34,43 @@ class Outputs:
     """Files that one command writes into one folder.
 
     Attributes:
-        folder: where to; need not exist.
-        names: of the files, in the order in which they are put in place; the last one comes when the others are there.
-        kind: of output, such as "estimate"; a file is replaced by outputs of its own kind only.
-        whole: whether the earlier files of this kind belong together: those that are not written again are removed.
-        alone: further names of files that are replaced or refused with the others.
-        fresh: the rule that no earlier file may be there, as a clause; empty where earlier files are replaced.
+        folder: target folder; created if absent.
+        names: file names in the order of renaming. The last one marks the set as complete.
+        kind: kind of output, such as "estimate"; files are replaced by outputs of the same kind only.
+        remove_stale: whether recorded files of this kind that are not written again are removed.
+        also_replaced: further file names that are removed, or refused, with the others.
+        must_be_new: error text if an earlier file exists; empty if earlier files may be replaced.
         private: whether only the owner may read the files.
-        recognized: returns whether the contents of a file are of this kind, in place of the record; None to record.
+        recognize: predicate on an existing file that replaces the record as the test of its kind; None to use and write
+            the record.
     """
 
     folder: Path
     names: tuple[str, ...]
     kind: str
-    whole: bool = False
-    alone: tuple[str, ...] = ()
-    fresh: str = ""
+    remove_stale: bool = False
+    also_replaced: tuple[str, ...] = ()
+    must_be_new: str = ""
     private: bool = False
-    recognized: Callable[[Path], bool] | None = None
+    recognize: Callable[[Path], bool] | None = None
 
     @property
     def paths(self) -> list[Path]:
-        """Paths of the files that are written."""
+        """Paths of the files to write."""
         return [self.folder / name for name in self.names]
 
     def check(self, *, inputs: Iterable[str | PathLike[str] | None] = ()) -> list[Path]:
-        """Return the files that will be replaced or removed; change nothing.
+        """Return the existing files that a commit would replace or remove; nothing is changed.
 
         Args:
-            inputs: files that the command reads, and what else must stay; None is passed over.
+            inputs: files that must not be replaced, such as inputs of the command; None is ignored.
 
         Raises:
-            SettingsError: a name is none of a file, or is kept for the record; a file in the way is a folder, an input,
-                of another kind, not recorded, or was changed; files are there that must not be; or the system refuses
-                to write there.
+            SettingsError: an invalid or reserved name; an existing file that is a folder, an input, of another kind,
+                not recorded or changed since; existing files despite `must_be_new`; or no permission to write.
         """
         self._refuse_names()
-        with refusals_named(self.folder):
+        with folder_errors(self.folder):
             _refuse_unwritable(self.folder)
             if self.private and self.names:
                 _refuse_shared(self.folder)
@@ -79,9 +78,9 @@ class Outputs:
             existing = [path for path in self._affected(record) if os.path.lexists(path)]
             _refuse_folders(existing)
             _refuse_inputs([*self.paths, *existing], [Path(path) for path in inputs if path is not None])
-            if self.fresh and existing:
+            if self.must_be_new and existing:
                 raise SettingsError(
-                    self.fresh,
+                    self.must_be_new,
                     value=str(existing[0]),
                     hint="Choose another folder (--out), or --replace: it removes the files that were recorded "
                     f"there as a {self.kind}, and no others.",
@@ -91,7 +90,7 @@ class Outputs:
             return existing
 
     def _refuse_names(self) -> None:
-        """Refuse names that no output can have."""
+        """Refuse names that are not plain file names, or are reserved."""
         for name in self.names:
             fault = file_name_fault(name)
             if fault:
@@ -99,13 +98,13 @@ class Outputs:
 
     def _affected(self, record: Sequence[OutputEntry]) -> list[Path]:
         """Return the paths that are written or removed."""
-        earlier = [entry.name for entry in record if self.whole and entry.kind == self.kind]
-        return [self.folder / name for name in dict.fromkeys((*self.names, *self.alone, *earlier))]
+        stale = [entry.name for entry in record if self.remove_stale and entry.kind == self.kind]
+        return [self.folder / name for name in dict.fromkeys((*self.names, *self.also_replaced, *stale))]
 
     def _refuse_foreign(self, path: Path, record: Sequence[OutputEntry]) -> None:
-        """Refuse to replace what is not an output of this kind, as it was written."""
-        if self.recognized is not None:
-            if not self.recognized(path):
+        """Refuse to replace a file that is not an unchanged output of this kind."""
+        if self.recognize is not None:
+            if not self.recognize(path):
                 raise _refusal(f"only a {self.kind} is replaced by a {self.kind}", path)
             return
         entries = [entry for entry in record if self.folder / entry.name == path]
@@ -113,7 +112,7 @@ class Outputs:
             raise _refusal(f"only a file that {RECORD_FILE} records as an earlier output is replaced", path)
         if self.kind not in {entry.kind for entry in entries}:
             raise _refusal(f"only an output of the kind {self.kind} is replaced, not {entries[0].kind}", path)
-        if not any(entry.describes(path) for entry in entries):
+        if not any(entry.matches(path) for entry in entries):
             raise _refusal("a file that was changed after it was written is not replaced", path)
 
 
@@ -122,19 +121,19 @@ def write_atomically(
     contents: bytes | str | Writer,
     *,
     kind: str,
-    recognized: Callable[[Path], bool] | None = None,
+    recognize: Callable[[Path], bool] | None = None,
 ) -> None:
-    """Write one file that appears whole or not at all; `contents` are bytes, text, or a function that writes them.
+    """Write one file atomically; `contents` are bytes, text, or a function that writes to a stream.
 
     Raises:
         SettingsError: as `Outputs.check`.
     """
-    outputs = Outputs(folder=Path(path).parent, names=(Path(path).name,), kind=kind, recognized=recognized)
+    outputs = Outputs(folder=Path(path).parent, names=(Path(path).name,), kind=kind, recognize=recognize)
     write_outputs(outputs, {Path(path).name: contents})
 
 
 def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str | Writer], *, kind: str) -> None:
-    """Write several files into a folder: first all to temporaries, then, once all are whole, renamed in order.
+    """Write several files into a folder: all are staged before the first is renamed.
 
     Raises:
         SettingsError: as `Outputs.check`.
@@ -143,7 +142,7 @@ def write_files(directory: str | PathLike[str], files: Mapping[str, bytes | str 
 
 
 def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -> None:
-    """Write the contents of all files of `outputs`, by name.
+    """Write the files of `outputs` from their contents by name.
 
     Raises:
         SettingsError: as `Outputs.check`.
@@ -155,17 +154,17 @@ def write_outputs(outputs: Outputs, files: Mapping[str, bytes | str | Writer]) -
 
 
 def remove_outputs(folder: Path, kind: str) -> list[Path]:
-    """Remove the recorded files of one kind, and the folder if nothing else is in it; return what was removed.
+    """Remove the recorded files of one kind, and the folder if then empty; return the removed paths.
 
     Raises:
         SettingsError: a file was changed after it was written, or the system refuses.
     """
-    outputs = Outputs(folder=folder, names=(), kind=kind, whole=True)
+    outputs = Outputs(folder=folder, names=(), kind=kind, remove_stale=True)
     removed = outputs.check()
     if removed:
-        with refusals_named(folder):
+        with folder_errors(folder):
             with temporary_folder(folder) as temporary, folder_lock(folder):
-                _put_in_place(outputs, temporary, removed, [])
+                _commit(outputs, temporary, removed, [])
             if os.listdir(folder) == [RECORD_FILE]:
                 (folder / RECORD_FILE).unlink()
                 folder.rmdir()
@@ -174,38 +173,38 @@ def remove_outputs(folder: Path, kind: str) -> list[Path]:
 
 @contextmanager
 def staged_outputs(outputs: Outputs) -> Iterator[Path]:
-    """Give a temporary folder; at the end, its files of these names are renamed into their folder, in order.
+    """Yield a staging folder; at the end, commit its files in the order of `outputs.names`.
 
     Raises:
-        SettingsError: as `Outputs.check`, before anything is written and again at the end.
+        SettingsError: as `Outputs.check`, which runs before staging and again before the commit.
     """
     folder = outputs.folder
     outputs.check()
-    with refusals_named(folder), _made(folder, private=outputs.private), temporary_folder(folder) as temporary:
+    with folder_errors(folder), _created(folder, private=outputs.private), temporary_folder(folder) as temporary:
         yield temporary
         entries = [OutputEntry.of(temporary / name, outputs.kind) for name in outputs.names]
         with folder_lock(folder):
-            _put_in_place(outputs, temporary, outputs.check(), entries)
+            _commit(outputs, temporary, outputs.check(), entries)
 
 
 @contextmanager
-def _made(folder: Path, *, private: bool) -> Iterator[None]:
-    """Make a folder, and those that it lies in; at a failure, those that were made and are empty are removed."""
-    missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+def _created(folder: Path, *, private: bool) -> Iterator[None]:
+    """Create a folder and its parents; on failure, remove those that were created and are empty."""
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=PRIVATE_FOLDER if private else USUAL_FOLDER, exist_ok=True)
         yield
     except BaseException:
         with suppress(OSError):
-            for place in missing:
-                place.rmdir()
+            for path in missing:
+                path.rmdir()
         raise
 
 
 @contextmanager
-def refusals_named(folder: Path) -> Iterator[None]:
-    """Turn what the system says against a folder into a SettingsError; what it says against other files stays."""
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Convert an OSError about this folder into a SettingsError; other errors pass unchanged."""
     try:
         yield
     except OSError as error:
@@ -216,21 +215,19 @@ def refusals_named(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether the system refused a file of this folder, a folder on the way to it, or one that it left unnamed.
-
-    Writing to a file that is open names none.
-    """
+    """Return whether an error names the folder, one of its files or parents, or no file (write to an open file)."""
     if not isinstance(error.filename, str | bytes):
         return True
     named, whole = Path(os.fsdecode(error.filename)).absolute(), folder.absolute()
     return named.is_relative_to(whole) or whole.is_relative_to(named)
 
 
-def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[OutputEntry]) -> None:
-    """Remove and rename; the record names old and new files until it is done, so that a crash leaves none unknown.
+def _commit(outputs: Outputs, temporary: Path, existing: Sequence[Path], entries: Sequence[OutputEntry]) -> None:
+    """Remove old files and rename staged ones.
 
-    Both records are written beforehand: once the first file is in place, nothing needs room on the disk. The first
-    record holds for the end too, so that a last step that fails is no failure of the release.
+    During the commit the record lists old and new files, so a crash leaves no unrecorded file. Both records are staged
+    first: after the first rename, no disk space is needed. The interim record is also valid at the end, so a failure to
+    replace it by the final one is ignored.
     """
     folder, record = outputs.folder, read_record(outputs.folder)
     gone = {path.name for path in existing}.union(outputs.names)
@@ -239,14 +236,14 @@ def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], e
     if outputs.private:
         for entry in entries:
             (temporary / entry.name).chmod(PRIVATE_FILE)
-    recorded = outputs.recognized is None
-    meanwhile = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs)
+    recorded = outputs.recognize is None
+    interim = _write_record(temporary / f"{RECORD_FILE}-1", [*record, *entries], outputs)
     final = _write_record(temporary / f"{RECORD_FILE}-2", [*kept, *entries], outputs)
-    with _interruptions_deferred():
+    with _signals_deferred():
         if recorded:
-            os.replace(meanwhile, folder / RECORD_FILE)
+            os.replace(interim, folder / RECORD_FILE)
         for path in existing:
-            # Without the last file nobody takes old and new ones for whole.
+            # The last file is removed, not overwritten: without it, a mixture of old and new files is incomplete.
             if path.name == last or path.name not in outputs.names:
                 path.unlink()
         for name in outputs.names:
@@ -257,7 +254,7 @@ def _put_in_place(outputs: Outputs, temporary: Path, existing: Sequence[Path], e
 
 
 def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs) -> Path:
-    """Write a record to a file, with the rights of the outputs; return the path."""
+    """Write a record to a file with the permissions of the outputs; return the path."""
     path.write_text(record_text(entries), encoding="utf-8")
     if outputs.private:
         path.chmod(PRIVATE_FILE)
@@ -265,42 +262,42 @@ def _write_record(path: Path, entries: Iterable[OutputEntry], outputs: Outputs) 
 
 
 @contextmanager
-def _interruptions_deferred() -> Iterator[None]:
-    """Hold signals that end the process back for the short time in which files are renamed."""
+def _signals_deferred() -> Iterator[None]:
+    """Defer SIGINT and SIGTERM while files are renamed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen: list[int] = []
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in usual:
-        signal.signal(number, lambda sent, _: seen.append(sent))
+    pending: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, lambda sent, _: pending.append(sent))
     try:
         yield
     finally:
-        for number, handler in usual.items():
+        for number, handler in handlers.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for found in seen[:1]:
-            signal.raise_signal(found)
+        for received in pending[:1]:
+            signal.raise_signal(received)
 
 
 def _refuse_unwritable(folder: Path) -> None:
-    near = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
-    for number, refused in ((ENOTDIR, not near.is_dir()), (EACCES, not os.access(near, os.W_OK | os.X_OK))):
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
+    for number, refused in ((ENOTDIR, not existing.is_dir()), (EACCES, not os.access(existing, os.W_OK | os.X_OK))):
         if refused:
             raise OSError(number, os.strerror(number))
 
 
 def _refuse_shared(folder: Path) -> None:
-    """Refuse a folder for private files that is a link, or that others than its owner may enter."""
+    """Refuse a folder for private files that is a link, or that other users may enter."""
     if folder.is_symlink():
         raise SettingsError(
-            "a folder for its owner's eyes only must not be a link",
+            "a folder for private files must not be a link",
             value=str(folder),
             hint="Remove the link: the folder is made anew.",
         )
     if os.name == "posix" and folder.exists() and folder.stat().st_mode & OTHERS:
         raise SettingsError(
-            "a folder for its owner's eyes only must be closed to all others",
+            "a folder for private files must be closed to all other users",
             value=f"{folder}, rights {stat.S_IMODE(folder.stat().st_mode):04o}",
             hint=f"Close it (chmod 700 {folder}), or move it away: then it is made anew.",
         )
@@ -320,7 +317,7 @@ def _refuse_inputs(paths: Iterable[Path], inputs: Sequence[Path]) -> None:
 
 
 def _same(path: Path, given: Path) -> bool:
-    """Return whether two paths lead to one file, or would; what is too long to be a path leads to none."""
+    """Return whether two paths are, or would be, the same file; a path that is too long is compared as text."""
     with suppress(OSError):
         return path.samefile(given)
     return os.path.realpath(path) == os.path.realpath(given)

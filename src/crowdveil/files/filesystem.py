@@ -1,11 +1,9 @@
-"""Temporary folders that no process leaves behind for good: each carries a marker that its owner holds locked.
+"""File-system primitives: regular files, temporary folders and folder locks.
 
-The lock (flock) ends with the process, however it ends. A folder whose marker is not locked is left over from a process
-that has died, and is removed by the next one that makes a temporary folder in the same place. Where the system has no
-such locks, nothing is removed.
-
-
-Opening of files that the command line does not name: regular files only, so that no named pipe blocks."""
+A temporary folder holds a marker file that its process keeps locked (flock); the lock ends with the process. A folder
+whose marker is unlocked was abandoned, and is removed by the next process that creates a temporary folder there. On
+systems without flock nothing is removed.
+"""
 
 import os
 import stat
@@ -23,12 +21,31 @@ if sys.platform != "win32":
 
 PREFIX = ".crowdveil-"
 MARKER_FILE = ".crowdveil-temporary"
-"""In every temporary folder; a folder without it was not made here, whatever its name."""
+"""In every temporary folder; a folder without it is never removed, whatever its name."""
+NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
+"""Flag with which opening a named pipe does not wait."""
+
+
+def open_regular(path: str | PathLike[str]) -> BufferedReader:
+    """Open a regular file, or a link to one, for reading; a named pipe is refused instead of waited for.
+
+    Raises:
+        OSError: the file is absent, or is a pipe, device or folder.
+    """
+    return open(path, "rb", opener=_open_regular_descriptor)
+
+
+def _open_regular_descriptor(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | NON_BLOCKING)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no regular file")
+    return descriptor
 
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Give a new folder inside `parent`, which ends with the context; those of processes that have died are removed.
+    """Yield a new folder inside `parent`, removed with the context; abandoned ones are removed first.
 
     Raises:
         OSError: the system refuses to write in `parent`.
@@ -43,7 +60,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove the temporary folders of this user in `parent` whose owner has died."""
+    """Remove this user's temporary folders in `parent` whose process has ended."""
     with suppress(OSError):
         for folder in [Path(entry.path) for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]:
             with suppress(OSError):
@@ -53,7 +70,7 @@ def remove_abandoned(parent: Path) -> None:
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, for which other processes wait; without effect where the system has none."""
+    """Hold an exclusive lock on a folder; no effect on systems without flock."""
     if sys.platform == "win32":
         yield
         return
@@ -68,7 +85,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _marked(folder: Path) -> Iterator[None]:
-    """Hold a locked marker in a folder; it gets its name once it is locked, so that no marker is ever seen unlocked."""
+    """Hold a locked marker in a folder; it is renamed after locking, so no live marker is ever seen unlocked."""
     if sys.platform == "win32":
         yield
         return
@@ -87,7 +104,7 @@ def _abandoned(folder: Path) -> bool:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Return whether the lock was free, and is held from now on until the file is closed."""
+    """Try to acquire a lock that is held until the file is closed; return whether it was free."""
     if sys.platform == "win32":
         return False
     try:
@@ -95,24 +112,3 @@ def _try_lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0)
-
-
-def open_regular(path: str | PathLike[str]) -> BufferedReader:
-    """Open a plain file, or a link to one, to read its bytes.
-
-    Raises:
-        OSError: there is none, or it is a pipe, a device or a folder.
-    """
-    return open(path, "rb", opener=_regular)
-
-
-def _regular(path: str, flags: int) -> int:
-    """Return the descriptor of a plain file."""
-    descriptor = os.open(path, flags | WITHOUT_WAITING)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(f"{path} is no plain file")
-    return descriptor

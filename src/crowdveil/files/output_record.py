@@ -1,7 +1,7 @@
-"""Record of the files that were written into a folder: `.crowdveil.json`, with kind, size and SHA-256 of each.
+"""Record of the outputs in a folder: `.crowdveil.json`, with kind, size and SHA-256 of each file.
 
-It tells apart what may be replaced from what belongs to somebody else. It finds accidents, not forgery: whoever can
-write the folder can write another record. It names files of its own folder only, no times and no people.
+It separates files that may be replaced from all others. It detects accidents, not forgery: a user who can write the
+folder can write the record. It names files of its own folder only, and no times or users.
 """
 
 import hashlib
@@ -18,21 +18,20 @@ from crowdveil.files.filesystem import PREFIX, open_regular
 
 RECORD_FILE = ".crowdveil.json"
 RECORD_FORMAT = "crowdveil-record/1"
-LARGEST = 1 << 24
-"""Bytes of a record at most."""
-RESERVED = (RECORD_FILE, PREFIX)
-"""Beginnings of names that outputs cannot have: those of the record and of temporary folders."""
+MAX_RECORD_BYTES = 1 << 24
+RESERVED_PREFIXES = (RECORD_FILE, PREFIX)
+"""Prefixes of the names of records and of temporary folders, which outputs cannot have."""
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class OutputEntry(NamedTuple):
-    """One file of the folder, as it was written.
+    """One output file at the time of writing.
 
     Attributes:
-        name: of the file.
-        kind: of output, such as "estimate"; only outputs of the same kind replace it.
-        size: in bytes.
-        sha256: of its contents, in hexadecimal.
+        name: file name.
+        kind: kind of output, such as "estimate"; only outputs of the same kind replace it.
+        size: bytes.
+        sha256: digest of the contents, hexadecimal.
     """
 
     name: str
@@ -42,28 +41,28 @@ class OutputEntry(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, kind: str) -> "OutputEntry":
-        """Return the entry of a file as it is now."""
+        """Return the entry for the present state of a file."""
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return cls(path.name, kind, os.fstat(stream.fileno()).st_size, digest)
 
-    def describes(self, path: Path) -> bool:
-        """Return whether a file is as it was written."""
+    def matches(self, path: Path) -> bool:
+        """Return whether a file is unchanged since it was written."""
         return self.size == path.stat().st_size and self == OutputEntry.of(path, self.kind)
 
 
 def read_record(folder: Path) -> tuple[OutputEntry, ...]:
-    """Return the entries of a folder's record, none where there is no record; a name has two while it is replaced.
+    """Return the entries of a folder's record; empty without a record. During a commit, a name may have two entries.
 
     Raises:
-        SettingsError: a record that is not one.
+        SettingsError: the record is unreadable or malformed.
     """
     path = folder / RECORD_FILE
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
-            if size > LARGEST:
-                raise ValueError(f"more than {LARGEST} bytes")
+            if size > MAX_RECORD_BYTES:
+                raise ValueError(f"more than {MAX_RECORD_BYTES} bytes")
             data = parse_json(stream.read(size))
         return tuple(_entry(**entry) for entry in _files(data))
     except FileNotFoundError:
@@ -77,17 +76,17 @@ def read_record(folder: Path) -> tuple[OutputEntry, ...]:
 
 
 def record_text(entries: Iterable[OutputEntry]) -> str:
-    """Return the contents of a record, in the order of names."""
+    """Return the text of a record, sorted by name."""
     files = [entry._asdict() for entry in sorted(set(entries))]
     return json.dumps({"format": RECORD_FORMAT, "files": files}, ensure_ascii=False, indent=1) + "\n"
 
 
 def file_name_fault(name: str) -> str:
-    """Return why a text cannot be the name of an output in a folder, empty if it can."""
+    """Return the defect of a text as the name of an output file; empty if there is none."""
     if name in ("", ".", "..") or "\0" in name or Path(name).name != name:
         return "it must name a file of the folder itself"
-    if name.startswith(RESERVED):
-        return f"names that begin with {' or '.join(RESERVED)} are kept for the record and for temporary folders"
+    if name.startswith(RESERVED_PREFIXES):
+        return f"names that begin with {' or '.join(RESERVED_PREFIXES)} are reserved for records and temporary folders"
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -190,7 +190,7 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def fit_outputs(path: str | PathLike[str]) -> Outputs:
     """Return the one output file of a saved fit."""
-    return Outputs(folder=Path(path).parent, names=(Path(path).name,), kind="saved fit", recognized=is_saved_fit)
+    return Outputs(folder=Path(path).parent, names=(Path(path).name,), kind="saved fit", recognize=is_saved_fit)
 
 
 def is_saved_fit(path: Path) -> bool:

@@ -300,9 +300,14 @@ def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, 
         folder=Path(directory),
         names=tuple(names),
         kind=COLLECTION,
-        whole=True,
-        alone=(CERTIFICATE_FILE, CROWD_FILE, SUMS_FILE, *(name for files in REPORTS_FILES.values() for name in files)),
-        fresh="" if replace else ONE_COLLECTION,
+        remove_stale=True,
+        also_replaced=(
+            CERTIFICATE_FILE,
+            CROWD_FILE,
+            SUMS_FILE,
+            *(name for files in REPORTS_FILES.values() for name in files),
+        ),
+        must_be_new="" if replace else ONE_COLLECTION,
     )
 
 

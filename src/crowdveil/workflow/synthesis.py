@@ -328,7 +328,9 @@ def synthesize(
 
 def curator_outputs(directory: Path, names: Sequence[str] = ()) -> Outputs:
     """Return the outputs that show raw claims: apart from what may be published, and for their owner's eyes only."""
-    return Outputs(folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, whole=True, private=True)
+    return Outputs(
+        folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, remove_stale=True, private=True
+    )
 
 
 def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str, bytes]) -> tuple[str, ...]:

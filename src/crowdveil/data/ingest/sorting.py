@@ -1,8 +1,7 @@
-"""Rows into canonical order: by task, then worker, then value.
+"""Sorting of rows into canonical order: by task, then worker, then value.
 
-Where task, worker and value fit into 64 bits together they are sorted as one number each: sorting such numbers in place
-is several times faster than sorting positions, or than counting rows into places whose writes miss every cache, and
-nothing has to be gathered afterwards.
+If task, worker and value fit into 64 bits, they are packed into one integer per row and sorted in place, which is
+several times faster than an index sort and needs no gather afterwards.
 """
 
 from collections.abc import Iterator
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 KEY_BITS = 64
 ROWS_AT_ONCE = 1 << 16
-"""Rows packed or unpacked together: they stay in a core's own cache."""
+"""Rows packed or unpacked per pass; they stay in a core's cache."""
 
 
 class SortedColumns(NamedTuple):
-    """Columns in canonical order, and whether a (task, worker) pair is repeated."""
+    """Columns in canonical order; `repeats`: whether a (task, worker) pair is repeated."""
 
     task: NDArray[np.int32]
     worker: NDArray[np.int32]
@@ -28,7 +27,7 @@ class SortedColumns(NamedTuple):
 def sort_columns(
     task: NDArray[np.integer], worker: NDArray[np.integer], value: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the columns in canonical order; rows that stand so already are not sorted again."""
+    """Return the columns in canonical order; sorted input without repeated pairs is returned as it is."""
     same = task[1:] == task[:-1]
     order: NDArray[np.int64] | slice = slice(None)
     if not ((task[1:] > task[:-1]) | (same & (worker[1:] > worker[:-1]))).all():
@@ -39,12 +38,15 @@ def sort_columns(
 def sort_packed(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[Any], sizes: tuple[int, int, int]
 ) -> SortedColumns | None:
-    """Sort codes as single numbers; None if they do not fit, or if numbers on repeated pairs are still to be sorted.
+    """Return the columns sorted as packed integers; None if they need more than 64 bits.
+
+    Float values are not packed: their row numbers are. None is then also returned if a pair is repeated, because equal
+    pairs are left unsorted by value.
 
     Args:
         task, worker: codes, shape (rows,).
-        value: int16 codes, or float64 numbers, which are carried along.
-        sizes: how many tasks, workers and labels there are; codes are below them.
+        value: int16 codes or float64 numbers, shape (rows,).
+        sizes: numbers of tasks, workers and labels; codes are below them.
     """
     rows = len(task)
     carried = value.dtype.kind == "f"
@@ -71,7 +73,7 @@ def sort_packed(
 def _packed(
     task: NDArray[np.int32], worker: NDArray[np.int32], value: NDArray[np.int16] | None, widths: tuple[int, int, int]
 ) -> NDArray[np.uint64]:
-    """Return task, worker, and value or row number, side by side in one number per row."""
+    """Return task, worker, and value or row number, packed into one integer per row."""
     keys = np.empty(len(task), dtype=np.uint64)
     for part in _parts(len(task)):
         key = keys[part]
