@@ -1,9 +1,9 @@
-"""Does the planner's prediction come true? Predicted intervals against errors measured in whole campaigns.
+"""Predicted intervals of plans against errors measured in whole campaigns.
 
-Fourteen settings that were used to build nothing. The measured campaigns are made by `crowdveil.simulate` with what the
-planner only approximates: abilities from a continuous Beta distribution, truths from a normal distribution, all tasks,
-and estimators with their own settings. Then three real sets, planned from public facts only: labels, sizes, share of
-answered cells, and the planner's usual ability. Run `python experiments/utility/planner_check.py [--quick]`.
+Fourteen settings that were not used in development. Measured campaigns are simulated with what plans only approximate:
+abilities from a continuous Beta distribution, truths from a normal distribution, all tasks, and default settings of
+estimators. Then three real sets, planned from public facts only: labels, sizes, share of answered cells, and the
+default ability. Run `python experiments/utility/planner_check.py [--quick]`.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from crowdveil.data.datasets import available, load
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, Prediction, beta_abilities, predict
-from crowdveil.planning.population import CONCENTRATION, near_answers
+from crowdveil.planning.population import ABILITY_CONCENTRATION, ordinal_worker_model
 from crowdveil.randomness import Seeded, seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd, perturb, perturb_in_rounds
 
@@ -47,12 +47,12 @@ REAL = (
     ("web_zhou", "ordinal-dawid-skene", (3.0, 5.0, math.inf)),
 )
 ORDERED = ("adult2", "web_zhou")
-"""Their labels have an order, which the crowd's mistakes follow whatever the method."""
+"""Sets with ordered labels, whose assumed mistakes follow the order for every method."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One campaign: `labels` or `scale`, with `ability` or `sigmas`; normal truths have a `centre` and a `width`."""
+    """One campaign: `labels` or `scale`, with `ability` or `sigmas`; normal truths have a `mean` and a `deviation`."""
 
     mechanism: str
     epsilon: float
@@ -65,8 +65,8 @@ class Setting:
     ability: float = 0.75
     scale: Scale | None = None
     sigmas: tuple[float, ...] = ()
-    centre: float = 0.0
-    width: float = 1.0
+    mean: float = 0.0
+    deviation: float = 1.0
     learned: bool = False
     ordered: bool = False
     method: str | None = None
@@ -110,8 +110,8 @@ SETTINGS = (
         tasks=100,
         workers=600,
         rate=0.3,
-        centre=5,
-        width=2,
+        mean=5,
+        deviation=2,
     ),
     Setting(
         scale=Scale(0, 20),
@@ -122,8 +122,8 @@ SETTINGS = (
         workers=300,
         rate=0.1,
         participation="public",
-        centre=12,
-        width=3,
+        mean=12,
+        deviation=3,
     ),
     Setting(
         scale=Scale(0, 9),
@@ -133,8 +133,8 @@ SETTINGS = (
         tasks=80,
         workers=400,
         rate=0.5,
-        centre=4,
-        width=3,
+        mean=4,
+        deviation=3,
         learned=True,
     ),
     Setting(
@@ -156,15 +156,15 @@ SETTINGS = (
         tasks=120,
         workers=400,
         rate=0.3,
-        centre=11,
-        width=4,
+        mean=11,
+        deviation=4,
         rounds=4,
     ),
 )
 
 
 def campaign_of(setting: Setting) -> Campaign:
-    """Return the setting as the planner is told of it."""
+    """Return the campaign of a setting for the planner."""
     crowd: LabelCrowd | NumberCrowd
     if setting.scale is None:
         alphabet = Categories(tuple(f"label {number}" for number in range(setting.labels)), setting.ordered)
@@ -173,7 +173,7 @@ def campaign_of(setting: Setting) -> Campaign:
         crowd = LabelCrowd(alphabet=alphabet, prior=prior, abilities=beta_abilities(setting.ability))
     else:
         scale = setting.scale
-        edges = (scale.values[:-1] + scale.step / 2 - setting.centre) / setting.width
+        edges = (scale.values[:-1] + scale.step / 2 - setting.mean) / setting.deviation
         prior = np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-6)
         prior /= prior.sum()
         answers = normal_worker_model(scale, setting.sigmas)
@@ -198,7 +198,7 @@ def campaign_of(setting: Setting) -> Campaign:
 
 
 def mechanism_of(name: str, campaign: Campaign, epsilon: float) -> ChannelMechanism:
-    """Return the mechanism, chosen for the campaign's question."""
+    """Return the mechanism for the campaign's objective."""
     if name == Designed.name:
         return Designed.from_channel(design_channel(campaign.cell_objective, epsilon, null_apart=True))
     if name == QuantizedResponse.name:
@@ -206,8 +206,8 @@ def mechanism_of(name: str, campaign: Campaign, epsilon: float) -> ChannelMechan
     return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
 
 
-def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
-    """Make the whole campaign up, not as the planner does."""
+def simulate(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
+    """Return a simulated campaign, with other distributions than the planner assumes."""
     source = seeded(seed)
     if setting.scale is not None:
         return numeric_crowd(
@@ -215,11 +215,11 @@ def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
             tasks=setting.tasks,
             sparsity=1 - setting.rate,
             scale=setting.scale,
-            truth=lambda generator, count: generator.normal(setting.centre, setting.width, count),
+            truth=lambda generator, count: generator.normal(setting.mean, setting.deviation, count),
             sigmas=setting.sigmas,
             source=source,
         )
-    a, b = setting.ability * CONCENTRATION, (1 - setting.ability) * CONCENTRATION
+    a, b = setting.ability * ABILITY_CONCENTRATION, (1 - setting.ability) * ABILITY_CONCENTRATION
     alphabet = campaign.crowd.alphabet
     assert isinstance(alphabet, Categories)
     if setting.ordered:
@@ -236,12 +236,17 @@ def make(setting: Setting, campaign: Campaign, seed: int) -> Crowd:
 
 
 def ordered_crowd(setting: Setting, labels: Categories, source: Seeded) -> Crowd:
-    """Make ordered answers up, every worker with an ability of their own; mistakes fall off with the distance."""
+    """Return simulated ordered answers; each worker has an own ability, and mistakes fall off with the distance."""
     generator = source.generator
     truth = generator.integers(0, labels.size, setting.tasks)
-    ability = generator.beta(setting.ability * CONCENTRATION, (1 - setting.ability) * CONCENTRATION, setting.workers)
+    ability = generator.beta(
+        setting.ability * ABILITY_CONCENTRATION, (1 - setting.ability) * ABILITY_CONCENTRATION, setting.workers
+    )
     task, worker = np.nonzero(generator.random((setting.tasks, setting.workers)) < setting.rate)
-    shares = [near_answers(labels.size, ability[one])[truth[on]].tolist() for on, one in zip(task, worker, strict=True)]
+    shares = [
+        ordinal_worker_model(labels.size, ability[one])[truth[on]].tolist()
+        for on, one in zip(task, worker, strict=True)
+    ]
     value = np.array([generator.choice(labels.size, p=share) for share in shares])
     names = np.arange(1, setting.tasks + 1), np.arange(1, setting.workers + 1)
     answers = Reports(task.astype(np.int32), worker.astype(np.int32), value, *names, labels)
@@ -250,7 +255,7 @@ def ordered_crowd(setting: Setting, labels: Categories, source: Seeded) -> Crowd
 
 def measure(setting: Setting, campaign: Campaign, mechanism: ChannelMechanism, seed: int) -> tuple[float, float, float]:
     """Return one campaign's error, the error of the best constant on it, and the correlation with the truth."""
-    crowd, source = make(setting, campaign, seed), seeded(seed + 50_000)
+    crowd, source = simulate(setting, campaign, seed), seeded(seed + 50_000)
     if setting.rounds == 1:
         sent = Round(reports=perturb(crowd.answers, mechanism, source), channel=mechanism.channel())
     else:
@@ -274,7 +279,7 @@ def inside(prediction: Prediction, error: float) -> bool:
 
 
 def simulated(quick: bool) -> None:
-    """Print one line per setting: prediction, what the first run measured, and how many of all runs lie inside."""
+    """Print one line per setting: prediction, error of the first run, and number of runs inside the interval."""
     print(
         "| setting | epsilon | predicted | interval | measured | inside | of 5 runs | "
         "simulated once | of 5 runs | constant | correlation |"
@@ -305,12 +310,12 @@ def simulated(quick: bool) -> None:
 
 
 def _more(setting: Setting) -> str:
-    """Return what is not usual about a setting."""
+    """Return the settings that differ from the defaults."""
     return f", {setting.rounds} rounds" if setting.rounds > 1 else f", {setting.method}" if setting.method else ""
 
 
 def real(quick: bool) -> None:
-    """Print what was predicted for real sets from public facts, and what was measured."""
+    """Print predictions for real sets from public facts, and measured errors."""
     print("| set, method | epsilon | predicted | interval | measured | inside | constant | correlation | gold |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, method, epsilons in REAL:
@@ -338,7 +343,7 @@ def real(quick: bool) -> None:
 
 
 def as_planned(answers: Reports, labels: Categories, method: str) -> Campaign:
-    """Return a real set as the planner is told of it: sizes, labels all alike, the share of answers, usual workers."""
+    """Return the campaign of a real set: its sizes and share of answers, a uniform prior, and default workers."""
     prior = np.full(labels.size, 1 / labels.size)
     objective = DesignObjective(
         alphabet=labels,

@@ -1,11 +1,11 @@
 """Plans of real sets from public facts, and the errors measured on them.
 
-Every set is planned as `crowdveil plan` does without options: labels or scale, numbers of tasks and workers and the
-share of answered cells are public; abilities, deviations and the prior are the defaults. Devices run randomized
-response. The measured error is that of `perturb` and `infer` on the gold tasks, the mean of two seeds. Sets with fewer
-than a hundred gold tasks, and populations of cities, which have no public scale, are left out.
+Sets are planned as `crowdveil plan` does by default: labels or scale, numbers of tasks and workers and the share of
+answered cells are public; abilities, deviations and the prior are defaults. The mechanism is randomized response. The
+measured error is that of `perturb` and `infer` on the gold tasks, the mean of two seeds. Sets with fewer than a hundred
+gold tasks, and populations of cities, which have no public scale, are left out.
 
-With `--pilot`, ability and prior are those of fifty random tasks with known truth instead, for sets of labels.
+With `--pilot`, ability and prior come from fifty random tasks with known truth, for sets of labels.
 
     python experiments/utility/real_sets.py > experiments/utility/results/real_sets.csv
     python experiments/utility/real_sets.py --pilot >> experiments/utility/results/real_sets.csv
@@ -28,7 +28,7 @@ from crowdveil.data.datasets import Dataset, available, load
 from crowdveil.demo.scenes import every_task
 from crowdveil.evaluation.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
-from crowdveil.planning.population import ExpectedCrowd
+from crowdveil.planning.population import AssumedCrowd
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 
@@ -40,7 +40,7 @@ SCALES = {
     "weather_temperature": Scale(0, 120, 5),
 }
 EVERY = {"weather_temperature": 16}
-"""One task in so many is used, to save time."""
+"""Stride of the tasks that are used, to save time."""
 PILOT_TASKS = 50
 """Tasks with known truth in a pilot."""
 LABELS = (
@@ -62,7 +62,7 @@ CONDITIONS: tuple[tuple[Participation, float], ...] = (
     ("public", 4.0),
     ("public", math.inf),
 )
-"""Participation and epsilon per cell; infinity stands for answers that are sent as they are."""
+"""Participation and epsilon per cell; infinite epsilon means unprotected answers."""
 SEEDS = (7_000, 7_001)
 
 
@@ -102,14 +102,14 @@ def answers_of(name: str, data: Dataset) -> Reports:
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    """What a few tasks with known truth say: mean ability of their answers, and the smoothed shares of labels."""
+    """Estimates from a few tasks with known truth: mean ability of their answers, and smoothed shares of labels."""
 
     ability: float
     prior: NDArray[np.float64]
 
 
 def pilot_of(answers: Reports, gold: dict[str, object]) -> Pilot:
-    """Return what `PILOT_TASKS` tasks with known truth, drawn at random, say about a set of labels."""
+    """Return the pilot of `PILOT_TASKS` random tasks with known truth."""
     alphabet = answers.alphabet
     assert isinstance(alphabet, Categories)
     codes = {name: code for code, name in enumerate(alphabet.names)}
@@ -122,10 +122,10 @@ def pilot_of(answers: Reports, gold: dict[str, object]) -> Pilot:
 
 
 def campaign_of(answers: Reports, participation: Participation, pilot: Pilot | None = None) -> Campaign:
-    """Return what `crowdveil plan` is told of a set: without a pilot, its defaults."""
+    """Return the campaign of a set; without a pilot, with the defaults of `crowdveil plan`."""
     alphabet = answers.alphabet
     assert alphabet is not None
-    crowd: ExpectedCrowd
+    crowd: AssumedCrowd
     prior = np.full(alphabet.size, 1 / alphabet.size) if pilot is None else pilot.prior
     ability = ABILITY if pilot is None else pilot.ability
     if isinstance(alphabet, Scale):
@@ -159,14 +159,14 @@ def measured(campaign: Campaign, answers: Reports, data: Dataset, epsilon: float
 
 
 def mechanism_of(campaign: Campaign, epsilon: float) -> RandomizedResponse | None:
-    """Return what devices run; None where answers are sent as they are."""
+    """Return the mechanism; None for unprotected answers."""
     if math.isinf(epsilon):
         return None
     return RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=epsilon, participation=campaign.participation)
 
 
 def rows_of(name: str, *, pilots: bool) -> list[Row]:
-    """Plan and measure one set under every condition, from a pilot or from the defaults."""
+    """Return planned and measured errors of one set under every condition."""
     data, rows = load(name), list[Row]()
     answers = answers_of(name, data)
     pilot = pilot_of(answers, data.gold) if pilots else None
@@ -196,7 +196,7 @@ def rows_of(name: str, *, pilots: bool) -> list[Row]:
 
 
 def main() -> None:
-    """Plan and measure the sets that are there, and print them as CSV."""
+    """Print planned and measured errors of the available sets as CSV."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", help="by name; all unless given")
     parser.add_argument("--pilot", action="store_true", help="plan sets of labels from a pilot; without a header")

@@ -1,4 +1,4 @@
-"""`crowdveil plan`: what to expect, as a table, as JSON and as files."""
+"""`crowdveil plan`: its table, JSON document, files and commands."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from crowdveil.cli.plan_display import BLOCKS, next_commands
-from crowdveil.planning import Row, plan
-from crowdveil.planning.candidates import OTHER
+from crowdveil.planning import CandidateResult, plan
+from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.workflow import Expectation
+from crowdveil.workflow.planning import NO_COMMAND, next_commands
 from tests.cli.conftest import Run
 from tests.planning.campaigns import of_labels
 
@@ -22,8 +22,8 @@ SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 LABELS = (*SIZE, "--labels", "no,yes,maybe", "--target-error", 0.2)
 
 
-def list_names(source: str, parts: dict[str, range]) -> None:
-    """List the tasks of a crowd, and deal its workers and answers to parts named by their ending."""
+def write_parts(source: str, parts: dict[str, range]) -> None:
+    """Write the tasks of a crowd, and its workers and answers divided into parts named by their suffix."""
     header, *lines = Path(source).read_text("utf-8").splitlines()
     Path("tasks.csv").write_text("task\n" + "".join(f"{task}\n" for task in range(1, 21)), "utf-8")
     for ending, workers in parts.items():
@@ -34,7 +34,7 @@ def list_names(source: str, parts: dict[str, range]) -> None:
 
 
 def carry_out(run: Run, commands: list[str]) -> None:
-    """Run printed commands; where cells were assigned, only their answers are left."""
+    """Run printed commands; after `assign`, keep only the answers in assigned cells."""
     for command in commands:
         run(*shlex.split(command)[1:])
         if " assign " in command:
@@ -47,21 +47,21 @@ def carry_out(run: Run, commands: list[str]) -> None:
             Path("answers.csv").write_text("\n".join(kept) + "\n", "utf-8")
 
 
-def plan_row(line: str) -> Row:
-    """Return a row at epsilon 1 of three labels without order."""
+def planned(name: str) -> CandidateResult:
+    """Return a candidate at epsilon 1 for three unordered labels."""
     made = plan(of_labels(), target=0.1, epsilons=(1.0,))
-    return next(row for row in made.rows if row.line == line)
+    return next(one for one in made.results if one.name == name)
 
 
-def test_table_and_json_tell_the_same(run: Run, run_json: RunJson) -> None:
-    """Every epsilon and line stands in both; each error is beside the constant and the unprotected error."""
+def test_table_and_json_agree(run: Run, run_json: RunJson) -> None:
+    """Both have every epsilon and candidate, the constant and the unprotected error."""
     words = (*LABELS, "--epsilon", "1,4", "--epsilon", 2)
     table, data = " ".join(run(*words).stdout.split()), run_json(*words)
 
     assert [1, 2, 4] == sorted({row["epsilon"] for row in data["candidates"]})
     for row in data["candidates"]:
-        shown = f"{row['line']} {row['shown'].replace('less than', '<')} {row['shown_interval']}"
-        same = f"{row['line']} sends the same as {row['same_as']} at epsilon"
+        shown = f"{row['candidate']} {row['shown'].replace('less than', '<')} {row['shown_interval']}"
+        same = f"{row['candidate']} sends the same as {row['same_as']} at epsilon"
         assert (same if row["same_as"] else shown) in table
     assert f"constant {data['constant_error']:.3g}" in table
     assert f"unprotected {data['unprotected']['shown']}" in table
@@ -80,19 +80,16 @@ def test_no_epsilon_is_shown_below_its_value(run: Run) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_the_first_lines_name_assumptions_and_experience(width: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ability, participation and sources come first, then how plans of real sets fared, then epsilon per worker."""
+def test_the_first_lines_state_assumptions_and_real_sets(width: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assumptions with their sources come first, then departures of real sets, then the recommendation."""
     monkeypatch.setenv("COLUMNS", str(width))
     text, given = (" ".join(run(*LABELS, "--epsilon", 4, *more).stdout.split()) for more in ((), ("--ability", 0.8)))
 
-    assert text.startswith("assumed ability 0.75 on average, 0.54 to 0.92 (a default guess); each worker answers ")
-    assert (
-        "0.5 of the tasks (given), participation protected (default); every label equally likely (a default guess)."
-        in text
-    )
+    assert text.startswith("assumed ability 0.75 on average, 0.54 to 0.92 (default); each worker answers ")
+    assert "0.5 of the tasks (given), participation protected (default); every label equally likely (default)." in text
     assert "assumed ability 0.8 on average" in given
     assert "0.95 (given)" in given
-    order = [text.index(words) for words in ("assumed", "real crowds Such predictions were too hopeful", "plan Use")]
+    order = [text.index(words) for words in ("assumed", "real crowds Such predictions were optimistic", "plan Use")]
     assert sorted(order) == order
     headline = (
         "at epsilon 4 per answer and 160 per worker (40 cells, participation protected) with 30 workers: expected"
@@ -108,7 +105,7 @@ def test_the_first_lines_name_assumptions_and_experience(width: int, run: Run, m
     ],
 )
 def test_the_headline_counts_a_workers_cells(more: tuple[object, ...], losses: str, run_json: RunJson) -> None:
-    """Epsilon per worker is over the answers expected where participation is public, else over the assigned cells."""
+    """Epsilon per worker sums over expected answers if participation is public, else over assigned cells."""
     data = run_json(*LABELS, "--epsilon", 4, *more)
 
     assert f"epsilon 4 per answer and 80 {losses}" in data["verdict"][0]
@@ -116,7 +113,7 @@ def test_the_headline_counts_a_workers_cells(more: tuple[object, ...], losses: s
 
 
 def test_assumptions_have_their_source(run_json: RunJson) -> None:
-    """What was given and what is a default is told apart; on a scale workers have deviations in place of an ability."""
+    """Assumptions say whether they were given; workers on a scale have standard deviations instead of an ability."""
     Path("prior.csv").write_text("label,probability\nno,0.6\nyes,0.3\nmaybe,0.1\n", "utf-8")
     words = ("--epsilon", 4, "--ability", 0.8, "--prior", "prior.csv", "--participation", "protected")
     given = run_json(*LABELS, *words)["assumptions"]
@@ -133,7 +130,7 @@ def test_assumptions_have_their_source(run_json: RunJson) -> None:
 
 
 def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json: RunJson) -> None:
-    """An error that no simulated task shows is a bound, in the table, in JSON and in the sentences alike."""
+    """An error without a wrong simulated task is shown as a bound in the table, in JSON and in the sentences."""
     words = ("plan", "--tasks", 100, "--workers", 400, "--participation-rate", 0.8, "--labels", "no,yes")
     asked = (*words, "--target-error", 0.05, "--epsilon", 6)
     data, table = run_json(*asked), run(*asked).stdout
@@ -146,7 +143,7 @@ def test_no_expected_error_is_more_exact_than_its_simulation(run: Run, run_json:
 
 
 def test_files_are_written(run_json: RunJson) -> None:
-    """--out gets the plan as JSON, and its picture as SVG and PNG."""
+    """--out writes the plan as JSON, and its figure as SVG and PNG."""
     data = run_json(*LABELS, "--epsilon", 3, "--out", "planned")
 
     assert ["plan.json", "plan.svg", "plan.png"] == [Path(path).name for path in data["files"]]
@@ -155,7 +152,7 @@ def test_files_are_written(run_json: RunJson) -> None:
 
 
 def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
-    """On a scale the error is a mean absolute one, and workers err by a tenth and by half of the range by default."""
+    """On a scale the error is the mean absolute error, and default deviations are 0.1 and 0.5 of the range."""
     data = run_json(*SIZE, "--scale", "0:4", "--target-error", 0.3, "--epsilon", 4)
 
     assert ("mae", "gaussian") == (data["error_name"], data["method"])
@@ -165,7 +162,7 @@ def test_numbers_are_planned_for_gaussian(run_json: RunJson) -> None:
 
 
 def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json: RunJson) -> None:
-    """41 labels become 21, the prior with them; the table says so, and JSON has the number and the labels."""
+    """41 labels and their prior become 21, which the table and JSON state."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
     Path("prior.csv").write_text("label,probability\n" + rows, "utf-8")
     sized = ("plan", "--tasks", 10, "--workers", 9, "--participation-rate", 0.5, "--target-error", 40)
@@ -178,7 +175,7 @@ def test_a_long_scale_is_planned_on_a_coarser_one_and_says_so(run: Run, run_json
 
 
 def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -> None:
-    """A prior file makes the constant, and the command to infer with names it."""
+    """A prior file sets the constant, and the command to infer names it."""
     Path("prior.csv").write_text("label,probability\nno,0.6\nyes,0.3\nmaybe,0.1\n", "utf-8")
     words = (*LABELS, "--prior", "prior.csv", "--epsilon", 4, "--participation", "public", "--ability", 0.8)
 
@@ -187,8 +184,8 @@ def test_the_prior_is_read_and_known_to_inference(run: Run, run_json: RunJson) -
 
 
 def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
-    """What is to be run next runs as it is printed, and ends with truths; without an assignment and with one."""
-    list_names("labels.csv", {"": range(1, 31)})
+    """The printed commands run and end with truths, with and without an assignment."""
+    write_parts("labels.csv", {"": range(1, 31)})
     words = ("--labels", "no,yes,maybe", "--tasks", 20, "--workers", 30, "--participation-rate", 0.5)
     for more in ((), ("--assigned-per-task", 24), ("--participation", "public", "--ability", 0.8)):
         data = run_json("plan", *words, "--target-error", 0.3, "--epsilon", 4, *more)
@@ -201,8 +198,8 @@ def test_the_commands_can_be_run(run: Run, run_json: RunJson) -> None:
 
 
 def test_the_commands_of_rounds_can_be_run(run: Run) -> None:
-    """A target that only rounds meet: every round's commands run one after the other, the last infers from all."""
-    list_names("numbers.csv", {str(turn): range(turn, 31, 4) for turn in (1, 2, 3, 4)})
+    """For a target that only rounds meet, the commands of all rounds run in order and end with truths."""
+    write_parts("numbers.csv", {str(turn): range(turn, 31, 4) for turn in (1, 2, 3, 4)})
     words = ("--scale", "-2:7", "--tasks", 20, "--workers", 30, "--participation-rate", 0.8, "--sigmas", "0.5,1")
     said = run("plan", *words, "--target-error", 0.37, "--epsilon", 2, "--out", "planned").stdout
     data = json.loads(Path("planned/plan.json").read_text("utf-8"))
@@ -215,7 +212,7 @@ def test_the_commands_of_rounds_can_be_run(run: Run) -> None:
 
 
 def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
-    """With --out the prior of the coarser scale is written, sums to 1, and the commands name it."""
+    """With --out the prior of the coarsen_scale scale is written, sums to 1, and the commands name it."""
     rows = "".join(f"{label},{0.305 if label < 2 else 0.01}\n" for label in range(41))
     Path("fine.csv").write_text("label,probability\n" + rows, "utf-8")
     sized = ("plan", "--tasks", 10, "--workers", 9, "--participation-rate", 0.5, "--target-error", 7)
@@ -230,29 +227,29 @@ def test_a_merged_prior_is_written_for_the_commands(run_json: RunJson) -> None:
 
 
 def test_blocks_without_order_are_chosen_again_or_named() -> None:
-    """Blocks of the best kind follow from the expectation; others are no option, and the commands say so."""
-    row = {kind: plan_row(kind) for kind in ("quantized-response", OTHER)}
+    """Best blocks follow from the expectation; other unordered blocks have no option, which the commands state."""
+    found = {name: planned(name) for name in ("quantized-response", OTHER_BLOCKS)}
     expected = Expectation(participation_rate=0.5, ability=0.7)
 
     assert (
         "--participation-rate 0.5 --ability 0.7 --epsilon 1"
-        in next_commands(row["quantized-response"], expected, None)[0]
+        in next_commands(found["quantized-response"], expected, None)[0]
     )
-    assert [BLOCKS] == next_commands(row[OTHER], expected, None)
+    assert [NO_COMMAND] == next_commands(found[OTHER_BLOCKS], expected, None)
 
 
 def test_narrow_terminals_break_no_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On 60 columns names of mechanisms are whole, and what is left out is said."""
+    """On 60 columns names of mechanisms are whole, and omitted columns are named."""
     monkeypatch.setenv("COLUMNS", "60")
     said = run(*LABELS, "--epsilon", 2).stdout
 
     assert " randomized-response " in said
-    assert "On a wider terminal" in " ".join(said.split())
+    assert "A wider terminal" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 60
 
 
-def test_ordered_labels_are_read_in_order_too(run_json: RunJson) -> None:
-    """Both methods stand beside each other for ordered labels, and one that is asked for stands alone."""
+def test_ordered_labels_have_ordinal_candidates(run_json: RunJson) -> None:
+    """Ordered labels have candidates with both estimators, or with the given one alone."""
     both = run_json(*LABELS, "--ordered", "--epsilon", 2)
     one = run_json(*LABELS, "--ordered", "--epsilon", 2, "--method", "ordinal-dawid-skene")
 
@@ -271,13 +268,13 @@ def test_assignment_shrinks_a_workers_share(run_json: RunJson) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*SIZE, "--target-error", 0.1), "Say what an answer can be"),
+        ((*SIZE, "--target-error", 0.1), "--labels or --scale is needed"),
         ((*SIZE, "--scale", "0:4", "--target-error", 0.1, "--ability", 0.8), "by --sigmas, not by --ability"),
         ((*LABELS, "--epsilon", "one"), "not a list of numbers"),
     ],
 )
 def test_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
-    """What cannot be understood is wrong usage, and the message says what is missing."""
+    """Wrong usage exits with code 2, and the message states what is missing."""
     assert said in run(*words, code=2).stderr
 
 
@@ -287,9 +284,9 @@ def test_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
         (("--assigned-per-task", 31), "a task is assigned to 1 to 30 workers"),
         (("--epsilon", 30), "epsilon"),
         (("--sigmas", "1,2"), "sigmas describe workers on a scale"),
-        (("--method", "gaussian"), "made for dawid-skene or one-coin"),
+        (("--method", "gaussian"), "the method of a plan for these answers is dawid-skene or one-coin"),
     ],
 )
-def test_what_cannot_be_met_is_refused(words: tuple[object, ...], said: str, refusal: Callable[..., str]) -> None:
-    """A request out of range ends with one line that names the rule."""
+def test_values_out_of_range_are_refused(words: tuple[object, ...], said: str, refusal: Callable[..., str]) -> None:
+    """A value out of range ends with one line that states the rule."""
     assert said in refusal(*LABELS, *words)

@@ -1,4 +1,4 @@
-"""Small campaigns that the planner's tests share."""
+"""Small campaigns shared by the tests of planning."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def of_labels(
     ordered: bool = False,
     **more: Any,
 ) -> Campaign:
-    """Return a campaign of labels a, b, ...; every label alike unless told otherwise."""
+    """Return a campaign of labels a, b, ...; the prior is uniform by default."""
     alphabet = Categories(tuple("abcdefghij"[:labels]), ordered)
     shares = np.array(prior) if prior else np.full(labels, 1 / labels)
     objective = DesignObjective(

@@ -1,4 +1,4 @@
-"""What is compared at one epsilon, and what it costs a worker."""
+"""Candidates at one epsilon, and their costs."""
 
 from math import ceil, log2
 
@@ -6,29 +6,36 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories
 from crowdveil.mechanisms import QuantizedResponse, RandomizedResponse
-from crowdveil.planning import KINDS, Campaign, candidates
-from crowdveil.planning.candidates import IN_ROUNDS, OTHER, READ_IN_ORDER, cost, other_blocks, same_table
+from crowdveil.planning import CANDIDATE_TYPES, Campaign, candidates
+from crowdveil.planning.candidates import (
+    IN_ROUNDS,
+    ORDINAL_SUFFIX,
+    OTHER_BLOCKS,
+    channel_key,
+    other_blocks,
+    worker_cost,
+)
 from tests.planning.campaigns import of_labels, of_numbers
 
 
 @pytest.mark.parametrize("campaign", [of_labels(), of_labels(participation="public"), of_numbers()])
 def test_candidates_keep_their_epsilon(campaign: Campaign) -> None:
-    """Every kind that can be is there, says no more than the epsilon asked for, and none more than the designed one."""
+    """All applicable types are present, keep the epsilon, and are no more informative than the designed channel."""
     made = candidates(campaign, 1.0)
-    said = {one.line: campaign.information(one.mechanism.channel()) for one in made}
+    said = {one.name: campaign.information(one.mechanism.channel()) for one in made}
 
-    assert [kind.line for kind in KINDS if kind.campaign(campaign)] == list(said)
+    assert [kind.name for kind in CANDIDATE_TYPES if kind.campaign(campaign)] == list(said)
     assert all(0.99 < one.mechanism.guarantee.epsilon <= 1.0 for one in made)
     assert max(said.values()) <= said["designed"] * (1 + 1e-9)
 
 
 def test_two_labels_have_no_other_blocks() -> None:
-    """Where there are two blocks at most, the line of other blocks is left out."""
-    assert OTHER not in [one.line for one in candidates(of_labels(labels=2), 1.0)]
+    """Two labels have no candidate with other blocks."""
+    assert OTHER_BLOCKS not in [one.name for one in candidates(of_labels(labels=2), 1.0)]
 
 
 @pytest.mark.parametrize(
-    ("campaign", "read_in_order", "rounds"),
+    ("campaign", "ordinal", "rounds"),
     [
         (of_labels(), False, False),
         (of_labels(ordered=True), True, False),
@@ -39,28 +46,28 @@ def test_two_labels_have_no_other_blocks() -> None:
         (of_numbers(assigned_per_task=15), False, False),
     ],
 )
-def test_kinds_are_tried_where_they_can_be(campaign: Campaign, read_in_order: bool, rounds: bool) -> None:
-    """Order is read where three labels have one and no method is asked for; rounds are for open scales of some size."""
+def test_types_apply_to_their_campaigns(campaign: Campaign, ordinal: bool, rounds: bool) -> None:
+    """Ordinal candidates need three ordered labels and no given method; rounds need numbers without an assignment."""
     made = candidates(campaign, 2.0)
 
-    assert read_in_order == any(one.line.endswith(READ_IN_ORDER) for one in made)
+    assert ordinal == any(one.name.endswith(ORDINAL_SUFFIX) for one in made)
     assert all(
-        ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.line.endswith(READ_IN_ORDER) for one in made
+        ("ordinal-dawid-skene" == one.campaign.estimator.name) == one.name.endswith(ORDINAL_SUFFIX) for one in made
     )
-    assert ([4] if rounds else []) == [one.campaign.rounds for one in made if one.line == IN_ROUNDS]
-    assert all(one.campaign.rounds == 1 for one in made if one.line != IN_ROUNDS)
+    assert ([4] if rounds else []) == [one.campaign.rounds for one in made if one.name == IN_ROUNDS]
+    assert all(one.campaign.rounds == 1 for one in made if one.name != IN_ROUNDS)
 
 
-def test_quick_kinds_are_a_part_of_all() -> None:
-    """Searches try randomized response and blocks, in every way to read them, and nothing that takes long."""
-    made = [one.line for one in candidates(of_labels(ordered=True), 2.0, quick=True)]
+def test_searches_try_fewer_types() -> None:
+    """Searches try randomized and quantized response, with both estimators."""
+    made = [one.name for one in candidates(of_labels(ordered=True), 2.0, search_only=True)]
 
     assert ["randomized-response", "quantized-response"] == made[:2]
-    assert [line + READ_IN_ORDER for line in made[:2]] == made[2:]
+    assert [line + ORDINAL_SUFFIX for line in made[:2]] == made[2:]
 
 
 def test_other_blocks_are_the_best_of_one_more() -> None:
-    """The other response has one block more and the largest information of all cuts with one more (by trying each)."""
+    """The other response has one block more, and the most information of all such cuts."""
     objective = of_numbers().cell_objective
     best = QuantizedResponse.for_objective(objective, 0.5)
     other = other_blocks(objective, best)
@@ -77,8 +84,8 @@ def test_other_blocks_are_the_best_of_one_more() -> None:
     assert objective.score(other.channel().probabilities) == pytest.approx(max(scores))
 
 
-def test_where_every_label_is_a_block_the_other_response_merges_two() -> None:
-    """At a large epsilon the best blocks are the labels: the other has one less, and unordered labels have blocks."""
+def test_other_blocks_of_single_labels_merge_two() -> None:
+    """At a large epsilon the best blocks are single labels, and the other response has one block less."""
     objective = of_labels().cell_objective
     best = QuantizedResponse.for_objective(objective, 8.0)
     other = other_blocks(objective, best)
@@ -89,32 +96,36 @@ def test_where_every_label_is_a_block_the_other_response_merges_two() -> None:
     assert not other.cuts
 
 
-def test_tables_are_the_same_whatever_the_reports_are_called() -> None:
-    """Blocks of single labels say what randomized response says; another epsilon does not."""
+def test_channel_keys_ignore_names_of_symbols() -> None:
+    """Blocks of single labels have the key of randomized response; another epsilon has another key."""
     alphabet = Categories(("no", "yes"))
     response = RandomizedResponse(alphabet=alphabet, epsilon=1.0)
     blocks = QuantizedResponse(alphabet=alphabet, epsilon=1.0, blocks=((1,), (0,)))
 
-    assert same_table(response.channel()) == same_table(blocks.channel())
-    assert same_table(response.channel()) != same_table(RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel())
+    assert channel_key(response.channel()) == channel_key(blocks.channel())
+    assert channel_key(response.channel()) != channel_key(RandomizedResponse(alphabet=alphabet, epsilon=2.0).channel())
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
 def test_cost_follows_the_stated_formula(participation) -> None:  # type: ignore[no-untyped-def]
-    """Bytes are those of one fixed-width symbol per task; epsilons add up over cells that reveal something."""
+    """Bytes are one fixed-width symbol per task; epsilon sums over the cells that cost privacy."""
     campaign = of_labels(labels=4, tasks=61, rate=0.25, participation=participation)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0, participation=participation)
-    found = cost(campaign, mechanism)
+    found = worker_cost(campaign, mechanism)
 
     assert found.bytes == ceil(61 * ceil(log2(5)) / 8)
     assert found.cells == (61 if participation == "protected" else 16)
     assert found.worker_epsilon == pytest.approx(found.cells * found.cell_epsilon)
 
 
-def test_assigned_workers_send_their_own_cells_only() -> None:
+def test_assigned_workers_report_their_own_cells_only() -> None:
     """With 10 of 40 workers per task a worker has 15 of 60 tasks, answers them twice as fully, and pays for 15."""
     campaign = of_labels(rate=0.2, assigned_per_task=10)
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=1.0)
 
-    assert (15, 0.8, 10) == (campaign.cells, pytest.approx(campaign.rate), campaign.reporters)
-    assert cost(campaign, mechanism).cells == 15
+    assert (15, 0.8, 10) == (
+        campaign.cells_per_worker,
+        pytest.approx(campaign.answer_rate),
+        campaign.reporters_per_task,
+    )
+    assert worker_cost(campaign, mechanism).cells == 15

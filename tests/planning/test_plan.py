@@ -1,11 +1,11 @@
-"""Recommendations, what to do where a target is missed, and the words for it."""
+"""Recommendations, alternatives, and their sentences."""
 
 import pytest
 
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.planning import METHODS, MOST_WORKERS, Plan, beta_abilities, plan, verdict
-from crowdveil.planning.search import full_assignment, more_workers, public_participation, with_workers
+from crowdveil.planning import MAX_WORKERS, Plan, beta_abilities, plan, verdict
+from crowdveil.planning.plan import full_assignment, more_workers, public_participation, with_workers
 from crowdveil.planning.summary import draw
 from tests.planning.campaigns import of_labels, of_numbers
 
@@ -25,105 +25,105 @@ def missed() -> Plan:
 
 
 def test_the_smallest_epsilon_that_meets_the_target_is_recommended(met: Plan) -> None:
-    """At smaller epsilons no candidate meets it; at this one, no candidate that does sends fewer bytes."""
+    """No candidate meets the target at a smaller epsilon, or with fewer bytes at this one."""
     found = met.recommended
 
     assert found is not None
     assert found.epsilon == 4.0
     assert found.prediction.error <= met.target
-    assert all(row.prediction.error > met.target for row in met.rows if row.epsilon < found.epsilon)
-    at = [row for row in met.rows if row.epsilon == 4.0 and row.prediction.error <= met.target]
-    assert found.cost.bytes == min(row.cost.bytes for row in at)
+    assert all(one.prediction.error > met.target for one in met.results if one.epsilon < found.epsilon)
+    at = [one for one in met.results if one.epsilon == 4.0 and one.prediction.error <= met.target]
+    assert found.cost.bytes == min(one.cost.bytes for one in at)
 
 
-def test_candidates_that_send_the_same_share_a_prediction(met: Plan) -> None:
+def test_equivalent_candidates_share_a_prediction(met: Plan) -> None:
     """At epsilon 4 blocks and designed channel are randomized response, and their errors are equal."""
-    rows = {row.line: row for row in met.rows if row.epsilon == 4.0}
+    results = {one.name: one for one in met.results if one.epsilon == 4.0}
 
-    assert rows["designed"].same_as == "randomized-response"
-    assert rows["designed"].prediction == rows["randomized-response"].prediction
-
-
-def test_missed_epsilons_take_more_workers(met: Plan) -> None:
-    """Smaller epsilons take more workers; the closed form or a simulation of that many meets the target."""
-    ways = [met.workers[epsilon] for epsilon in (0.5, 2.0)]
-
-    assert [0.5, 2.0] == sorted(met.workers)
-    assert ways[0] is not None
-    assert ways[1] is not None
-    assert ways[0].campaign.workers > ways[1].campaign.workers > 40
-    assert ways[1].prediction.error <= met.target
+    assert results["designed"].same_as == "randomized-response"
+    assert results["designed"].prediction == results["randomized-response"].prediction
 
 
-def test_other_ways_are_cheaper_than_the_recommendation(met: Plan) -> None:
-    """Public participation and assignment meet the target at epsilons that miss it otherwise, and are simulated."""
-    assert {"public", "assignment"} >= {way.change for way in met.ways} != set()
-    for way in met.ways:
-        assert way.mechanism is not None
-        assert way.mechanism.epsilon < 4.0
-        assert way.prediction.error <= met.target
-        assert way.prediction.simulated
+def test_missed_epsilons_need_more_workers(met: Plan) -> None:
+    """Smaller epsilons need more workers, and a prediction with that many meets the target."""
+    found = [met.workers_needed[epsilon] for epsilon in (0.5, 2.0)]
+
+    assert [0.5, 2.0] == sorted(met.workers_needed)
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].campaign.workers > found[1].campaign.workers > 40
+    assert found[1].prediction.error <= met.target
 
 
-def test_an_impossible_target_is_called_so(missed: Plan) -> None:
-    """Where unprotected answers miss the target, no epsilon will do, and the number of workers that would is named."""
+def test_alternatives_have_a_smaller_epsilon(met: Plan) -> None:
+    """Public participation and assignment meet the target at smaller epsilons, by simulation."""
+    assert {"public", "assignment"} >= {one.change for one in met.alternatives} != set()
+    for one in met.alternatives:
+        assert one.mechanism is not None
+        assert one.mechanism.epsilon < 4.0
+        assert one.prediction.error <= met.target
+        assert one.prediction.simulated
+
+
+def test_an_impossible_target_is_stated(missed: Plan) -> None:
+    """If unprotected answers miss the target, the sentences name the number of workers needed."""
     said = " ".join(verdict(missed))
 
     assert missed.recommended is None
-    assert missed.unprotected_workers is not None
-    assert "Impossible as asked: with 8 workers no mechanism reaches 0.02" in said
-    assert f"Without protection it takes about {missed.unprotected_workers.campaign.workers:,} workers" in said
+    assert missed.workers_needed_unprotected is not None
+    assert "The target cannot be met: with 8 workers no mechanism of this plan reaches 0.02" in said
+    assert f"Without protection it takes about {missed.workers_needed_unprotected.campaign.workers:,} workers" in said
     assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
-    assert f"at epsilon 4 per answer about {missed.workers[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
+    assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
 
 
 def test_guessing_workers_never_reach_a_target() -> None:
-    """Workers right by chance alone tell nothing, however many there are."""
+    """Workers who guess are not enough in any number."""
     said = " ".join(verdict(plan(of_labels(abilities=(1 / 3,)), target=0.3, epsilons=(2.0,))))
 
-    assert f"even {MOST_WORKERS:,} such workers would not reach the target" in said
-    assert f"at epsilon 2 per answer, none up to {MOST_WORKERS:,} were found to be enough" in said
+    assert f"even {MAX_WORKERS:,} such workers would miss the target" in said
+    assert f"at epsilon 2 per answer, even {MAX_WORKERS:,} are not enough" in said
 
 
-def test_a_target_that_a_constant_meets_needs_nobody() -> None:
-    """Where the best constant is good enough, that is all that is said."""
+def test_a_target_met_by_the_constant_needs_no_answers() -> None:
+    """If the best constant meets the target, the verdict is a single sentence."""
     made = plan(of_labels(prior=(0.9, 0.05, 0.05)), target=0.2, epsilons=(2.0,))
 
-    assert ["Nobody need be asked"] == [sentence.split(":")[0] for sentence in verdict(made)]
+    assert ["No answers are needed"] == [sentence.split(":")[0] for sentence in verdict(made)]
 
 
-def test_a_larger_epsilon_is_suggested_where_protection_alone_is_in_the_way() -> None:
-    """If unprotected answers would do, a larger epsilon may."""
+def test_a_larger_epsilon_is_suggested_if_unprotected_answers_are_enough() -> None:
+    """If unprotected answers meet the target, a larger epsilon is suggested."""
     said = verdict(plan(of_labels(), target=0.05, epsilons=(0.5,)))
 
-    assert "Impossible as asked" in said[0]
-    assert said[1].startswith("A larger epsilon may do: the unprotected answers of 40 workers")
+    assert "The target cannot be met" in said[0]
+    assert said[1].startswith("A larger epsilon may be enough: the unprotected answers of 40 workers")
 
 
 def test_searches_name_round_numbers_of_workers() -> None:
-    """The fewest workers of the form two digits and noughts: the closed form meets the target there."""
-    way = more_workers(of_labels(), "unprotected", None, 1e-4, share=0.0, check=False)
+    """The number of workers has two significant digits, and its prediction meets the target."""
+    one = more_workers(of_labels(), "unprotected", None, 1e-4, relative_excess=0.0, check=False)
 
-    assert way is not None
-    assert way.campaign.workers > 40
-    assert way.campaign.workers % 10 ** (len(str(way.campaign.workers)) - 2) == 0
-    assert way.prediction.error <= 2e-4
+    assert one is not None
+    assert one.campaign.workers > 40
+    assert one.campaign.workers % 10 ** (len(str(one.campaign.workers)) - 2) == 0
+    assert one.prediction.error <= 2e-4
 
 
-def test_searches_go_on_until_a_simulation_meets_the_target() -> None:
-    """Where the closed form is far too hopeful, more workers are tried, and none is called impossible that is not."""
+def test_searches_continue_until_a_simulation_meets_the_target() -> None:
+    """If predictions without simulation are optimistic, more workers are tried."""
     campaign = of_labels(tasks=300, workers=10, rate=0.1, abilities=beta_abilities(0.75))
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=4.0)
-    way = more_workers(campaign, "randomized-response", mechanism, 0.02, share=0.7, check=True)
+    one = more_workers(campaign, "randomized-response", mechanism, 0.02, relative_excess=0.7, check=True)
 
-    assert way is not None
-    assert way.prediction.simulated
-    assert way.prediction.error <= 0.02
-    assert 150 < way.campaign.workers < 500
+    assert one is not None
+    assert one.prediction.simulated
+    assert one.prediction.error <= 0.02
+    assert 150 < one.campaign.workers < 500
 
 
 def test_changed_campaigns() -> None:
-    """More workers keep the share of tasks assigned; all that was open becomes public or assigned, once."""
+    """More workers keep the share of assigned tasks; public participation and assignment apply once."""
     campaign = of_labels(rate=0.2, assigned_per_task=10)
     public = public_participation(campaign)
     assigned = full_assignment(of_labels(rate=0.2))
@@ -133,7 +133,7 @@ def test_changed_campaigns() -> None:
     assert ("public", None) == (public.participation, public.assigned_per_task)
     assert public_participation(public) is None
     assert assigned is not None
-    assert (8, 1.0) == (assigned.assigned_per_task, assigned.rate)
+    assert (8, 1.0) == (assigned.assigned_per_task, assigned.answer_rate)
     assert full_assignment(assigned) is None
     assert full_assignment(public) is None
     assert full_assignment(of_labels(rate=1.0)) is None
@@ -164,19 +164,19 @@ def test_a_plan_needs_a_target_and_an_epsilon(settings, said) -> None:  # type: 
         ({"workers": 0}, "at least one task and one worker"),
         ({"assigned_per_task": 41}, "assigned to 1 to 40 workers"),
         ({"workers": 200, "assigned_per_task": 3}, "assigned to 4 to 200 workers"),
-        ({"method": METHODS[-1]}, "made for dawid-skene or one-coin"),
-        ({"method": "ordinal-dawid-skene"}, "made for dawid-skene or one-coin"),
-        ({"rounds": 2}, "rounds are for numbers"),
+        ({"method": "gaussian"}, "is dawid-skene or one-coin"),
+        ({"method": "ordinal-dawid-skene"}, "is dawid-skene or one-coin"),
+        ({"rounds": 2}, "several rounds need numbers"),
     ],
 )
 def test_campaigns_out_of_range_are_refused(settings, said) -> None:  # type: ignore[no-untyped-def]
-    """Sizes, assignments and methods that cannot be are named with the rule."""
+    """Sizes, assignments and methods out of range are refused with the rule."""
     with pytest.raises(SettingsError, match=said):
         of_labels(**settings)
 
 
-def test_the_picture_shows_every_line_and_level(met: Plan) -> None:
-    """The SVG holds the name of every line and level; drawn twice it is the same, and the PNG is one."""
+def test_the_figure_shows_candidates_and_references(met: Plan) -> None:
+    """The SVG has the names of candidates and reference lines, and is reproducible; the PNG is valid."""
     svg = draw(met, "svg")
 
     for name in ("randomized-response", "designed", "best public constant", "unprotected", "target", "recommended"):

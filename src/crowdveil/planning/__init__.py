@@ -1,41 +1,37 @@
-"""Before anyone is asked: what error to expect at an epsilon, which mechanism to use, how many workers it takes."""
+"""Planning of campaigns: expected error, choice of mechanism and epsilon, and number of workers."""
 
-from crowdveil.planning.bayes_error import Bounds, bounds
+from crowdveil.planning.bayes_error import BayesErrors, bayes_errors
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import KINDS, LINES, Candidate, Cost, Kind, candidates
-from crowdveil.planning.model_error import DEPARTURES, Departure, experience
-from crowdveil.planning.plan import EPSILONS, Plan, Row, plan
-from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarser, merged
-from crowdveil.planning.search import MOST_WORKERS, Way
-from crowdveil.planning.simulation import LEVEL, Prediction, predict
+from crowdveil.planning.candidates import CANDIDATE_NAMES, CANDIDATE_TYPES, Candidate, CandidateType, Cost, candidates
+from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Alternative, CandidateResult, Plan, plan
+from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
+from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction, predict, real_set_summary
 from crowdveil.planning.summary import verdict
 
 __all__ = [
-    "DEPARTURES",
+    "CANDIDATE_NAMES",
+    "CANDIDATE_TYPES",
     "EPSILONS",
-    "KINDS",
-    "LEVEL",
-    "LINES",
-    "MOST_WORKERS",
-    "Bounds",
+    "INTERVAL_LEVEL",
+    "MAX_WORKERS",
+    "Alternative",
+    "BayesErrors",
     "Campaign",
     "Candidate",
+    "CandidateResult",
+    "CandidateType",
     "Cost",
-    "Departure",
-    "Kind",
     "LabelCrowd",
     "NumberCrowd",
     "Plan",
     "Prediction",
-    "Row",
-    "Way",
+    "bayes_errors",
     "beta_abilities",
-    "bounds",
     "candidates",
-    "coarser",
-    "experience",
-    "merged",
+    "coarsen_prior",
+    "coarsen_scale",
     "plan",
     "predict",
+    "real_set_summary",
     "verdict",
 ]

@@ -1,11 +1,8 @@
-"""The closed form: errors of exact posteriors, from counts of reports, for any number of workers.
+r"""Bayes errors of a campaign from multinomial report counts, for any number of workers.
 
-Two exact posteriors enclose what inference can reach: one that knows every worker's kind, and one that knows only the
-shares of the kinds.
-
-Exact posteriors of truths, from counts of reports, where workers' kinds are known or only the shares of kinds.
-
-What a made-up crowd reports, as counts, and what exact posteriors make of it: all workers at once, or in rounds.
+Given truth t, reports of workers of class c are independent draws from R_c(y | t) = s \sum_x P_c(x | t) Q(y | x) +
+(1 - s) Q(y | NULL), with answer rate s and channel Q. Two posteriors are evaluated: with every worker's class known, a
+lower bound on the mean error of any inference, and with only the shares of the classes known.
 """
 
 from dataclasses import dataclass
@@ -20,16 +17,21 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
 from crowdveil.mechanisms import QuantizedResponse
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.population import ExpectedCrowd, NumberCrowd
+from crowdveil.planning.population import AssumedCrowd, NumberCrowd
 from crowdveil.randomness import seeded
 
 TINY = 1e-300
+"""Lower limit of a probability before its logarithm."""
+CROWDS, TASKS_PER_CROWD = 64, 48
+"""Crowds drawn, and tasks of each."""
+SEARCH_CROWDS = 16
+"""Crowds drawn when many crowd sizes are compared."""
 
 
-def sent_table(labels: int, channel: Channel | None) -> NDArray[np.float64]:
-    """Return P(report | answer), shape (labels + 1, symbols + 1): the last row is no answer, the last column silence.
+def report_given_answer(labels: int, channel: Channel | None) -> NDArray[np.float64]:
+    """Return P(report | answer), shape (labels + 1, symbols + 1): the last row is NULL, the last column no report.
 
-    Symbols are those of `channel.report_alphabet`; without a channel answers are sent as they are.
+    Symbols are those of `channel.report_alphabet`; without a channel, reports are the answers.
     """
     if channel is None:
         return np.eye(labels + 1)
@@ -39,88 +41,95 @@ def sent_table(labels: int, channel: Channel | None) -> NDArray[np.float64]:
     return np.column_stack((listed, np.maximum(1 - listed.sum(axis=1), 0.0)))
 
 
-def report_table(answers: NDArray[np.float64], rate: float, channel: Channel | None) -> NDArray[np.float64]:
-    """Return P(report | truth), indexed [kind, truth, symbol]: the symbols of `channel.report_alphabet`, then silence.
+def report_given_truth(answers: NDArray[np.float64], rate: float, channel: Channel | None) -> NDArray[np.float64]:
+    """Return P(report | truth), indexed [class, truth, symbol]; the last symbol is no report.
 
     Args:
-        answers: P(answer | truth), indexed [kind, truth, label].
+        answers: P(answer | truth), indexed [class, truth, label].
         rate: share of cells that are answered.
-        channel: what answers go through; None where they are sent as they are.
+        channel: P(report | answer); None if reports are the answers.
     """
-    sent = sent_table(answers.shape[2], channel)
-    whole = rate * (answers @ sent[:-1]) + (1 - rate) * sent[-1]
+    by_answer = report_given_answer(answers.shape[2], channel)
+    whole = rate * (answers @ by_answer[:-1]) + (1 - rate) * by_answer[-1]
     return np.asarray(whole / whole.sum(axis=2, keepdims=True))
 
 
-def log_tables(
-    crowd: ExpectedCrowd, rate: float, channel: Channel | None
+def log_report_tables(
+    crowd: AssumedCrowd, rate: float, channel: Channel | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return log P(report | truth) of every kind, and of a worker of unknown kind; indexed [kind, truth, symbol]."""
-    table = report_table(crowd.tables(), rate, channel)
-    pooled = np.tensordot(crowd.shares, table, axes=1)[None]
-    return np.log(np.maximum(table, TINY)), np.log(np.maximum(pooled, TINY))
+    """Return log P(report | truth) for each class, and averaged over classes; indexed [class, truth, symbol]."""
+    table = report_given_truth(crowd.answer_probabilities(), rate, channel)
+    average = np.tensordot(crowd.shares, table, axes=1)[None]
+    return np.log(np.maximum(table, TINY)), np.log(np.maximum(average, TINY))
 
 
-def evidence(counts: NDArray[np.int64], logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-likelihoods, indexed [task, truth], from counts [kind, task, symbol] and `logs`."""
+def log_likelihoods(counts: NDArray[np.int64], log_table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log-likelihoods, indexed [task, truth].
+
+    Args:
+        counts: of reports, indexed [class, task, symbol].
+        log_table: log P(report | truth), indexed [class, truth, symbol].
+    """
     flat = counts.transpose(1, 0, 2).reshape(counts.shape[1], -1).astype(float)
-    return np.asarray(flat @ logs.transpose(0, 2, 1).reshape(flat.shape[1], -1))
+    return np.asarray(flat @ log_table.transpose(0, 2, 1).reshape(flat.shape[1], -1))
 
 
-def known_error(
+def known_classes_error(
     campaign: Campaign,
     channel: Channel | ChannelTable | None,
     reports: Reports,
-    kind: NDArray[np.int64],
+    worker_class: NDArray[np.int64],
     truths: NDArray[Any],
     assignment: Assignment | None = None,
 ) -> float:
-    """Return the mean loss of the exact posterior on given reports, every worker's kind known.
+    """Return the mean loss of the posterior on given reports with every worker's class known.
 
     Args:
-        campaign, channel: what the reports come from; None where they are answers.
+        campaign, channel: origin of the reports; no channel if reports are the answers.
         reports: those that are not NULL.
-        kind: of each worker, shape (workers,).
+        worker_class: of each worker, shape (workers,).
         truths: of each task, shape (tasks,).
-        assignment: the cells that report; None for all.
+        assignment: cells that report; None for all.
     """
     crowd = campaign.crowd
     scores = np.tile(crowd.log_prior, (len(reports.tasks), 1))
-    for one, inside, asked in _by_channel(channel, reports, kind, assignment, len(crowd.kinds)):
-        logs, _ = log_tables(crowd, campaign.rate, one)
-        sent = _counted(reports, inside, kind, _codes(reports, one), logs.shape[2] - 1, len(logs))
-        counts = np.concatenate((sent, asked[:, :, None] - sent.sum(axis=2, keepdims=True)), axis=2)
-        scores += evidence(counts, logs)
+    for one, selected, cells in _by_channel(channel, reports, worker_class, assignment, len(crowd.qualities)):
+        log_table, _ = log_report_tables(crowd, campaign.answer_rate, one)
+        codes = _symbol_codes(reports, one)
+        listed = _count_reports(reports, selected, worker_class, codes, log_table.shape[2] - 1, len(log_table))
+        counts = np.concatenate((listed, cells[:, :, None] - listed.sum(axis=2, keepdims=True)), axis=2)
+        scores += log_likelihoods(counts, log_table)
     return float(crowd.losses(scores, truths).mean())
 
 
 def _by_channel(
     channel: Channel | ChannelTable | None,
     reports: Reports,
-    kind: NDArray[np.int64],
+    worker_class: NDArray[np.int64],
     assignment: Assignment | None,
-    kinds: int,
+    classes: int,
 ) -> list[tuple[Channel | None, NDArray[np.bool_], NDArray[np.int64]]]:
-    """Return every channel, which reports went through it, and how many cells of each [kind, task] did."""
+    """Return each channel with the mask of its reports and its number of cells, indexed [class, task]."""
     if isinstance(channel, ChannelTable):
         of_task, of_worker = channel.groups(reports.tasks, reports.workers)
-        chosen = np.array(channel.choice)
-        members = np.array([np.bincount(kind[of_worker == group], minlength=kinds) for group in range(len(chosen))])
-        through = chosen[of_worker[reports.worker], of_task[reports.task]]
+        choice = np.array(channel.choice)
+        members = np.array(
+            [np.bincount(worker_class[of_worker == group], minlength=classes) for group in range(len(choice))]
+        )
+        channel_of_report = choice[of_worker[reports.worker], of_task[reports.task]]
         return [
-            (one, through == index, members.T @ (chosen == index)[:, of_task])
+            (one, channel_of_report == index, members.T @ (choice == index)[:, of_task])
             for index, one in enumerate(channel.channels)
         ]
-    every = np.ones(len(reports), dtype=bool)
+    every, tasks = np.ones(len(reports), dtype=bool), len(reports.tasks)
     if assignment is None:
-        return [(channel, every, np.repeat(np.bincount(kind, minlength=kinds)[:, None], len(reports.tasks), axis=1))]
-    pairs = kind[assignment.worker] * len(reports.tasks) + assignment.task
-    asked = np.bincount(pairs, minlength=kinds * len(reports.tasks)).reshape(kinds, -1)
-    return [(channel, every, asked)]
+        return [(channel, every, np.repeat(np.bincount(worker_class, minlength=classes)[:, None], tasks, axis=1))]
+    pairs = worker_class[assignment.worker] * tasks + assignment.task
+    return [(channel, every, np.bincount(pairs, minlength=classes * tasks).reshape(classes, -1))]
 
 
-def _codes(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
-    """Return the channel's own code of each symbol of the reports; -1 for those of other channels."""
+def _symbol_codes(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
+    """Return the channel's code of each symbol of the reports; -1 for symbols of other channels."""
     assert reports.alphabet is not None
     if channel is None:
         return np.arange(reports.labels)
@@ -128,102 +137,102 @@ def _codes(reports: Reports, channel: Channel | None) -> NDArray[np.int64]:
     return np.array([own.get(name, -1) for name in reports.alphabet.names])
 
 
-def _counted(
+def _count_reports(
     reports: Reports,
-    inside: NDArray[np.bool_],
-    kind: NDArray[np.int64],
+    selected: NDArray[np.bool_],
+    worker_class: NDArray[np.int64],
     codes: NDArray[np.int64],
     symbols: int,
-    kinds: int,
+    classes: int,
 ) -> NDArray[np.int64]:
-    """Count some reports, indexed [kind, task, symbol]."""
+    """Return counts of the selected reports, indexed [class, task, symbol]."""
     tasks = len(reports.tasks)
-    cells = (kind[reports.worker[inside]] * tasks + reports.task[inside]) * symbols + codes[reports.value[inside]]
-    return np.bincount(cells, minlength=kinds * tasks * symbols).reshape(kinds, tasks, symbols)
+    rows = worker_class[reports.worker[selected]] * tasks + reports.task[selected]
+    cells = rows * symbols + codes[reports.value[selected]]
+    return np.bincount(cells, minlength=classes * tasks * symbols).reshape(classes, tasks, symbols)
 
 
 class SamplingDesign(Protocol):
-    """Asks workers about tasks, and reads what they report."""
+    """Simulation of report counts and their posteriors."""
 
     def scores(
-        self, truths: NDArray[np.generic], members: NDArray[np.int64], generator: np.random.Generator
+        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-posteriors [task, truth], up to constants, where workers' kinds are known and where they are not.
+        """Return log-posteriors [task, truth], up to constants, with known and with unknown worker classes.
 
         Args:
             truths: of each task, shape (tasks,).
-            members: workers of each kind, shape (kinds,).
+            class_sizes: workers of each class, shape (classes,).
             generator: draws the counts.
         """
 
 
-def asking(campaign: Campaign, channel: Channel | None) -> SamplingDesign:
-    """Return how workers are asked in a campaign."""
+def sampling_design(campaign: Campaign, channel: Channel | None) -> SamplingDesign:
+    """Return the sampling design of a campaign."""
     if campaign.rounds == 1 or channel is None:
-        return _AtOnce(campaign, channel)
-    return _InRounds(campaign, channel)
+        return _SingleRound(campaign, channel)
+    return _SeveralRounds(campaign, channel)
 
 
-class _AtOnce:
-    """All workers through one channel."""
+class _SingleRound:
+    """All workers report through one channel."""
 
     def __init__(self, campaign: Campaign, channel: Channel | None) -> None:
         self.campaign, self.channel = campaign, channel
-        self.known, self.pooled = log_tables(campaign.crowd, campaign.rate, channel)
+        self.by_class, self.average = log_report_tables(campaign.crowd, campaign.answer_rate, channel)
 
     def scores(
-        self, truths: NDArray[np.generic], members: NDArray[np.int64], generator: np.random.Generator
+        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         crowd = self.campaign.crowd
-        counts = generator.multinomial(
-            members[:, None], report_table(crowd.tables(truths), self.campaign.rate, self.channel)
-        )
+        table = report_given_truth(crowd.answer_probabilities(truths), self.campaign.answer_rate, self.channel)
+        counts = generator.multinomial(class_sizes[:, None], table)
         return (
-            evidence(counts, self.known) + crowd.log_prior,
-            evidence(counts.sum(axis=0, keepdims=True), self.pooled) + crowd.log_prior,
+            log_likelihoods(counts, self.by_class) + crowd.log_prior,
+            log_likelihoods(counts.sum(axis=0, keepdims=True), self.average) + crowd.log_prior,
         )
 
 
-class _InRounds:
-    """Workers dealt to rounds; after the first, every task is cut at its posterior median.
+class _SeveralRounds:
+    """Workers report in rounds; after the first, each task is cut at its posterior median.
 
     Attributes:
-        sent: P(report | answer) through each cut, indexed [cut - 1, answer or none, symbol].
-        logs: log P(report | truth) of every kind through each cut, indexed [cut - 1, kind, truth, symbol].
-        pooled: the same where kinds are not known, with one kind.
+        by_answer: P(report | answer) through each cut, indexed [cut - 1, answer or NULL, symbol].
+        by_class: log P(report | truth) through each cut, indexed [cut - 1, class, truth, symbol].
+        average: the same averaged over classes, as one class.
     """
 
     def __init__(self, campaign: Campaign, channel: Channel) -> None:
         assert isinstance(campaign.crowd, NumberCrowd)
-        self.campaign, self.crowd, self.first = campaign, campaign.crowd, _AtOnce(campaign, channel)
+        self.campaign, self.crowd, self.first = campaign, campaign.crowd, _SingleRound(campaign, channel)
         scale, epsilon = campaign.crowd.alphabet, channel.guarantee.epsilon
         cuts = [
             QuantizedResponse(alphabet=scale, epsilon=epsilon, participation=channel.participation, cuts=(cut,))
             for cut in range(1, scale.size)
         ]
-        self.sent = np.stack([sent_table(scale.size, one.channel()) for one in cuts])
-        answers, rate = campaign.crowd.tables(), campaign.rate
-        tables = rate * np.einsum("ktl,cls->ckts", answers, self.sent[:, :-1], optimize=True)
-        tables += (1 - rate) * self.sent[:, None, None, -1]
-        self.logs = np.log(np.maximum(tables, TINY))
-        self.pooled = np.log(np.maximum(np.einsum("k,ckts->cts", campaign.crowd.shares, tables), TINY))[:, None]
+        self.by_answer = np.stack([report_given_answer(scale.size, one.channel()) for one in cuts])
+        answers, rate = campaign.crowd.answer_probabilities(), campaign.answer_rate
+        tables = rate * np.einsum("ktl,cls->ckts", answers, self.by_answer[:, :-1], optimize=True)
+        tables += (1 - rate) * self.by_answer[:, None, None, -1]
+        self.by_class = np.log(np.maximum(tables, TINY))
+        self.average = np.log(np.maximum(np.einsum("k,ckts->cts", campaign.crowd.shares, tables), TINY))[:, None]
 
     def scores(
-        self, truths: NDArray[np.generic], members: NDArray[np.int64], generator: np.random.Generator
+        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        rounds, answers = self.campaign.rounds, self.crowd.tables(truths)
-        parts = [members * (turn + 1) // rounds - members * turn // rounds for turn in range(rounds)]
-        known, nameless = self.first.scores(truths, parts[0], generator)
+        rounds, answers = self.campaign.rounds, self.crowd.answer_probabilities(truths)
+        parts = [class_sizes * (turn + 1) // rounds - class_sizes * turn // rounds for turn in range(rounds)]
+        known, unknown = self.first.scores(truths, parts[0], generator)
         for part in parts[1:]:
-            cuts = self._cuts(known)
-            known = known + _through(cuts, self._counts(cuts, answers, part, generator), self.logs)
-            cuts = self._cuts(nameless)
+            cuts = self._next_cuts(known)
+            known = known + _log_likelihoods_by_cut(cuts, self._counts(cuts, answers, part, generator), self.by_class)
+            cuts = self._next_cuts(unknown)
             counts = self._counts(cuts, answers, part, generator).sum(axis=0, keepdims=True)
-            nameless = nameless + _through(cuts, counts, self.pooled)
-        return known, nameless
+            unknown = unknown + _log_likelihoods_by_cut(cuts, counts, self.average)
+        return known, unknown
 
-    def _cuts(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return where each task is cut next: as `next_thresholds` says, with as many different cuts as need be."""
+    def _next_cuts(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the cut of each task as `next_thresholds` chooses it, without a limit on distinct cuts."""
         scale = self.crowd.alphabet
         nearest = np.rint((self.crowd.medians(scores) - scale.low) / scale.step - 0.5)
         return np.clip(nearest, 0, scale.size - 2).astype(np.int64) + 1
@@ -232,67 +241,63 @@ class _InRounds:
         self,
         cuts: NDArray[np.int64],
         answers: NDArray[np.float64],
-        part: NDArray[np.int64],
+        class_sizes: NDArray[np.int64],
         generator: np.random.Generator,
     ) -> NDArray[np.int64]:
-        """Draw what workers report, indexed [kind, task, symbol]; `answers` is P(answer | truth) of these tasks."""
-        sent, rate = self.sent[cuts - 1], self.campaign.rate
-        shown = rate * np.einsum("ktl,tls->kts", answers, sent[:, :-1]) + (1 - rate) * sent[:, -1]
-        return generator.multinomial(part[:, None], shown / shown.sum(axis=2, keepdims=True))
+        """Return random report counts [class, task, symbol]; `answers` is P(answer | truth) of these tasks."""
+        by_answer, rate = self.by_answer[cuts - 1], self.campaign.answer_rate
+        table = rate * np.einsum("ktl,tls->kts", answers, by_answer[:, :-1]) + (1 - rate) * by_answer[:, -1]
+        return generator.multinomial(class_sizes[:, None], table / table.sum(axis=2, keepdims=True))
 
 
-def _through(cuts: NDArray[np.int64], counts: NDArray[np.int64], logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-likelihoods [task, truth] of counts [kind, task, symbol], every task having a cut of its own."""
-    return np.einsum("kts,tkms->tm", counts.astype(float), logs[cuts - 1], optimize=True)
-
-
-CROWDS, TASKS = 64, 48
-"""Crowds drawn, and tasks of each."""
-FEWER_CROWDS = 16
-"""Crowds drawn where many sizes of a crowd are compared."""
+def _log_likelihoods_by_cut(
+    cuts: NDArray[np.int64], counts: NDArray[np.int64], log_tables: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return log-likelihoods [task, truth] of counts [class, task, symbol], with a cut per task."""
+    return np.einsum("kts,tkms->tm", counts.astype(float), log_tables[cuts - 1], optimize=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bounds:
+class BayesErrors:
     """Expected errors of exact posteriors.
 
     Attributes:
-        known: where every worker's kind is known.
-        nameless: where only the shares of the kinds are known, and no report is traced to a worker.
-        between: variance of the former from crowd to crowd.
-        noise: variance of `known` itself, from the finite number of tasks drawn.
-        losses: of the tasks drawn, kinds known.
+        known_classes: every worker's class known; a lower bound on the mean error of any inference.
+        unknown_classes: only the shares of the classes known, and reports not linked to workers.
+        crowd_variance: variance of the former between crowds.
+        sampling_variance: variance of `known_classes` from the finite number of drawn tasks.
+        losses: of the drawn tasks, with known classes.
     """
 
-    known: float
-    nameless: float
-    between: float
-    noise: float
+    known_classes: float
+    unknown_classes: float
+    crowd_variance: float
+    sampling_variance: float
     losses: NDArray[np.float64]
 
 
-def bounds(campaign: Campaign, channel: Channel | None, *, crowds: int = CROWDS, seed: int = 1) -> Bounds:
-    """Return the errors of exact posteriors for a campaign through a channel, by Monte Carlo.
+def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = CROWDS, seed: int = 1) -> BayesErrors:
+    """Return the Bayes errors of a campaign, by Monte Carlo.
 
     Args:
-        campaign: what is planned.
-        channel: what answers go through, in rounds those of the first; None where they are sent as they are.
-        crowds: how many are drawn, with `TASKS` tasks each.
+        campaign: to be planned.
+        channel: P(report | answer), in rounds that of the first; None if reports are the answers.
+        crowds: number of drawn crowds, with `TASKS_PER_CROWD` tasks each.
         seed: of the draws.
     """
     crowd, generator = campaign.crowd, seeded(seed).generator
-    asked = asking(campaign, channel)
-    known, nameless = np.empty((crowds, TASKS)), np.empty((crowds, TASKS))
+    design = sampling_design(campaign, channel)
+    known, unknown = np.empty((crowds, TASKS_PER_CROWD)), np.empty((crowds, TASKS_PER_CROWD))
     for number in range(crowds):
-        truths = crowd.draw_truths(generator, TASKS)
-        members = crowd.members(generator, campaign.reporters)
-        by_kind, by_shares = asked.scores(truths, members, generator)
-        known[number], nameless[number] = crowd.risks(by_kind, truths), crowd.risks(by_shares, truths)
+        truths = crowd.draw_truths(generator, TASKS_PER_CROWD)
+        class_sizes = crowd.draw_class_sizes(generator, campaign.reporters_per_task)
+        with_classes, with_shares = design.scores(truths, class_sizes, generator)
+        known[number], unknown[number] = crowd.risks(with_classes, truths), crowd.risks(with_shares, truths)
     noise = float(known.var() / known.size)
-    return Bounds(
-        known=float(known.mean()),
-        nameless=max(float(nameless.mean()), float(known.mean())),
-        between=max(0.0, float(known.mean(axis=1).var(ddof=1)) - noise * crowds),
-        noise=noise,
+    return BayesErrors(
+        known_classes=float(known.mean()),
+        unknown_classes=max(float(unknown.mean()), float(known.mean())),
+        crowd_variance=max(0.0, float(known.mean(axis=1).var(ddof=1)) - noise * crowds),
+        sampling_variance=noise,
         losses=known.ravel(),
     )

@@ -1,4 +1,4 @@
-"""What a plan compares at one epsilon: one list of kinds, each a mechanism and a way to ask and to infer."""
+"""Candidates of a plan at one epsilon: a mechanism with a number of rounds and an estimator, and its costs."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -13,27 +13,27 @@ from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, Qu
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
 
-OTHER = "quantized-response, other blocks"
-READ_IN_ORDER = ", read in order"
-"""What follows a line whose reports are read by the estimator for ordered labels."""
+OTHER_BLOCKS = "quantized-response, other blocks"
+ORDINAL_SUFFIX = ", ordinal"
+"""Suffix of candidates whose reports are read by `ordinal-dawid-skene`."""
 ROUNDS = 4
-"""Rounds of a campaign in rounds: what the guide to `gaussian` measured."""
+"""Rounds of a campaign in rounds."""
 IN_ROUNDS = f"quantized-response in {ROUNDS} rounds"
-FEWEST_CUT, FEWEST_DEALT = 3, 10
-"""Labels and workers from which on rounds are tried: fewer have one cut only, or no worker to learn from."""
+MIN_LABELS_FOR_ROUNDS, MIN_WORKERS_FOR_ROUNDS = 3, 10
+"""Fewer labels have one cut only; fewer workers leave too few per round."""
 
 Blocks = list[list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a mechanism costs a worker.
+    """Cost of a mechanism for a worker.
 
     Attributes:
-        cell_epsilon, worker_epsilon: exact privacy loss, in nats, of one cell and of all a worker's cells.
-        cells: how many that are: all the worker's tasks where NULL is protected, else the answers expected.
-        symbols: how many symbols a report can be, silence included.
-        bytes: of a dense message of one fixed-width symbol per task: ceil(tasks * ceil(log2(symbols)) / 8).
+        cell_epsilon, worker_epsilon: exact privacy loss in nats, of one cell and of all cells of a worker.
+        cells: number of these cells: all if participation is protected, else the expected answers.
+        symbols: symbols of a report, including no report.
+        bytes: message size with one fixed-width symbol per task: ceil(tasks * ceil(log2(symbols)) / 8).
     """
 
     cell_epsilon: float
@@ -43,154 +43,169 @@ class Cost:
     bytes: int
 
 
-class Mechanisms:
-    """The mechanisms for a question at one epsilon, each made when it is first asked for.
+class CandidateMechanisms:
+    """Mechanisms for an objective at one epsilon, each made when first used.
 
     Raises:
-        SettingsError: epsilon is not accepted.
+        SettingsError: the epsilon is not accepted.
     """
 
     def __init__(self, objective: DesignObjective, epsilon: float) -> None:
         self.objective, self.epsilon = objective, epsilon
 
     @cached_property
-    def randomized(self) -> ChannelMechanism:
+    def randomized_response(self) -> ChannelMechanism:
         """Return randomized response."""
-        asked = self.objective
-        return RandomizedResponse(alphabet=asked.alphabet, epsilon=self.epsilon, participation=asked.participation)
+        objective = self.objective
+        return RandomizedResponse(
+            alphabet=objective.alphabet, epsilon=self.epsilon, participation=objective.participation
+        )
 
     @cached_property
-    def quantized(self) -> QuantizedResponse:
+    def quantized_response(self) -> QuantizedResponse:
         """Return quantized response with the best blocks."""
         return QuantizedResponse.for_objective(self.objective, self.epsilon)
 
     @cached_property
-    def other(self) -> ChannelMechanism | None:
-        """Return it with other blocks; None with two labels only."""
-        return other_blocks(self.objective, self.quantized)
+    def other_blocks(self) -> ChannelMechanism | None:
+        """Return quantized response with other blocks; None for two labels."""
+        return other_blocks(self.objective, self.quantized_response)
 
     @cached_property
     def designed(self) -> ChannelMechanism:
-        """Return the designed channel."""
-        # NULL apart from labels, as the command line designs it: inference learns who answers how much.
+        """Return the designed channel, with NULL apart from labels as on the command line."""
         return Designed.from_channel(design_channel(self.objective, self.epsilon, null_apart=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A kind of candidate.
+class CandidateType:
+    """Type of candidate.
 
     Attributes:
-        line: its name.
-        mechanism: what devices run; None where there is no such thing.
-        campaign: how workers are asked and truths inferred; None where that cannot be.
-        quick: whether searches for other ways to a target try it.
+        name: shown in the plan.
+        mechanism: of the devices; None if there is none for the objective.
+        campaign: with the rounds and the estimator of this type; None if the type does not apply.
+        in_search: whether searches for alternatives try it.
     """
 
-    line: str
-    mechanism: Callable[[Mechanisms], ChannelMechanism | None]
+    name: str
+    mechanism: Callable[[CandidateMechanisms], ChannelMechanism | None]
     campaign: Callable[[Campaign], Campaign | None]
-    quick: bool = False
+    in_search: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """A kind at one epsilon: `campaign` is the one that was planned, asked and inferred from in this kind's way."""
+    """Candidate at one epsilon: name of its type, campaign with its rounds and estimator, and mechanism."""
 
-    line: str
+    name: str
     campaign: Campaign
     mechanism: ChannelMechanism
 
     @property
-    def sends(self) -> object:
-        """Return what two candidates share whose predictions are the same."""
-        return self.campaign.method, self.campaign.rounds, same_table(self.mechanism.channel())
+    def equivalence_key(self) -> object:
+        """Return a key that is equal for candidates with the same predictions."""
+        return self.campaign.method, self.campaign.rounds, channel_key(self.mechanism.channel())
 
 
-def as_asked(campaign: Campaign) -> Campaign | None:
-    """Return the campaign as it is."""
+def same_campaign(campaign: Campaign) -> Campaign | None:
+    """Return the campaign unchanged."""
     return campaign
 
 
-def read_in_order(campaign: Campaign) -> Campaign | None:
-    """Return the campaign with the estimator for ordered labels; None where labels have none, or it was asked for."""
-    if campaign.method is None and isinstance(campaign.crowd, LabelCrowd) and campaign.crowd.in_order:
+def ordinal_campaign(campaign: Campaign) -> Campaign | None:
+    """Return the campaign with `ordinal-dawid-skene`; None if labels are not ordinal, or a method is given."""
+    if campaign.method is None and isinstance(campaign.crowd, LabelCrowd) and campaign.crowd.ordinal:
         return replace(campaign, method=OrdinalDawidSkene.name)
     return None
 
 
-def in_rounds(campaign: Campaign) -> Campaign | None:
-    """Return the campaign in rounds; None for labels, with one cut, few workers, or where tasks are assigned."""
-    enough = campaign.workers >= FEWEST_DEALT and campaign.crowd.alphabet.size >= FEWEST_CUT
+def campaign_in_rounds(campaign: Campaign) -> Campaign | None:
+    """Return the campaign in rounds; None for labels, short scales, few workers, or an assignment."""
+    enough = campaign.workers >= MIN_WORKERS_FOR_ROUNDS and campaign.crowd.alphabet.size >= MIN_LABELS_FOR_ROUNDS
     if enough and isinstance(campaign.crowd, NumberCrowd) and campaign.assigned_per_task is None:
         return replace(campaign, rounds=ROUNDS)
     return None
 
 
-_USUAL = (
-    Kind(line=RandomizedResponse.name, mechanism=lambda made: made.randomized, campaign=as_asked, quick=True),
-    Kind(line=QuantizedResponse.name, mechanism=lambda made: made.quantized, campaign=as_asked, quick=True),
-    Kind(line=OTHER, mechanism=lambda made: made.other, campaign=as_asked),
-    Kind(line=Designed.name, mechanism=lambda made: made.designed, campaign=as_asked),
+_BASIC_TYPES = (
+    CandidateType(
+        name=RandomizedResponse.name,
+        mechanism=lambda mechanisms: mechanisms.randomized_response,
+        campaign=same_campaign,
+        in_search=True,
+    ),
+    CandidateType(
+        name=QuantizedResponse.name,
+        mechanism=lambda mechanisms: mechanisms.quantized_response,
+        campaign=same_campaign,
+        in_search=True,
+    ),
+    CandidateType(name=OTHER_BLOCKS, mechanism=lambda mechanisms: mechanisms.other_blocks, campaign=same_campaign),
+    CandidateType(name=Designed.name, mechanism=lambda mechanisms: mechanisms.designed, campaign=same_campaign),
 )
-KINDS = (
-    *_USUAL,
-    *(replace(kind, line=kind.line + READ_IN_ORDER, campaign=read_in_order) for kind in _USUAL),
-    Kind(line=IN_ROUNDS, mechanism=lambda made: made.quantized, campaign=in_rounds),
+CANDIDATE_TYPES = (
+    *_BASIC_TYPES,
+    *(replace(one, name=one.name + ORDINAL_SUFFIX, campaign=ordinal_campaign) for one in _BASIC_TYPES),
+    CandidateType(
+        name=IN_ROUNDS, mechanism=lambda mechanisms: mechanisms.quantized_response, campaign=campaign_in_rounds
+    ),
 )
-"""All kinds of candidates, in the order in which equals are preferred."""
-LINES = tuple(kind.line for kind in KINDS)
+"""All types of candidates; among equals, an earlier one is preferred."""
+CANDIDATE_NAMES = tuple(one.name for one in CANDIDATE_TYPES)
 
 
-def candidates(campaign: Campaign, epsilon: float, *, quick: bool = False) -> list[Candidate]:
-    """Return the candidates at one epsilon that can be, in the order of `KINDS`.
+def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False) -> list[Candidate]:
+    """Return the candidates at one epsilon, in the order of `CANDIDATE_TYPES`.
 
     Args:
-        campaign: what is planned.
+        campaign: to be planned.
         epsilon: in nats per cell.
-        quick: only those of quick kinds.
+        search_only: whether to leave out types that searches do not try.
 
     Raises:
-        SettingsError: epsilon is not accepted.
+        SettingsError: the epsilon is not accepted.
     """
-    made, found = Mechanisms(campaign.cell_objective, epsilon), []
-    for kind in KINDS:
-        changed = kind.campaign(campaign) if kind.quick or not quick else None
-        mechanism = None if changed is None else kind.mechanism(made)
-        if changed is not None and mechanism is not None:
-            found.append(Candidate(line=kind.line, campaign=changed, mechanism=mechanism))
+    mechanisms, found = CandidateMechanisms(campaign.cell_objective, epsilon), []
+    for one in CANDIDATE_TYPES:
+        if search_only and not one.in_search:
+            continue
+        variant = one.campaign(campaign)
+        mechanism = None if variant is None else one.mechanism(mechanisms)
+        if variant is not None and mechanism is not None:
+            found.append(Candidate(name=one.name, campaign=variant, mechanism=mechanism))
     return found
 
 
 def other_blocks(objective: DesignObjective, best: QuantizedResponse) -> QuantizedResponse | None:
-    """Return the best response with one block more than `best`, made by splitting one of its blocks.
+    """Return the most informative response with one block more than `best`, made by splitting a block.
 
-    Where every label is a block already, one less, by merging two neighbours; None where two blocks are all there are.
+    If every label is a block of its own, it has one block less, made by merging two; None for two blocks.
     """
-    expected = objective.answer_distribution
+    frequencies = objective.answer_distribution
     blocks = [list(block) for block in best.partition]
     if not objective.alphabet.ordered:
-        blocks = [sorted(block, key=lambda code: -expected[code]) for block in blocks]
-    tried = list(_splits(blocks)) or list(_merges(blocks))
-    made = [_response(best, partition) for partition in tried]
-    return max(made, key=lambda one: objective.score(one.channel().probabilities), default=None)
+        blocks = [sorted(block, key=lambda code: -frequencies[code]) for block in blocks]
+    partitions = list(_splits(blocks)) or list(_merges(blocks))
+    responses = [_with_blocks(best, partition) for partition in partitions]
+    return max(responses, key=lambda one: objective.score(one.channel().probabilities), default=None)
 
 
-def same_table(channel: Channel) -> frozenset[tuple[int, ...]]:
-    """Return what two channels share that differ in names and order of report symbols only."""
+def channel_key(channel: Channel) -> frozenset[tuple[int, ...]]:
+    """Return the columns of a channel; equal for channels that differ in names and order of symbols only."""
     return frozenset(zip(*channel.rows, strict=True))
 
 
-def cost(campaign: Campaign, mechanism: ChannelMechanism) -> Cost:
-    """Return what a mechanism costs each worker of a campaign."""
-    cell, worker = account(mechanism, tasks=campaign.reported_cells)
+def worker_cost(campaign: Campaign, mechanism: ChannelMechanism) -> Cost:
+    """Return the cost of a mechanism for each worker of a campaign."""
+    cell, worker = account(mechanism, tasks=campaign.charged_cells)
     symbols = len(mechanism.channel().outputs) + (campaign.participation == "public")
     return Cost(
         cell_epsilon=cell.exact,
         worker_epsilon=worker.exact,
-        cells=campaign.reported_cells,
+        cells=campaign.charged_cells,
         symbols=symbols,
-        bytes=-(-campaign.cells * math.ceil(math.log2(symbols)) // 8),
+        bytes=-(-campaign.cells_per_worker * math.ceil(math.log2(symbols)) // 8),
     )
 
 
@@ -206,12 +221,12 @@ def _merges(blocks: Blocks) -> Iterator[Blocks]:
             yield [*blocks[:at], blocks[at] + blocks[at + 1], *blocks[at + 2 :]]
 
 
-def _response(like: QuantizedResponse, blocks: Blocks) -> QuantizedResponse:
-    ordered = like.alphabet.ordered
+def _with_blocks(response: QuantizedResponse, blocks: Blocks) -> QuantizedResponse:
+    ordered = response.alphabet.ordered
     return QuantizedResponse(
-        alphabet=like.alphabet,
-        epsilon=like.epsilon,
-        participation=like.participation,
+        alphabet=response.alphabet,
+        epsilon=response.epsilon,
+        participation=response.participation,
         cuts=tuple(block[0] for block in blocks[1:]) if ordered else (),
         blocks=() if ordered else tuple(tuple(sorted(block)) for block in blocks),
     )

@@ -1,37 +1,59 @@
-"""The plan: every candidate's expected error at every epsilon, the smallest epsilon that will do, and ways out."""
+"""Plan of a campaign: expected errors of all candidates, a recommendation, and alternatives if the target is missed."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
+import numpy as np
+
+from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.planning.bayes_error import SEARCH_CROWDS, report_given_truth
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import LINES, Candidate, Cost, candidates, cost
-from crowdveil.planning.population import LabelCrowd
-from crowdveil.planning.search import Way, full_assignment, more_workers, public_participation, smallest_epsilon
-from crowdveil.planning.simulation import Prediction, predict, usual_seeds
+from crowdveil.planning.candidates import CANDIDATE_NAMES, Candidate, Cost, candidates, worker_cost
+from crowdveil.planning.population import LabelCrowd, NumberCrowd
+from crowdveil.planning.prediction import (
+    MIN_TASKS,
+    OnSimulation,
+    Prediction,
+    default_seeds,
+    predict,
+    predict_from_bayes_errors,
+)
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
-CLOSER = 3
-"""Times the usual number of tasks in the simulation that confirms a recommendation."""
-CHECKS = 8
-"""Simulations expected after the candidates', for the progress bar."""
+"""Default epsilons, in nats per cell."""
+CONFIRMATION_EFFORT = 3
+"""Factor on the simulated tasks when a recommendation is confirmed."""
+EXTRA_SIMULATIONS = 8
+"""Simulations expected after those of the candidates, for the progress bar."""
+MAX_WORKERS = 1_000_000
+"""Workers that a search tries at most."""
+MAX_RELATIVE_EXCESS = 2.0
+"""Upper limit of the relative excess error in searches; more workers bring estimators closer to the Bayes error."""
+SEARCHES, SEARCH_GROWTH = 6, 1.2
+"""Searches for a number of workers, each corrected by simulation, and growth of that number between them."""
+MAX_CHECK_REPORTS_LABELS, MAX_CHECK_REPORTS_NUMBERS = 1_000_000, 200_000
+"""Expected reports of a simulation that checks a search, at most."""
 
 Progress = Callable[[int, int], None]
-"""Called with the simulations done, and how many are expected in all."""
+"""Callback with the number of finished simulations, and the expected total."""
+Change = Literal["workers", "public", "assignment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One candidate.
+class CandidateResult:
+    """Prediction and cost of a candidate.
 
     Attributes:
-        epsilon: asked for, in nats per cell.
-        candidate: its kind, what devices run, and the campaign as asked and inferred from in its way.
-        prediction: the error to expect.
-        cost: what it costs a worker.
-        same_as: the line whose reports say the same at this epsilon, if one stands before it.
+        epsilon: in nats per cell.
+        candidate: type, campaign and mechanism.
+        prediction: expected error with intervals.
+        cost: for a worker.
+        same_as: name of an earlier candidate with equivalent reports at this epsilon; None if there is none.
     """
 
     epsilon: float
@@ -41,37 +63,56 @@ class Row:
     same_as: str | None
 
     @property
-    def line(self) -> str:
-        """Return its kind, one of `LINES`."""
-        return self.candidate.line
+    def name(self) -> str:
+        """Name of the candidate's type, one of `CANDIDATE_NAMES`."""
+        return self.candidate.name
 
     @property
     def mechanism(self) -> ChannelMechanism:
-        """Return what devices run, in rounds those of the first."""
+        """Mechanism of the devices, in rounds that of the first."""
         return self.candidate.mechanism
 
     @property
     def campaign(self) -> Campaign:
-        """Return the campaign as asked and inferred from in its way."""
+        """Campaign with the rounds and the estimator of the candidate."""
         return self.candidate.campaign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Changed campaign that meets the target.
+
+    Attributes:
+        change: "workers": more workers; "public": participation not protected; "assignment": tasks assigned.
+        campaign: the changed campaign.
+        candidate: name of the candidate's type.
+        mechanism: of the devices; None for unprotected answers.
+        prediction: its error; `simulated` is 0 if only Bayes errors were used.
+    """
+
+    change: Change
+    campaign: Campaign
+    candidate: str
+    mechanism: ChannelMechanism | None
+    prediction: Prediction
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """What came out.
+    """Result of planning.
 
     Attributes:
-        campaign: what was planned.
-        target: the error wanted.
-        constant_error: of the best public constant.
-        unprotected: the error without any protection, by the best of the methods.
-        unprotected_method: which one that is.
-        rows: candidates by epsilon, then in the order of `LINES`.
-        recommended: the cheapest at the smallest epsilon whose expected error meets the target; None if none does.
-        sure: the same, for the upper end of the interval.
-        workers: where the target is missed, by epsilon: with how many workers the best candidate would meet it.
-        unprotected_workers: the same without protection, where even that misses it.
-        ways: other changes of the campaign under which the target is met, at the smallest epsilon where it is.
+        campaign: as planned.
+        target: error wanted.
+        constant_error: error of the best public constant.
+        unprotected: error without protection, by the best estimator.
+        unprotected_method: name of that estimator.
+        results: candidates by epsilon, then in the order of `CANDIDATE_NAMES`.
+        recommended: cheapest candidate at the smallest epsilon whose expected error meets the target; None if none.
+        conservative: the same for the upper end of the interval.
+        workers_needed: by missed epsilon, the candidate that needs the fewest workers; None if none is enough.
+        workers_needed_unprotected: the same without protection, if even that misses the target.
+        alternatives: other changes that meet the target, each at its smallest epsilon.
     """
 
     campaign: Campaign
@@ -79,21 +120,21 @@ class Plan:
     constant_error: float
     unprotected: Prediction
     unprotected_method: str
-    rows: tuple[Row, ...]
-    recommended: Row | None
-    sure: Row | None
-    workers: dict[float, Way | None]
-    unprotected_workers: Way | None
-    ways: tuple[Way, ...]
+    results: tuple[CandidateResult, ...]
+    recommended: CandidateResult | None
+    conservative: CandidateResult | None
+    workers_needed: dict[float, Alternative | None]
+    workers_needed_unprotected: Alternative | None
+    alternatives: tuple[Alternative, ...]
 
     @property
-    def best(self) -> Row:
-        """Return the candidate with the smallest expected error."""
-        return min(self.rows, key=lambda row: row.prediction.error)
+    def best(self) -> CandidateResult:
+        """Candidate with the smallest expected error."""
+        return min(self.results, key=lambda result: result.prediction.error)
 
 
-class _Ticks:
-    """Counts simulations for a progress bar."""
+class _SimulationCounter:
+    """Counter of simulations that reports progress."""
 
     def __init__(self, expected: int, progress: Progress | None) -> None:
         self.done, self.expected, self.progress = 0, expected, progress
@@ -107,140 +148,306 @@ class _Ticks:
 def plan(
     campaign: Campaign, *, target: float, epsilons: Sequence[float] = EPSILONS, progress: Progress | None = None
 ) -> Plan:
-    """Return what to expect of every candidate, what to use, and what would make an impossible target possible.
+    """Return the expected errors of all candidates, a recommendation, and alternatives where the target is missed.
 
     Args:
-        campaign: what is asked of whom.
-        target: the error wanted: share of wrong labels, or mean absolute error in units of the answers.
+        campaign: to be planned.
+        target: error wanted: share of wrong labels, or mean absolute error in units of the answers.
         epsilons: in nats per cell.
         progress: called after every simulation.
 
     Raises:
-        SettingsError: a target that is not positive, no epsilon or one that is not accepted.
+        SettingsError: a target that is not positive, no epsilon, or one that is not accepted.
     """
     if not 0 < target < math.inf:
-        raise SettingsError("the target error must be positive", value=target, hint="No inference is never wrong.")
+        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
     if not epsilons:
         raise SettingsError("a plan needs at least one epsilon", value=tuple(epsilons))
-    asked = tuple(sorted(set(epsilons)))
-    made = {epsilon: candidates(campaign, epsilon) for epsilon in asked}
-    distinct = sum(len({one.sends for one in group}) for group in made.values())
-    tick = _Ticks(usual_seeds(campaign) * (distinct + 1 + CHECKS), progress)
-    plain, unprotected = _unprotected(campaign, made[asked[0]], tick)
-    rows, recommended = _confirmed(campaign, _all_rows(campaign, made, target, tick), target, tick)
-    missed = tuple(epsilon for epsilon in asked if recommended is None or epsilon < recommended.epsilon)
+    ascending = tuple(sorted(set(epsilons)))
+    by_epsilon = {epsilon: candidates(campaign, epsilon) for epsilon in ascending}
+    distinct = sum(len({one.equivalence_key for one in group}) for group in by_epsilon.values())
+    counter = _SimulationCounter(default_seeds(campaign) * (distinct + 1 + EXTRA_SIMULATIONS), progress)
+    plain, unprotected = _predict_unprotected(campaign, by_epsilon[ascending[0]], counter)
+    results, recommended = _recommend(campaign, _predict_all(campaign, by_epsilon, target, counter), target, counter)
+    missed = tuple(epsilon for epsilon in ascending if recommended is None or epsilon < recommended.epsilon)
     return Plan(
         campaign=campaign,
         target=target,
         constant_error=campaign.crowd.constant_error,
         unprotected=unprotected,
         unprotected_method=plain.estimator.name,
-        rows=tuple(rows),
+        results=tuple(results),
         recommended=recommended,
-        sure=_cheapest([row for row in rows if row.prediction.high <= target]),
-        workers=_workers(campaign, rows, missed, target, tick),
-        unprotected_workers=_unprotected_workers(plain, unprotected, target, tick),
-        ways=tuple(_ways(campaign, missed, target, tick)),
+        conservative=_cheapest([result for result in results if result.prediction.high <= target]),
+        workers_needed=_workers_needed(campaign, results, missed, target, counter),
+        workers_needed_unprotected=_workers_needed_unprotected(plain, unprotected, target, counter),
+        alternatives=tuple(_alternatives(campaign, missed, target, counter)),
     )
 
 
-def _unprotected(campaign: Campaign, made: list[Candidate], tick: _Ticks) -> tuple[Campaign, Prediction]:
-    """Predict the error without protection by every method; return the best, and the campaign with its method."""
-    methods = {one.campaign.method: replace(campaign, method=one.campaign.method) for one in made}
-    found = [(one, predict(one, None, tick=tick)) for one in methods.values()]
+def _predict_unprotected(
+    campaign: Campaign, group: list[Candidate], counter: OnSimulation
+) -> tuple[Campaign, Prediction]:
+    """Return the campaign with the best estimator for unprotected answers, and its prediction."""
+    methods = {one.campaign.method: replace(campaign, method=one.campaign.method) for one in group}
+    found = [(one, predict(one, None, on_simulation=counter)) for one in methods.values()]
     return min(found, key=lambda pair: pair[1].error)
 
 
-def _all_rows(campaign: Campaign, made: dict[float, list[Candidate]], target: float, tick: _Ticks) -> list[Row]:
-    """Predict all candidates; once where even known workers miss the target, or a smaller epsilon meets it surely."""
-    rows: list[Row] = []
-    for epsilon, group in made.items():
-        sure = any(row.prediction.high <= target for row in rows)
-        rows += _rows(campaign, epsilon, group, 0.0 if sure else target, tick)
-    return rows
+def _predict_all(
+    campaign: Campaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
+) -> list[CandidateResult]:
+    """Return predictions of all candidates; one simulation each once a smaller epsilon meets the target surely."""
+    results: list[CandidateResult] = []
+    for epsilon, group in by_epsilon.items():
+        surely_met = any(result.prediction.high <= target for result in results)
+        results += _predict_group(campaign, epsilon, group, 0.0 if surely_met else target, counter)
+    return results
 
 
-def _rows(campaign: Campaign, epsilon: float, made: list[Candidate], needed: float, tick: _Ticks) -> list[Row]:
-    """Predict the candidates at one epsilon; those that send the same, read alike, are simulated together."""
-    rows: list[Row] = []
-    for one in made:
-        twin = next((row for row in rows if row.candidate.sends == one.sends), None)
-        rows.append(
-            Row(
+def _predict_group(
+    campaign: Campaign, epsilon: float, group: list[Candidate], target: float, counter: OnSimulation
+) -> list[CandidateResult]:
+    """Return predictions of the candidates at one epsilon; equivalent ones are simulated once."""
+    results: list[CandidateResult] = []
+    for one in group:
+        twin = next((result for result in results if result.candidate.equivalence_key == one.equivalence_key), None)
+        results.append(
+            CandidateResult(
                 epsilon=epsilon,
                 candidate=one,
-                prediction=predict(one.campaign, one.mechanism, needed=needed, tick=tick)
+                prediction=predict(one.campaign, one.mechanism, target=target, on_simulation=counter)
                 if twin is None
                 else twin.prediction,
-                cost=cost(campaign, one.mechanism),
-                same_as=None if twin is None else twin.line,
+                cost=worker_cost(campaign, one.mechanism),
+                same_as=None if twin is None else twin.name,
             )
         )
-    return rows
+    return results
 
 
-def _cheapest(meeting: list[Row]) -> Row | None:
-    """Return, of the rows with the smallest epsilon, the best of those with fewest rounds, then bytes."""
+def _cheapest(results: list[CandidateResult]) -> CandidateResult | None:
+    """Return the result with the smallest epsilon, then fewest rounds, bytes, and error; None if there is none."""
     return min(
-        meeting,
-        key=lambda row: (row.epsilon, row.campaign.rounds, row.cost.bytes, row.prediction.error, LINES.index(row.line)),
+        results,
+        key=lambda result: (
+            result.epsilon,
+            result.campaign.rounds,
+            result.cost.bytes,
+            result.prediction.error,
+            CANDIDATE_NAMES.index(result.name),
+        ),
         default=None,
     )
 
 
-def _confirmed(campaign: Campaign, rows: list[Row], target: float, tick: _Ticks) -> tuple[list[Row], Row | None]:
-    """Choose a row, simulate it closer if not all was simulated, and choose again until the choice stands."""
-    closer: set[tuple[float, str]] = set()
-    while True:
-        chosen = _cheapest([row for row in rows if row.prediction.error <= target])
-        if chosen is None or (chosen.epsilon, chosen.line) in closer:
-            return rows, chosen
-        whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells)
-        if whole and chosen.prediction.simulated >= usual_seeds(campaign):
-            return rows, chosen
-        found = predict(chosen.campaign, chosen.mechanism, seeds=usual_seeds(campaign), effort=CLOSER, tick=tick)
-        sent = chosen.candidate.sends
-        twins = [row for row in rows if row.epsilon == chosen.epsilon and row.candidate.sends == sent]
-        closer |= {(row.epsilon, row.line) for row in twins}
-        rows = [replace(row, prediction=found) if row in twins else row for row in rows]
+def _recommend(
+    campaign: Campaign, results: list[CandidateResult], target: float, counter: OnSimulation
+) -> tuple[list[CandidateResult], CandidateResult | None]:
+    """Return the cheapest result that meets the target, after it was confirmed by a larger simulation.
 
-
-def _workers(
-    campaign: Campaign, rows: list[Row], missed: tuple[float, ...], target: float, tick: _Ticks
-) -> dict[float, Way | None]:
-    """Search for the candidate that takes the fewest workers, at every missed epsilon.
-
-    What is found for labels is checked by simulation; for numbers, which take longer, at the largest epsilon only.
+    A result that was not simulated in full is simulated again, and the choice is repeated until it stands.
     """
-    found: dict[float, Way | None] = {}
+    confirmed: set[tuple[float, str]] = set()
+    while True:
+        chosen = _cheapest([result for result in results if result.prediction.error <= target])
+        if chosen is None or (chosen.epsilon, chosen.name) in confirmed:
+            return results, chosen
+        whole = chosen.prediction.simulated_tasks in (campaign.tasks, campaign.cells_per_worker)
+        seeds = default_seeds(campaign)
+        if whole and chosen.prediction.simulated >= seeds:
+            return results, chosen
+        found = predict(
+            chosen.campaign, chosen.mechanism, seeds=seeds, effort=CONFIRMATION_EFFORT, on_simulation=counter
+        )
+        key = chosen.epsilon, chosen.candidate.equivalence_key
+        twins = [result for result in results if (result.epsilon, result.candidate.equivalence_key) == key]
+        confirmed |= {(result.epsilon, result.name) for result in twins}
+        results = [replace(result, prediction=found) if result in twins else result for result in results]
+
+
+def _workers_needed(
+    campaign: Campaign,
+    results: list[CandidateResult],
+    missed: tuple[float, ...],
+    target: float,
+    counter: OnSimulation,
+) -> dict[float, Alternative | None]:
+    """Return, for every missed epsilon, the candidate that needs the fewest workers.
+
+    It is checked by simulation; for numbers, which take longer, at the largest epsilon only.
+    """
+    needed: dict[float, Alternative | None] = {}
     for epsilon in missed:
         check = epsilon == missed[-1] or isinstance(campaign.crowd, LabelCrowd)
-        distinct = [row for row in rows if row.epsilon == epsilon and row.same_as is None]
-        ways = [(row, _more_workers(row, target, check=False)) for row in distinct]
-        sizes = [(way.campaign.workers, number) for number, (_, way) in enumerate(ways) if way is not None]
-        row, way = ways[min(sizes)[1]] if sizes else ways[0]
-        found[epsilon] = _more_workers(row, target, check=True, tick=tick) if way and check else way
-    return found
+        distinct = [result for result in results if result.epsilon == epsilon and result.same_as is None]
+        found = [(result, _more_workers(result, target, check=False)) for result in distinct]
+        sizes = [(one.campaign.workers, number) for number, (_, one) in enumerate(found) if one is not None]
+        result, best = found[min(sizes)[1]] if sizes else found[0]
+        needed[epsilon] = _more_workers(result, target, check=True, counter=counter) if best and check else best
+    return needed
 
 
-def _more_workers(row: Row, target: float, *, check: bool, tick: _Ticks | None = None) -> Way | None:
+def _more_workers(
+    result: CandidateResult, target: float, *, check: bool, counter: OnSimulation | None = None
+) -> Alternative | None:
     return more_workers(
-        row.campaign, row.line, row.mechanism, target, share=row.prediction.share, check=check, tick=tick
+        result.campaign,
+        result.name,
+        result.mechanism,
+        target,
+        relative_excess=result.prediction.relative_excess,
+        check=check,
+        on_simulation=counter,
     )
 
 
-def _unprotected_workers(campaign: Campaign, unprotected: Prediction, target: float, tick: _Ticks) -> Way | None:
+def _workers_needed_unprotected(
+    campaign: Campaign, unprotected: Prediction, target: float, counter: OnSimulation
+) -> Alternative | None:
     if unprotected.error <= target:
         return None
-    return more_workers(campaign, "unprotected", None, target, share=unprotected.share, check=True, tick=tick)
+    excess = unprotected.relative_excess
+    return more_workers(
+        campaign, "unprotected", None, target, relative_excess=excess, check=True, on_simulation=counter
+    )
 
 
-def _ways(campaign: Campaign, missed: tuple[float, ...], target: float, tick: _Ticks) -> list[Way]:
-    """Try public participation, and assignment, at the epsilons that are missed."""
-    ways = []
-    public, assigned = public_participation(campaign), full_assignment(campaign)
-    if public is not None:
-        ways.append(smallest_epsilon("public", public, target, missed, tick))
+def _alternatives(
+    campaign: Campaign, missed: tuple[float, ...], target: float, counter: OnSimulation
+) -> list[Alternative]:
+    """Return public participation and assignment, if they meet the target at a missed epsilon."""
+    changes: list[tuple[Change, Campaign | None]] = [
+        ("public", public_participation(campaign)),
+        ("assignment", full_assignment(campaign)),
+    ]
+    found = [
+        smallest_epsilon(change, changed, target, missed, counter) for change, changed in changes if changed is not None
+    ]
+    return [one for one in found if one is not None]
+
+
+def more_workers(
+    campaign: Campaign,
+    candidate: str,
+    mechanism: ChannelMechanism | None,
+    target: float,
+    *,
+    relative_excess: float,
+    check: bool,
+    on_simulation: OnSimulation | None = None,
+) -> Alternative | None:
+    """Return the campaign with the fewest workers that meets the target; None if `MAX_WORKERS` do not.
+
+    Args:
+        campaign: one that misses the target; assigned workers per task grow in proportion.
+        candidate: name of the candidate's type.
+        mechanism: of the devices; None for unprotected answers.
+        target: error wanted.
+        relative_excess: position of the estimator between the Bayes errors, see `Prediction`.
+        check: whether to simulate the result, and to search again if it misses the target.
+        on_simulation: called after each simulation.
+    """
+    channel = None if mechanism is None else mechanism.channel()
+    fewest, excess = campaign.workers, min(max(relative_excess, 0.0), MAX_RELATIVE_EXCESS)
+    for _ in range(SEARCHES):
+        workers = _fewest_workers(campaign, channel, target, excess, fewest)
+        if workers is None:
+            return None
+        changed = with_workers(campaign, workers)
+        simulate = check and _is_affordable(changed, channel)
+        found = (
+            predict(changed, mechanism, seeds=2, on_simulation=on_simulation)
+            if simulate
+            else predict_from_bayes_errors(changed, channel, excess)
+        )
+        if not simulate or found.error <= target:
+            return Alternative(
+                change="workers", campaign=changed, candidate=candidate, mechanism=mechanism, prediction=found
+            )
+        fewest, excess = int(SEARCH_GROWTH * workers), max(found.relative_excess, excess * 1.25, 0.1)
+    return None
+
+
+def with_workers(campaign: Campaign, workers: int) -> Campaign:
+    """Return the campaign with another number of workers, and the same share of them assigned to each task."""
+    assigned = campaign.assigned_per_task
     if assigned is not None:
-        ways.append(smallest_epsilon("assignment", assigned, target, missed, tick))
-    return [way for way in ways if way is not None]
+        assigned = max(round(assigned * workers / campaign.workers), -(-workers // campaign.tasks))
+    return replace(campaign, workers=workers, assigned_per_task=assigned)
+
+
+def public_participation(campaign: Campaign) -> Campaign | None:
+    """Return the campaign with public participation and no assignment; None if participation is public already."""
+    if campaign.participation == "public":
+        return None
+    return replace(campaign, objective=replace(campaign.objective, participation="public"), assigned_per_task=None)
+
+
+def full_assignment(campaign: Campaign) -> Campaign | None:
+    """Return the campaign with as many assigned tasks per worker as the worker would answer.
+
+    None if participation is public, tasks are assigned already, or workers answer all tasks anyway.
+    """
+    if campaign.participation == "public" or campaign.assigned_per_task is not None:
+        return None
+    answers = campaign.workers * campaign.objective.participation_rate
+    assigned = max(math.ceil(answers - 1e-9), -(-campaign.workers // campaign.tasks))
+    return replace(campaign, assigned_per_task=assigned) if assigned < campaign.workers else None
+
+
+def smallest_epsilon(
+    change: Change,
+    campaign: Campaign,
+    target: float,
+    epsilons: tuple[float, ...],
+    on_simulation: OnSimulation | None = None,
+) -> Alternative | None:
+    """Return the smallest epsilon at which a changed campaign meets the target, by simulation; None if none does.
+
+    Candidates whose Bayes error with known classes misses the target are not simulated.
+    """
+    for epsilon in epsilons:
+        tried = []
+        for one in candidates(campaign, epsilon, search_only=True):
+            if one.equivalence_key in tried:
+                continue
+            bayes = predict_from_bayes_errors(one.campaign, one.mechanism.channel(), 0.0, crowds=SEARCH_CROWDS)
+            if bayes.known_classes > target:
+                continue
+            tried.append(one.equivalence_key)
+            found = predict(one.campaign, one.mechanism, on_simulation=on_simulation)
+            if found.error <= target:
+                return Alternative(
+                    change=change, campaign=one.campaign, candidate=one.name, mechanism=one.mechanism, prediction=found
+                )
+    return None
+
+
+def _fewest_workers(
+    campaign: Campaign, channel: Channel | None, target: float, relative_excess: float, fewest: int
+) -> int | None:
+    """Return the smallest round number above `fewest` that meets the target by Bayes errors, found by bisection."""
+    sizes = [workers for workers in _round_numbers() if workers > fewest]
+
+    def meets(workers: int) -> bool:
+        changed = with_workers(campaign, workers)
+        return predict_from_bayes_errors(changed, channel, relative_excess, crowds=SEARCH_CROWDS).error <= target
+
+    if not (sizes and meets(sizes[-1])):
+        return None
+    return sizes[bisect_left(sizes, True, key=meets)]
+
+
+def _round_numbers() -> list[int]:
+    """Return numbers with two significant digits, up to `MAX_WORKERS`."""
+    digits = range(10, 100)
+    return [*range(1, 10), *(d * 10**n for n in range(6) for d in digits if d * 10**n <= MAX_WORKERS)]
+
+
+def _is_affordable(campaign: Campaign, channel: Channel | None) -> bool:
+    """Return whether a simulation of `MIN_TASKS` tasks has few enough reports."""
+    most = MAX_CHECK_REPORTS_NUMBERS if isinstance(campaign.crowd, NumberCrowd) else MAX_CHECK_REPORTS_LABELS
+    table = report_given_truth(campaign.crowd.answer_probabilities(), campaign.answer_rate, channel)
+    report_rate = 1 - float(np.tensordot(campaign.crowd.shares, table[:, :, -1], axes=1).mean())
+    return MIN_TASKS * campaign.reporters_per_task * report_rate <= most

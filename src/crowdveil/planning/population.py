@@ -1,9 +1,7 @@
-"""What the planner takes a crowd to be: truths from a public prior, workers of a few kinds in known shares.
+"""Assumed crowd of a plan: a prior of truths, and workers of a few quality classes in known shares.
 
-Both crowds can be made up whole (by `crowdveil.simulate`) and can say how likely every answer is, which is what the
-closed form needs.
-
-Long scales are planned on a coarser one, which takes a minute where the scale itself took more than ten.
+Both crowds can be simulated (`crowdveil.simulate`), and give P(answer | truth) for the Bayes error. Long scales are
+planned on a coarser scale: 101 labels took more than ten times as long as 21.
 """
 
 from dataclasses import dataclass
@@ -25,65 +23,67 @@ from crowdveil.randomness import Seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.simulate.bernoulli import bernoulli_indices
 
-MOST_STEPS = 20
-"""A scale of more steps than these is planned on a coarser one."""
-STEP_OF_SIGMA = 2.0
-"""Largest step of the coarser scale in the smallest standard deviation: rounding then adds a third to that variance."""
+MAX_SCALE_STEPS = 20
+"""Steps of a scale beyond which it is planned on a coarser one."""
+MAX_STEP_IN_SIGMAS = 2.0
+"""Largest step of a coarser scale, in units of the smallest standard deviation; rounding then adds a third to that
+variance."""
+ABILITY_CLASSES = 7
+"""Classes that approximate a distribution of abilities."""
+ABILITY_CONCENTRATION = 10.0
+"""Concentration of the Beta distribution of abilities; with mean 0.75 its standard deviation is 0.13."""
+POINTS_PER_STEP, MAX_POINTS = 8, 512
+"""Grid points of truth per step of a scale, and on the whole scale at most."""
+DISTANCE_DECAY = 0.5
+"""Ratio of the probabilities of mistakes that are one ordered label farther off."""
+MARGIN_STEPS = 1.0
+"""Steps by which truths of the outermost labels extend beyond the scale, as in the prior of `gaussian`."""
 
 
-def coarser(scale: Scale, smallest_sigma: float) -> Scale:
-    """Return the scale to plan on: with the same ends and `MOST_STEPS` at most, more where workers err by little.
+def coarsen_scale(scale: Scale, smallest_sigma: float) -> Scale:
+    """Return the scale to plan on, with the same ends and at most `MAX_SCALE_STEPS` steps.
 
-    Steps are made of whole ones where at least half as many can be, and are a fraction of the range otherwise.
+    It has more steps if workers are precise. Its steps are multiples of the given ones if at least half as many fit,
+    else a fraction of the range.
 
     Args:
         scale: of the answers.
-        smallest_sigma: the smallest standard deviation of the workers, in units of the answers.
+        smallest_sigma: smallest standard deviation of the workers, in units of the answers.
     """
-    most, steps = MOST_STEPS, scale.size - 1
-    finest = scale.range / (STEP_OF_SIGMA * smallest_sigma) if smallest_sigma > 0 else float(steps)
+    most, steps = MAX_SCALE_STEPS, scale.size - 1
+    finest = scale.range / (MAX_STEP_IN_SIGMAS * smallest_sigma) if smallest_sigma > 0 else float(steps)
     while most < finest and most < steps:
         most *= 2
     if steps <= most:
         return scale
-    whole = [count for count in range(most, most // 2 - 1, -1) if steps % count == 0 and count >= finest]
-    return Scale(scale.low, scale.high, _step(scale, steps, whole[0] if whole else most))
+    divisors = [count for count in range(most, most // 2 - 1, -1) if steps % count == 0 and count >= finest]
+    count = divisors[0] if divisors else most
+    # 15 digits: the decimal that a person would write.
+    return Scale(scale.low, scale.high, float(f"{scale.step * steps / count:.15g}"))
 
 
-def merged(prior: NDArray[np.float64], scale: Scale, onto: Scale) -> NDArray[np.float64]:
-    """Return the prior of the coarser labels, shape (labels of `onto`,); `prior` has one entry per label of `scale`.
+def coarsen_prior(prior: NDArray[np.float64], scale: Scale, coarse: Scale) -> NDArray[np.float64]:
+    """Return the prior on the labels of a coarser scale, shape (coarse labels,).
 
-    A label stands for the numbers that round to it, evenly; each coarser one gets what rounds to it.
+    The probability of a label is spread evenly over the numbers that round to it.
+
+    Args:
+        prior: P(truth), shape (labels,).
+        scale: of the prior.
+        coarse: from `coarsen_scale`.
     """
     centres = scale.values[:, np.newaxis]
     low, high = centres - scale.step / 2, centres + scale.step / 2
-    borders = np.concatenate(([-np.inf], (onto.values[:-1] + onto.values[1:]) / 2, [np.inf]))
-    shared = np.minimum(high, borders[1:]) - np.maximum(low, borders[:-1])
-    part = prior @ np.maximum(shared, 0.0)
+    borders = np.concatenate(([-np.inf], (coarse.values[:-1] + coarse.values[1:]) / 2, [np.inf]))
+    overlap = np.minimum(high, borders[1:]) - np.maximum(low, borders[:-1])
+    part = prior @ np.maximum(overlap, 0.0)
     return np.asarray(part / part.sum())
 
 
-def _step(scale: Scale, steps: int, count: int) -> float:
-    """Return the step of `count` ones, as a decimal that a person would write."""
-    return float(f"{scale.step * steps / count:.15g}")
-
-
-KINDS = 7
-"""Kinds of workers that stand for a distribution of abilities."""
-CONCENTRATION = 10.0
-"""Of the Beta distribution of abilities: with mean 0.75 its standard deviation is 0.13."""
-PER_STEP, POINTS = 8, 512
-"""Points of truth per step of a scale, and over the whole scale, at most."""
-FARTHER = 0.5
-"""How likely a mistake is that lies one ordered label farther off, in units of the nearer one."""
-BEYOND = 1.0
-"""Truths of the outermost labels reach this far beyond the scale, in steps: as `gaussian` reads a prior by label."""
-
-
 def beta_abilities(mean: float) -> tuple[float, ...]:
-    """Return `KINDS` abilities in equal shares that stand for a Beta distribution around `mean`.
+    """Return `ABILITY_CLASSES` abilities, in equal shares, that approximate a Beta distribution.
 
-    They are its quantiles at the middle of each share, shifted to have the mean asked for where that is possible.
+    They are its quantiles at the middle of each share, shifted to the given mean where possible.
 
     Raises:
         SettingsError: a mean outside [0, 1].
@@ -92,31 +92,33 @@ def beta_abilities(mean: float) -> tuple[float, ...]:
         raise SettingsError("an ability must be in [0, 1]", value=mean)
     if mean in (0, 1):
         return (float(mean),)
-    middles = (np.arange(KINDS) + 0.5) / KINDS
-    found = beta.ppf(middles, mean * CONCENTRATION, (1 - mean) * CONCENTRATION)
+    middles = (np.arange(ABILITY_CLASSES) + 0.5) / ABILITY_CLASSES
+    found = beta.ppf(middles, mean * ABILITY_CONCENTRATION, (1 - mean) * ABILITY_CONCENTRATION)
     return tuple(np.clip(found + mean - found.mean(), 0.0, 1.0).tolist())
 
 
-def near_answers(labels: int, ability: float) -> NDArray[np.float64]:
-    """Return P(answer | truth) of a worker who is right with probability `ability`, else wrong and mostly near.
+def ordinal_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
+    """Return P(answer | truth) of a worker whose mistakes are mostly near the truth.
 
-    Each label that a mistake is farther off makes it `FARTHER` times as likely. Shape (labels, labels), rows sum to 1.
+    An answer is correct with probability `ability`; each label farther off is `DISTANCE_DECAY` times as likely. Shape
+    (labels, labels), indexed [truth, answer], rows sum to 1.
     """
-    places = np.arange(labels)
-    mistakes = FARTHER ** np.abs(places[:, None] - places) * (1 - np.eye(labels))
+    labels_range = np.arange(labels)
+    mistakes = DISTANCE_DECAY ** np.abs(labels_range[:, None] - labels_range) * (1 - np.eye(labels))
     return np.asarray(ability * np.eye(labels) + (1 - ability) * mistakes / mistakes.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelCrowd:
-    """Workers who are right with their ability, else wrong in any way alike; its error is the share of wrong labels.
+    """Crowd that answers labels: correct with the worker's ability, else any other label alike.
 
-    Three ordered labels or more are mistaken for near ones mostly (`near_answers`).
+    For three or more ordered labels, mistakes are mostly near the truth (`ordinal_worker_model`). The error of a crowd
+    is the share of wrong labels.
 
     Attributes:
         alphabet: the labels.
         prior: P(truth), shape (labels,).
-        abilities: equal shares of the workers, each drawn at random, have each of them.
+        abilities: abilities in equal shares; a worker has one of them at random.
     """
 
     error_name: ClassVar[ErrorName] = "error_rate"
@@ -125,18 +127,18 @@ class LabelCrowd:
     abilities: tuple[float, ...]
 
     @cached_property
-    def kinds(self) -> NDArray[np.float64]:
-        """Return the distinct abilities, ascending."""
+    def qualities(self) -> NDArray[np.float64]:
+        """Return the distinct abilities, ascending, shape (classes,)."""
         return np.unique(self.abilities)
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Return the share of workers of each kind."""
-        return _shares(self.abilities)
+        """Return the share of workers in each class, shape (classes,)."""
+        return _class_shares(self.abilities)
 
     @property
     def log_prior(self) -> NDArray[np.float64]:
-        """Return the logarithm of P(truth)."""
+        """Return log P(truth), shape (labels,)."""
         return np.log(np.maximum(self.prior, np.finfo(float).tiny))
 
     @property
@@ -145,14 +147,14 @@ class LabelCrowd:
         return 1 - float(self.prior.max())
 
     @property
-    def in_order(self) -> bool:
-        """Whether labels have an order that says something about mistakes."""
+    def ordinal(self) -> bool:
+        """Whether the labels have an order that affects mistakes."""
         return self.alphabet.ordered and self.alphabet.size > 2
 
-    def make(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
-        """Make such a crowd up; every cell is answered with probability `rate`."""
-        if self.in_order:
-            return self._make_in_order(workers, tasks, rate, source)
+    def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
+        """Return a simulated crowd in which each cell is answered with probability `rate`."""
+        if self.ordinal:
+            return self._simulate_ordinal(workers, tasks, rate, source)
         return categorical_crowd(
             workers=workers,
             tasks=tasks,
@@ -163,59 +165,66 @@ class LabelCrowd:
             source=source,
         )
 
-    def _make_in_order(self, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
+    def _simulate_ordinal(self, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
         generator, labels = source.generator, self.alphabet
-        truth, kind = self.draw_truths(generator, tasks), generator.choice(len(self.kinds), workers, p=self.shares)
+        truth = self.draw_truths(generator, tasks)
+        worker_class = generator.choice(len(self.qualities), workers, p=self.shares)
         task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, rate), workers)
-        up_to = np.cumsum(self.tables(), axis=2)[kind[worker], truth[task], :-1]
-        value = (generator.random(len(task))[:, None] > up_to).sum(axis=1)
+        cumulative = np.cumsum(self.answer_probabilities(), axis=2)[worker_class[worker], truth[task], :-1]
+        value = (generator.random(len(task))[:, None] > cumulative).sum(axis=1)
         answers = Reports(task, worker, value, np.arange(1, tasks + 1), np.arange(1, workers + 1), labels)
         names = np.array(labels.names)[truth]
-        return Crowd(answers=answers, truth=names, quality=self.kinds[kind], quality_name="ability")
+        return Crowd(answers=answers, truth=names, quality=self.qualities[worker_class], quality_name="ability")
 
-    def members(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
-        """Draw how many workers are of each kind, shape (kinds,)."""
+    def draw_class_sizes(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
+        """Return a random number of workers in each class, shape (classes,)."""
         return generator.multinomial(workers, self.shares)
 
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.int64]:
-        """Draw truths as codes."""
+        """Return random truths as label codes, shape (count,)."""
         return generator.choice(self.alphabet.size, count, p=self.prior)
 
     def truths_of(self, crowd: Crowd) -> NDArray[np.int64]:
-        """Return the truths of a made-up crowd as codes."""
+        """Return the truths of a simulated crowd as label codes, shape (tasks,)."""
         codes = {name: code for code, name in enumerate(self.alphabet.names)}
         return np.array([codes[str(name)] for name in crowd.truth])
 
-    def tables(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
-        """Return P(answer | truth), indexed [kind, truth, label], for all truths or those given."""
-        answers = near_answers if self.in_order else one_coin_worker_model
-        every = np.stack([answers(self.alphabet.size, ability) for ability in self.kinds.tolist()])
+    def answer_probabilities(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return P(answer | truth), indexed [class, truth, label], for all truths or the given ones."""
+        model = ordinal_worker_model if self.ordinal else one_coin_worker_model
+        every = np.stack([model(self.alphabet.size, ability) for ability in self.qualities.tolist()])
         return every if truths is None else every[:, truths]
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
-        """Return 1 for each task on which the likeliest truth is wrong; `scores` are log-posteriors [task, truth]."""
+        """Return 1 for each task whose most probable label is wrong, else 0.
+
+        Args:
+            scores: log-posteriors up to a constant, indexed [task, truth].
+            truths: label codes, shape (tasks,).
+        """
         return (scores.argmax(axis=1) != truths).astype(float)
 
     def risks(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the probability of that, by the posterior itself: the same mean, less noise."""
+        """Return the posterior probability of a wrong label, shape (tasks,): the same mean as `losses`, less noise."""
         return 1 - softmax(scores, axis=1).max(axis=1)
 
-    def spread(self, error: float, losses: NDArray[np.float64]) -> float:
-        """Return the variance of one task's loss where the mean loss is `error`."""
+    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
+        """Return the variance of one task's loss if the mean loss is `error`."""
         return error * (1 - error)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberCrowd:
-    """Workers with normal errors around the truth, rounded and clipped to a scale; its error is the mean absolute one.
+    """Crowd that answers numbers: truth plus a normal error, rounded and clipped to a scale.
 
-    The probability of a label is spread evenly over the truths that round to it, those of both ends over one step
-    beyond the scale too; they are clipped to the scale when errors are measured.
+    The probability of a label is spread evenly over the truths that round to it; the outermost labels extend
+    `MARGIN_STEPS` beyond the scale. Truths are clipped when errors are measured. The error of a crowd is the mean
+    absolute error.
 
     Attributes:
         alphabet: the scale.
         prior: P(rounded truth), shape (labels,).
-        sigmas: standard deviations of the workers' errors, in units of the answers; equal shares have each.
+        sigmas: standard deviations of errors in equal shares of the workers, in units of the answers.
     """
 
     error_name: ClassVar[ErrorName] = "mae"
@@ -224,27 +233,27 @@ class NumberCrowd:
     sigmas: tuple[float, ...]
 
     @cached_property
-    def kinds(self) -> NDArray[np.float64]:
-        """Return the distinct standard deviations, ascending."""
+    def qualities(self) -> NDArray[np.float64]:
+        """Return the distinct standard deviations, ascending, shape (classes,)."""
         return np.unique(self.sigmas)
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Return the share of workers of each kind."""
-        return _shares(self.sigmas)
+        """Return the share of workers in each class, shape (classes,)."""
+        return _class_shares(self.sigmas)
 
     @cached_property
     def points(self) -> NDArray[np.float64]:
         """Return the grid of truths, ascending, evenly spaced."""
         scale, spacing = self.alphabet, self.spacing
-        below = round((0.5 + BEYOND) * scale.step / spacing)
+        below = round((0.5 + MARGIN_STEPS) * scale.step / spacing)
         count = round(scale.range / spacing) + 2 * below
         return np.add(scale.low, spacing * (np.arange(count) - below + 0.5), dtype=np.float64)
 
     @property
     def spacing(self) -> float:
-        """Return the distance of neighbours on the grid of truths, in units of the answers."""
-        return self.alphabet.step / (2 * max(1, min(PER_STEP // 2, POINTS // self.alphabet.size // 2)))
+        """Return the distance between grid points, in units of the answers."""
+        return self.alphabet.step / (2 * max(1, min(POINTS_PER_STEP // 2, MAX_POINTS // self.alphabet.size // 2)))
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
@@ -254,7 +263,7 @@ class NumberCrowd:
 
     @property
     def log_prior(self) -> NDArray[np.float64]:
-        """Return the logarithm of P(truth)."""
+        """Return log P(truth) on the grid."""
         return np.log(np.maximum(self.weights, np.finfo(float).tiny))
 
     @cached_property
@@ -264,8 +273,8 @@ class NumberCrowd:
         median = inside[np.searchsorted(np.cumsum(self.weights), 0.5)]
         return float(self.weights @ np.abs(inside - median))
 
-    def make(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
-        """Make such a crowd up; every cell is answered with probability `rate`."""
+    def simulate(self, *, workers: int, tasks: int, rate: float, source: Seeded) -> Crowd:
+        """Return a simulated crowd in which each cell is answered with probability `rate`."""
         return numeric_crowd(
             workers=workers,
             tasks=tasks,
@@ -276,40 +285,46 @@ class NumberCrowd:
             source=source,
         )
 
-    def members(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
-        """Return how many workers are of each kind, shape (kinds,); `generator` is not needed."""
-        kind = np.searchsorted(self.kinds, self.sigmas)
-        rounds, rest = divmod(workers, len(kind))
-        size = len(self.kinds)
-        return rounds * np.bincount(kind, minlength=size) + np.bincount(kind[:rest], minlength=size)
+    def draw_class_sizes(self, generator: np.random.Generator, workers: int) -> NDArray[np.int64]:
+        """Return the number of workers in each class, shape (classes,); it is not random."""
+        member = np.searchsorted(self.qualities, self.sigmas)
+        repeats, rest = divmod(workers, len(member))
+        classes = len(self.qualities)
+        return repeats * np.bincount(member, minlength=classes) + np.bincount(member[:rest], minlength=classes)
 
     def draw_truths(self, generator: np.random.Generator, count: int) -> NDArray[np.float64]:
-        """Draw truths as numbers, off the grid."""
+        """Return random truths between grid points, shape (count,)."""
         drawn = self.points[generator.choice(len(self.points), count, p=self.weights)]
         return np.asarray(drawn + self.spacing * generator.uniform(-0.5, 0.5, count))
 
     def truths_of(self, crowd: Crowd) -> NDArray[np.float64]:
-        """Return the truths of a made-up crowd."""
+        """Return the truths of a simulated crowd, shape (tasks,)."""
         return np.asarray(crowd.truth, dtype=float)
 
-    def tables(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
-        """Return P(answer | truth), indexed [kind, truth, label], for the grid of truths or those given."""
-        return normal_worker_model(self.alphabet, tuple(self.kinds.tolist()), self.points if truths is None else truths)
+    def answer_probabilities(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Return P(answer | truth), indexed [class, truth, label], for the grid of truths or the given ones."""
+        sigmas = tuple(self.qualities.tolist())
+        return normal_worker_model(self.alphabet, sigmas, self.points if truths is None else truths)
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
-        """Return each task's distance of truth and posterior median; `scores` are log-posteriors [task, truth]."""
+        """Return the distance of truth and posterior median, shape (tasks,).
+
+        Args:
+            scores: log-posteriors up to a constant, indexed [task, grid point].
+            truths: numbers, shape (tasks,).
+        """
         return np.abs(self.medians(scores) - self._clipped(truths))
 
     def medians(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return posterior medians, clipped to the scale, shape (tasks,); `scores` as above."""
+        """Return posterior medians, clipped to the scale, shape (tasks,)."""
         return self._clipped(quantiles(softmax(scores, axis=1), self.points, (0.5,))[:, 0])
 
     def risks(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
-        """Return `losses`: a posterior on a grid would think itself better than it is."""
+        """Return `losses`: expected losses under a posterior on a grid would be too small."""
         return self.losses(scores, truths)
 
-    def spread(self, error: float, losses: NDArray[np.float64]) -> float:
-        """Return the variance of one task's loss where the mean loss is `error`, by the shape of known `losses`."""
+    def loss_variance(self, error: float, losses: NDArray[np.float64]) -> float:
+        """Return the variance of one task's loss if the mean loss is `error`, scaled from given losses."""
         mean = float(losses.mean())
         return error**2 * float(losses.var()) / mean**2 if mean > 0 else 0.0
 
@@ -317,9 +332,9 @@ class NumberCrowd:
         return np.clip(numbers, self.alphabet.low, self.alphabet.high)
 
 
-ExpectedCrowd = LabelCrowd | NumberCrowd
+AssumedCrowd = LabelCrowd | NumberCrowd
 
 
-def _shares(qualities: tuple[float, ...]) -> NDArray[np.float64]:
+def _class_shares(qualities: tuple[float, ...]) -> NDArray[np.float64]:
     counts = np.unique(qualities, return_counts=True)[1]
     return np.asarray(counts / counts.sum())

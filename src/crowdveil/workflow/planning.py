@@ -1,0 +1,262 @@
+"""Planning from options of a request: the campaign, the plan as JSON data, and the commands that carry it out."""
+
+import shlex
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from crowdveil.channel_design import normal_worker_model
+from crowdveil.channels.alphabet import Alphabet, Scale
+from crowdveil.channels.guarantee import Participation
+from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse
+from crowdveil.planning import (
+    Alternative,
+    Campaign,
+    CandidateResult,
+    LabelCrowd,
+    NumberCrowd,
+    Plan,
+    Prediction,
+    beta_abilities,
+    coarsen_prior,
+    coarsen_scale,
+    real_set_summary,
+    verdict,
+)
+from crowdveil.planning.candidates import OTHER_BLOCKS
+from crowdveil.planning.summary import expected_error, real_interval
+from crowdveil.workflow.mechanism_settings import USUAL_ABILITY, Expectation, parameters
+
+DEFAULT_SIGMAS = (0.1, 0.5)
+"""Default standard deviations of two halves of the workers, as shares of the range of a scale."""
+NO_COMMAND = "perturb has no option for blocks of unordered labels: use QuantizedResponse(blocks=...) in Python"
+TASK_OPTION = ("--tasks", "tasks.csv")
+
+
+def expected_campaign(
+    alphabet: Alphabet,
+    expected: Expectation,
+    participation: Participation,
+    *,
+    tasks: int,
+    workers: int,
+    assigned_per_task: int | None = None,
+    method: str | None = None,
+) -> Campaign:
+    """Return the campaign to be planned; a long scale is replaced by a coarser one.
+
+    Raises:
+        SettingsError: an ability on a scale, or a value out of range.
+        ReportsError: the file of the prior is damaged.
+    """
+    objective, crowd = _expected_crowd(alphabet, expected, participation)
+    return Campaign(
+        objective=objective,
+        crowd=crowd,
+        tasks=tasks,
+        workers=workers,
+        assigned_per_task=assigned_per_task,
+        prior_public=expected.prior is not None,
+        method=method,
+    )
+
+
+def _expected_crowd(
+    alphabet: Alphabet, expected: Expectation, participation: Participation
+) -> tuple[DesignObjective, LabelCrowd | NumberCrowd]:
+    if not isinstance(alphabet, Scale):
+        objective = expected.objective(alphabet, participation)
+        abilities = beta_abilities(USUAL_ABILITY if expected.ability is None else expected.ability)
+        return objective, LabelCrowd(alphabet=alphabet, prior=objective.prior, abilities=abilities)
+    sigmas = expected.sigmas or tuple(share * alphabet.range for share in DEFAULT_SIGMAS)
+    objective = replace(expected, sigmas=sigmas).objective(alphabet, participation)
+    coarse = coarsen_scale(alphabet, min(sigmas))
+    if coarse != alphabet:
+        prior = coarsen_prior(objective.prior, alphabet, coarse)
+        worker_model = normal_worker_model(coarse, sigmas)
+        objective = replace(objective, alphabet=coarse, prior=prior, worker_model=worker_model)
+    return objective, NumberCrowd(alphabet=coarse, prior=objective.prior, sigmas=sigmas)
+
+
+def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
+    """Return a plan as JSON data, see `docs/reference/json-output.md`."""
+    campaign, crowd = plan.campaign, plan.campaign.crowd
+    return {
+        "assumptions": _assumptions(campaign, expected, participation_given),
+        "target_error": plan.target,
+        "error_name": crowd.error_name,
+        "labels": list(crowd.alphabet.names),
+        "tasks": campaign.tasks,
+        "workers": campaign.workers,
+        "participation": campaign.participation,
+        "participation_rate": campaign.objective.participation_rate,
+        "assigned_per_task": campaign.assigned_per_task,
+        "tasks_per_worker": campaign.cells_per_worker,
+        "worker_qualities": crowd.qualities.tolist(),
+        "worker_shares": crowd.shares.tolist(),
+        "method": campaign.estimator.name,
+        "prior_known_to_inference": campaign.prior_public,
+        "verdict": verdict(plan),
+        "real_sets": real_set_summary(),
+        "recommended": None if plan.recommended is None else _result_data(plan.recommended),
+        "conservative": None if plan.conservative is None else _result_data(plan.conservative),
+        "constant_error": plan.constant_error,
+        "unprotected": _prediction_data(plan.unprotected),
+        "unprotected_method": plan.unprotected_method,
+        "candidates": [_result_data(result) for result in plan.results],
+        "workers_needed": [
+            {"epsilon": epsilon, "alternative": _alternative_data(found)}
+            for epsilon, found in plan.workers_needed.items()
+        ],
+        "workers_needed_unprotected": _alternative_data(plan.workers_needed_unprotected),
+        "alternatives": [_alternative_data(found) for found in plan.alternatives],
+    }
+
+
+def prior_table(crowd: LabelCrowd | NumberCrowd) -> str:
+    """Return the prior of a crowd as a CSV table."""
+    rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
+    return "\n".join(["label,probability", *rows]) + "\n"
+
+
+def _assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
+    """Return the assumptions, each with its value and its source: "given" or "default"."""
+    crowd = campaign.crowd
+    if isinstance(crowd, LabelCrowd):
+        workers = _assumption("ability", float(crowd.qualities @ crowd.shares), expected.ability is not None)
+    else:
+        workers = _assumption("sigmas", list(crowd.sigmas), bool(expected.sigmas))
+    return [
+        workers,
+        _assumption("participation_rate", campaign.objective.participation_rate, True),
+        _assumption("participation", campaign.participation, participation_given),
+        _assumption("prior", crowd.prior.tolist(), campaign.prior_public),
+    ]
+
+
+def _assumption(name: str, value: object, given: bool) -> dict[str, Any]:
+    return {"name": name, "value": value, "source": "given" if given else "default"}
+
+
+def _result_data(result: CandidateResult) -> dict[str, Any]:
+    return {
+        "candidate": result.name,
+        "mechanism": result.mechanism.name,
+        "epsilon": result.epsilon,
+        "method": result.campaign.estimator.name,
+        "rounds": result.campaign.rounds,
+        "parameters": parameters(result.mechanism),
+        "reports": list(result.mechanism.channel().outputs),
+        "same_as": result.same_as,
+        **_prediction_data(result.prediction),
+        "epsilon_per_cell": result.cost.cell_epsilon,
+        "epsilon_per_worker": result.cost.worker_epsilon,
+        "cells_per_worker": result.cost.cells,
+        "bytes_per_worker": result.cost.bytes,
+    }
+
+
+def _prediction_data(prediction: Prediction) -> dict[str, Any]:
+    shown = {"shown": expected_error(prediction), "shown_interval": real_interval(prediction)}
+    return asdict(prediction) | shown
+
+
+def _alternative_data(found: Alternative | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "change": found.change,
+        "candidate": found.candidate,
+        "epsilon": None if found.mechanism is None else found.mechanism.epsilon,
+        "workers": found.campaign.workers,
+        "method": found.campaign.estimator.name,
+        "rounds": found.campaign.rounds,
+        "participation": found.campaign.participation,
+        "assigned_per_task": found.campaign.assigned_per_task,
+        **_prediction_data(found.prediction),
+    }
+
+
+def next_commands(result: CandidateResult, expected: Expectation, prior: Path | None) -> list[str]:
+    """Return the command lines that carry out a campaign with a candidate.
+
+    Args:
+        result: the candidate.
+        expected: public expectation; without sigmas, those of the campaign are used.
+        prior: file with the prior of the planned labels; None if inference learns it.
+    """
+    mechanism = _mechanism_options(result, expected, prior)
+    if mechanism is None:
+        return [NO_COMMAND]
+    infer = ["--method", result.campaign.estimator.name, *([] if prior is None else ["--prior", str(prior)])]
+    several = result.campaign.rounds > 1
+    lines = _several_rounds(result, mechanism, infer) if several else _single_round(result.campaign, mechanism, infer)
+    return [shlex.join(["crowdveil", *line]) for line in lines]
+
+
+def _single_round(campaign: Campaign, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+    lists = [*TASK_OPTION, "--workers", "workers.csv"]
+    assign, assignment = list[list[str]](), list[str]()
+    if campaign.assigned_per_task is not None:
+        assign = [["assign", *lists, "--per-task", str(campaign.assigned_per_task), "--out", "asked.csv"]]
+        assignment = ["--assignment", "asked.csv"]
+    perturb = ["perturb", "answers.csv", *lists, *assignment, *mechanism, "--out", "sent"]
+    return [*assign, perturb, ["infer", "sent/reports.csv", *infer, "--out", "found"]]
+
+
+def _several_rounds(result: CandidateResult, mechanism: list[str], infer: list[str]) -> list[list[str]]:
+    """Return the commands of all rounds: perturb, join to earlier reports, infer, and choose the next cuts."""
+    later = ["--mechanism", "quantized-response", *_guarantee_options(result)]
+    lines = [_round(1, mechanism), ["infer", "round1/reports.csv", *infer, "--out", "found1"]]
+    joined = "round1"
+    for turn in range(2, result.campaign.rounds + 1):
+        reports = [f"round{number}/reports.csv" for number in range(1, turn + 1)]
+        cuts, truths = f"cuts{turn}.csv", f"found{turn - 1}/truths.csv"
+        lines += [
+            ["next-cuts", truths, "--certificate", f"{joined}/certificate.json", "--out", cuts],
+            _round(turn, [*later, "--channels", cuts]),
+            ["join", *reports, "--out", f"joined{turn}"],
+            ["infer", f"joined{turn}/reports.csv", *infer, "--out", f"found{turn}"],
+        ]
+        joined = f"joined{turn}"
+    return lines
+
+
+def _round(turn: int, mechanism: list[str]) -> list[str]:
+    workers = ["--workers", f"workers{turn}.csv"]
+    return ["perturb", f"answers{turn}.csv", *TASK_OPTION, *workers, *mechanism, "--out", f"round{turn}"]
+
+
+def _mechanism_options(result: CandidateResult, expected: Expectation, prior: Path | None) -> list[str] | None:
+    """Return the options of a candidate's mechanism; None if there are none."""
+    mechanism, chosen = result.mechanism, list[str]()
+    if isinstance(mechanism, QuantizedResponse) and mechanism.cuts:
+        chosen = ["--cuts", csv_row(mechanism.alphabet.names[cut] for cut in mechanism.cuts)]
+    elif isinstance(mechanism, QuantizedResponse | Designed):
+        if result.name.startswith(OTHER_BLOCKS):
+            return None
+        chosen = _expectation_options(result.campaign, expected, prior)
+    return ["--mechanism", mechanism.name, *chosen, *_guarantee_options(result)]
+
+
+def _expectation_options(campaign: Campaign, expected: Expectation, prior: Path | None) -> list[str]:
+    options = ["--participation-rate", f"{campaign.answer_rate:.12g}"]
+    if prior is not None:
+        options += ["--prior", str(prior)]
+    if isinstance(campaign.crowd, NumberCrowd):
+        return [*options, "--sigmas", ",".join(f"{sigma:.12g}" for sigma in campaign.crowd.sigmas)]
+    return options if expected.ability is None else [*options, "--ability", f"{expected.ability:.12g}"]
+
+
+def _guarantee_options(result: CandidateResult) -> list[str]:
+    """Return the options of epsilon, alphabet, and public participation."""
+    public = ["--participation", "public"] if result.campaign.participation == "public" else []
+    return ["--epsilon", f"{result.epsilon:.12g}", *_alphabet_options(result.campaign.crowd.alphabet), *public]
+
+
+def _alphabet_options(alphabet: Alphabet) -> list[str]:
+    if isinstance(alphabet, Scale):
+        step = "" if alphabet.step == 1 else f":{alphabet.step:.12g}"
+        return ["--scale", f"{alphabet.low:.12g}:{alphabet.high:.12g}{step}"]
+    return ["--labels", csv_row(alphabet.names), *(["--ordered"] if alphabet.ordered else [])]
