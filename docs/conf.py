@@ -1,8 +1,10 @@
 """Sphinx configuration of the documentation; every warning of the build is an error (`sphinx-build -W`)."""
 
+import re
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 
@@ -32,3 +34,14 @@ html_title = f"crowdveil {release}"
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"source_directory": "docs/"}
+
+
+def escape_markup(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Escape `|`, `*` and final underscores outside backticks: docstrings are plain text, not reStructuredText."""
+    for number, line in enumerate(lines):
+        lines[number] = re.sub(r"(`[^`]*`)|([|*]|(?<=\w)_(?!\w))", lambda m: m[1] or "\\" + m[2], line)
+
+
+def setup(app: Any) -> None:
+    """Register the escaping, before sections of docstrings are parsed (called by Sphinx)."""
+    app.connect("autodoc-process-docstring", escape_markup, priority=100)

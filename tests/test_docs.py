@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from experiments.theory.verdicts import VERDICTS
 
+import crowdveil
 from crowdveil.cli import main
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.mechanisms import MECHANISMS
@@ -17,6 +18,8 @@ from crowdveil.mechanisms import MECHANISMS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+MAX_WORDS = 53_100
+"""Words of all documents outside the proofs."""
 COMMAND_LINES = {"run": ".venv/bin/crowdveil demo", "test": ".venv/bin/python -m pytest -n 2"}
 
 
@@ -113,6 +116,26 @@ def test_menu_lists_every_page_once() -> None:
     listed = [entry for page in pages for entry in menu_entries(page)]
 
     assert sorted([*listed, "index.md"]) == [page.relative_to(DOCS).as_posix() for page in pages]
+
+
+def test_public_name_has_one_api_page() -> None:
+    """Every name of `crowdveil.__all__` is documented by one directive on the API pages, and no other name of it is."""
+    pages = "\n".join(page.read_text("utf-8") for page in (DOCS / "reference" / "api").glob("*.md"))
+
+    assert sorted(crowdveil.__all__) == sorted(re.findall(r"^\.\. auto(?!module)\w+:: crowdveil\.(\w+)$", pages, re.MULTILINE))
+
+
+def test_pages_stay_short() -> None:
+    """All documents outside the proofs have at most `MAX_WORDS` words; a tutorial at most 900."""
+    proofs = {"private.md", "paper-reproduction.md"}
+    words = {
+        page: len(page.read_text("utf-8").split())
+        for page in PAGES
+        if page.parent.name != "mechanisms" and not (page.parent.name == "synthesis" and page.name in proofs)
+    }
+
+    assert sum(words.values()) <= MAX_WORDS
+    assert [page.name for page in words if page.parent.name == "tutorials" and words[page] > 900] == []
 
 
 def test_verdicts_page_says_what_the_registry_says() -> None:
