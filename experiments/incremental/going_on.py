@@ -1,7 +1,7 @@
 """How many passes a fit takes that goes on from 90 % or 99 % of the tasks, beside a fit from the start.
 
 Run `python experiments/incremental/going_on.py`; it needs the public data sets, writes `results/going_on.csv` and
-prints the table of docs/how-to/resume-fits.md. Means over three orders of tasks (seeds 0, 1 and 2).
+prints the table of README.md. Means over three orders of tasks (seeds 0, 1 and 2).
 """
 
 import csv

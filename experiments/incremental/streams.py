@@ -1,7 +1,7 @@
 """How far a stream is from the fit of all its reports, and how often it is right, beside the constant and the fit.
 
 Run `python experiments/incremental/streams.py`; it needs the public data sets, writes `results/streams.csv` and prints
-the table of docs/how-to/resume-fits.md. A hundred parts; means over two orders (seeds 0 and 1).
+the table of README.md. A hundred parts; means over two orders (seeds 0 and 1).
 """
 
 import csv
