@@ -1,4 +1,4 @@
-"""Seconds of the whole pipeline, from columns in memory to synthetic records, by mode, for growing crowds.
+"""Seconds of the whole pipeline, from columns in memory to synthetic records, by method, for growing crowds.
 
 Usage: python benchmarks/synthesis.py [CLAIMS ...]   (default 10000 30000 100000 300000 1000000)
 Ten claims a task and twenty a worker on average, 30 records a task; one claim in twenty is absurd. Secure randomness,
@@ -12,16 +12,16 @@ import numpy as np
 
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.modes import Published
+from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 MODES = (
     Histogram(epsilon=1.0),
-    Histogram(epsilon=10.0, zoom=True),
-    Shared(epsilon=2.0),
-    Published(),
+    Histogram(epsilon=10.0, select_range=True),
+    PooledShape(epsilon=2.0),
+    HuaiPublished(),
 )
 RECORDS = (1, 10, 30, 100)
 
@@ -36,11 +36,11 @@ def columns(claims: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return task, worker, random.normal(0, 10, tasks)[task] + random.normal(size=claims) * spread + absurd
 
 
-def seconds(given: tuple[np.ndarray, ...], mode: Histogram | Shared | Published) -> tuple[float, int]:
+def seconds(given: tuple[np.ndarray, ...], method: Histogram | PooledShape | HuaiPublished) -> tuple[float, int]:
     """Return the time of one run and the number of records."""
     start = time.perf_counter()
     claims = Claims.from_arrays(*given, bounds=(-100, 100), outside="clip", duplicates="first")
-    made = mode.release(claims, seeded(1) if isinstance(mode, Published) else secure())
+    made = method.release(claims, seeded(1) if isinstance(method, HuaiPublished) else secure())
     return time.perf_counter() - start, len(made)
 
 
@@ -50,13 +50,13 @@ def main(sizes: tuple[int, ...]) -> None:
     print("| claims | " + " | ".join(names) + " |\n| --- |" + " --- |" * len(names))
     for size in sizes:
         given = columns(size)
-        row = [f"{seconds(given, mode)[0]:.2f} s" for mode in MODES]
+        row = [f"{seconds(given, method)[0]:.2f} s" for method in MODES]
         print(f"| {size:,} | " + " | ".join(row) + " |", flush=True)
     given = columns(next((size for size in sizes if size >= 100_000), sizes[-1]))
     print("\n| records a task | histogram | shared | published |\n| --- | --- | --- | --- |")
     for records in RECORDS:
-        histogram, shared = Histogram(epsilon=1.0, records=records), Shared(epsilon=2.0, records=records)
-        row = [f"{seconds(given, mode)[0]:.2f} s" for mode in (histogram, shared, Published(records=records))]
+        histogram, shared = Histogram(epsilon=1.0, records=records), PooledShape(epsilon=2.0, records=records)
+        row = [f"{seconds(given, method)[0]:.2f} s" for method in (histogram, shared, HuaiPublished(records=records))]
         print(f"| {records} | " + " | ".join(row) + " |", flush=True)
 
 

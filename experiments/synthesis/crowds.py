@@ -12,27 +12,26 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from density_error import (
+    BASIC_EPSILONS,
+    basic_release,
+    integrated_squared_error,
+    kernel_curve,
+    summarize,
+    truth_gap,
+)
 from numpy.typing import NDArray
 
 from crowdveil.data import datasets
 from crowdveil.data.reports import Reports
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedDensity
-from crowdveil.synthesis.huai2019.modes import Published, trials
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
+from crowdveil.synthesis.huai2019.kernel_density import Bandwidth, GaussianKernel, WeightedKernelDensity
+from crowdveil.synthesis.huai2019.methods import HuaiPublished, trial_tasks
 from crowdveil.synthesis.huai2019.weights import Kind, Weighting
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import Shared
-from crowdveil.synthesis.utility import (
-    BASIC_EPSILONS,
-    basic_release,
-    integrated_squared_error,
-    of_claims,
-    summarize,
-    truth_gap,
-)
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 Floats = NDArray[np.float64]
 WIDTH = Bandwidth(least=1 / 256)
@@ -72,9 +71,9 @@ CROWDS: dict[str, Callable[[int], Claims]] = {
 }
 
 
-def published(kind: Kind, records: int = 30) -> Published:
+def published(kind: Kind, records: int = 30) -> HuaiPublished:
     """Return the paper's method with its own parameters."""
-    return Published(records=records, test=TEST, bandwidth=WIDTH, weighting=Weighting(kind=kind))
+    return HuaiPublished(records=records, test=TEST, bandwidth=WIDTH, weighting=Weighting(kind=kind))
 
 
 class Judge:
@@ -84,13 +83,13 @@ class Judge:
         held = np.flatnonzero(claims.per_task >= TEST.k)
         self.claims = claims
         self.chosen = held[:: max(1, len(held) // tasks)]
-        self.width = WIDTH.of(claims)
+        self.width = WIDTH.for_tasks(claims)
         self.references = {}
         for kind in ("combined", "uniform"):
             weight = published(kind).densities(claims).weight
             self.references[kind] = {
                 int(task): self.curve(
-                    int(task), claims.of(task), weight[claims.pointers[task] : claims.pointers[task + 1]]
+                    int(task), claims.of_task(task), weight[claims.pointers[task] : claims.pointers[task + 1]]
                 )
                 for task in self.chosen
             }
@@ -99,8 +98,10 @@ class Judge:
     def curve(self, task: int, value: Floats, weight: Floats | None = None):  # type: ignore[no-untyped-def]
         """Return the kernel density of some numbers on a task, with the bandwidth of the originals."""
         weight = np.full(len(value), 1 / len(value)) if weight is None else weight
-        return of_claims(
-            WeightedDensity(value=value, weight=weight, bandwidth=float(self.width[task]), kernel=GaussianKernel())
+        return kernel_curve(
+            WeightedKernelDensity(
+                value=value, weight=weight, bandwidth=float(self.width[task]), kernel=GaussianKernel()
+            )
         )
 
     def errors(self, made: Reports, kind: str) -> list[float]:
@@ -128,8 +129,11 @@ def table(name: str, tasks: int, seed: int) -> None:
     for level, epsilon in BASIC_EPSILONS.items():
         made[f"Basic ({level})"] = (f"{epsilon:g}", basic_release(claims, epsilon, seeded(seed)))
     for epsilon in (1.0, 2.0, 5.0, 10.0):
-        for mode in (Histogram(epsilon=epsilon), Shared(epsilon=epsilon)):
-            made[f"{mode.name}, epsilon {epsilon:g}"] = (f"{epsilon:g}", mode.release(claims, seeded(seed)).reports())
+        for method in (Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon)):
+            made[f"{method.name}, epsilon {epsilon:g}"] = (
+                f"{epsilon:g}",
+                method.release(claims, seeded(seed)).reports(),
+            )
     flat = Reports(
         np.repeat(np.arange(len(claims.tasks)), 30),
         np.tile(np.arange(30), len(claims.tasks)),
@@ -159,15 +163,15 @@ def by_records(name: str, tasks: int, seed: int) -> None:
     print(f"{name}: mean error (combined) and seconds by records")
     for records in (1, 5, 10, 20, 30):
         row = []
-        for mode in (
+        for method in (
             published("combined", records),
             Histogram(epsilon=5.0, records=records),
-            Shared(epsilon=5.0, records=records),
+            PooledShape(epsilon=5.0, records=records),
         ):
             start = time.perf_counter()
-            made = mode.release(claims, seeded(seed)).reports()
+            made = method.release(claims, seeded(seed)).reports()
             seconds = time.perf_counter() - start
-            row.append(f"{mode.name} {summarize(judge.errors(made, 'combined')).mean:.4f} {seconds:.2f} s")
+            row.append(f"{method.name} {summarize(judge.errors(made, 'combined')).mean:.4f} {seconds:.2f} s")
         print(f"  {records}: " + ", ".join(row), flush=True)
 
 
@@ -176,7 +180,7 @@ def by_test(name: str, seed: int) -> None:
     claims = CROWDS[name](seed)
     sampler = published("combined").densities(claims)
     for records in (1, 5, 10, 20, 30):
-        task = trials(claims, TEST, records)
+        task = trial_tasks(claims, TEST, records)
         clock = [time.perf_counter()]
         sampler.draw(task, seeded(seed))
         clock.append(time.perf_counter())

@@ -11,18 +11,18 @@ from crowds import CROWDS
 
 from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.expected_error import SoundMode, nearer, release_errors, task_means
+from crowdveil.synthesis.expected_error import PrivateMethod, more_accurate, release_errors, task_means
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 UNITS: tuple[Unit, ...] = ("cell", "worker")
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
-def row(name: str, mode: SoundMode, chosen: bool, seed: int) -> bool:
+def row(name: str, method: PrivateMethod, chosen: bool, seed: int) -> bool:
     """Print one setting and return whether the warning was right."""
     claims = CROWDS[name](seed)
-    release = mode.release(claims, seeded(seed))
+    release = method.release(claims, seeded(seed))
     count, total = (np.bincount(claims.task, weights=w, minlength=len(claims.tasks)) for w in (None, claims.value))
     with np.errstate(invalid="ignore"):
         truth = (total / count - claims.low) / (claims.high - claims.low)
@@ -30,12 +30,12 @@ def row(name: str, mode: SoundMode, chosen: bool, seed: int) -> bool:
     both = np.isfinite(truth) & np.isfinite(made)
     error = float(np.abs(made - truth)[both].mean())
     constant = float(np.abs(truth - np.median(truth[both]))[both].mean())
-    said = release_errors(mode, claims, release)
+    said = release_errors(method, claims, release)
     pairs = " | ".join("none" if pair is None else f"{pair.error:.3f} / {pair.constant:.3f}" for pair in said)
     right = (said.warning(1.0) == "") == (error < constant)
-    unit = getattr(mode, "unit", "cell")
+    unit = getattr(method, "unit", "cell")
     print(
-        f"{name} | {unit} | {getattr(mode, 'epsilon', 0):g} | {mode.name}{' (chosen)' * chosen} | {pairs} | "
+        f"{name} | {unit} | {getattr(method, 'epsilon', 0):g} | {method.name}{' (chosen)' * chosen} | {pairs} | "
         f"{error:.3f} | {constant:.3f} | {'right' if right else 'wrong'}",
         flush=True,
     )
@@ -51,7 +51,7 @@ if __name__ == "__main__":
     for crowd in ("population_cut", "weather_temperature", "floorplan (simulated)"):
         for unit in UNITS:
             for epsilon in EPSILONS:
-                modes = Histogram(epsilon=epsilon, unit=unit), Shared(epsilon=epsilon, unit=unit)
-                best = nearer(*modes, CROWDS[crowd](seed))
-                found += [row(crowd, mode, mode is best, seed) for mode in modes]
+                modes = Histogram(epsilon=epsilon, unit=unit), PooledShape(epsilon=epsilon, unit=unit)
+                best = more_accurate(*modes, CROWDS[crowd](seed))
+                found += [row(crowd, method, method is best, seed) for method in modes]
     print(f"right: {sum(found)} of {len(found)}")

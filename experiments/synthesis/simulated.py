@@ -8,18 +8,17 @@ import argparse
 import math
 
 import numpy as np
+from density_error import DensityCurve, basic_release, histogram_curve, integrated_squared_error, kernel_curve
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import budget
-from crowdveil.synthesis.histogram_density import Densities
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedDensity
+from crowdveil.synthesis.claims import Claims, scale_claims
+from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.huai2019.kernel_density import Bandwidth, GaussianKernel, WeightedKernelDensity
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.noisy_counts import Histogrammer, positions
-from crowdveil.synthesis.private.pooled_shape import Shared
-from crowdveil.synthesis.utility import Line, basic_release, integrated_squared_error, of_claims, of_steps
+from crowdveil.synthesis.private.histogram_density import HistogramDensities
+from crowdveil.synthesis.private.noisy_counts import NoisyCounter
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 Floats = NDArray[np.float64]
 PARTS = ((0.5, -1.0, 0.6), (0.5, 2.0, 0.9))
@@ -31,7 +30,7 @@ def truth(points: Floats) -> Floats:
     return sum(w * np.exp(-(((points - m) / s) ** 2) / 2) / (s * math.sqrt(2 * math.pi)) for w, m, s in PARTS)
 
 
-TRUTH = Line(truth, np.linspace(-8, 12, 401))
+TRUTH = DensityCurve(truth, np.linspace(-8, 12, 401))
 
 
 def crowd(tasks: int, each: int, bounds: tuple[float, float], seed: int) -> Claims:
@@ -45,34 +44,36 @@ def crowd(tasks: int, each: int, bounds: tuple[float, float], seed: int) -> Clai
 
 def kernel_error(claims: Claims, value: Floats, pointers: NDArray[np.int64]) -> float:
     """Return the mean error of kernel densities of some numbers, with the bandwidths of the originals."""
-    width = Bandwidth().of(claims)
+    width = Bandwidth().for_tasks(claims)
     errors = []
     for task in range(len(claims.tasks)):
         mine = value[pointers[task] : pointers[task + 1]]
-        density = WeightedDensity(
+        density = WeightedKernelDensity(
             value=mine, weight=np.full(len(mine), 1 / len(mine)), bandwidth=width[task], kernel=GaussianKernel()
         )
-        errors.append(integrated_squared_error(of_claims(density), TRUTH))
+        errors.append(integrated_squared_error(kernel_curve(density), TRUTH))
     return float(np.mean(errors))
 
 
-def steps_error(densities: Densities) -> float:
+def steps_error(densities: HistogramDensities) -> float:
     """Return the mean error of private densities."""
-    return float(np.mean([integrated_squared_error(of_steps(densities, k), TRUTH) for k in range(len(densities.task))]))
+    return float(
+        np.mean([integrated_squared_error(histogram_curve(densities, k), TRUTH) for k in range(len(densities.task))])
+    )
 
 
 def plain_histogram(claims: Claims, epsilon: float, seed: int) -> float:
     """Return the mean error of the simplest private histogram: 12 bins, noise, threshold at its scale, normalise."""
     rows = np.arange(len(claims.tasks))
-    counter = Histogrammer(epsilon=budget(epsilon), bins=12, largest=1, zoom=False)
+    counter = NoisyCounter(epsilon=floor_epsilon(epsilon), bins=12, largest=1, select_range=False)
     weight = np.ones(len(claims), dtype=np.int64)
-    counts = counter.count(positions(claims, rows, weight), claims.per_task.astype(float), seeded(seed)).counts
+    counts = counter.count(scale_claims(claims, rows, weight), claims.per_task.astype(float), seeded(seed)).counts
     counts = np.where(counts > float(counter.scale), counts, 0.0)
     counts[counts.sum(axis=1) == 0] = 1.0
     mass = counts / counts.sum(axis=1, keepdims=True)
     edge = np.zeros((len(rows), 1))
-    ends = {"low": claims.low, "high": claims.high, "window_low": claims.low, "window_high": claims.high}
-    return steps_error(Densities(task=rows, mass=np.concatenate((edge, mass, edge), axis=1), **ends))
+    ends = {"low": claims.low, "high": claims.high, "range_low": claims.low, "range_high": claims.high}
+    return steps_error(HistogramDensities(task=rows, mass=np.concatenate((edge, mass, edge), axis=1), **ends))
 
 
 def main(tasks: int, seed: int, sizes: list[int]) -> None:
@@ -85,19 +86,19 @@ def main(tasks: int, seed: int, sizes: list[int]) -> None:
             claims = crowd(tasks, each, bounds, seed)
             random = np.random.default_rng(seed + 1)
             clean = kernel_error(claims, claims.value, claims.pointers)
-            some = np.concatenate([random.choice(claims.of(k), 30) for k in range(tasks)])
-            some = some + random.normal(size=len(some)) * np.repeat(Bandwidth().of(claims), 30)
+            some = np.concatenate([random.choice(claims.of_task(k), 30) for k in range(tasks)])
+            some = some + random.normal(size=len(some)) * np.repeat(Bandwidth().for_tasks(claims), 30)
             sampled = kernel_error(claims, some, np.arange(tasks + 1) * 30)
             print(f"n={each}: kernel density {clean:.4f}, 30 records of it, no privacy {sampled:.4f}")
             for epsilon in EPSILONS:
                 row = [plain_histogram(claims, epsilon, seed)]
-                for mode in (
+                for method in (
                     Histogram(epsilon=epsilon),
                     Histogram(epsilon=epsilon, participation="protected", expected_claims=each),
-                    Histogram(epsilon=epsilon, zoom=True),
-                    Shared(epsilon=epsilon),
+                    Histogram(epsilon=epsilon, select_range=True),
+                    PooledShape(epsilon=epsilon),
                 ):
-                    row.append(steps_error(mode.private_densities(claims, seeded(seed))[0]))
+                    row.append(steps_error(method.private_densities(claims, seeded(seed))[0]))
                 made = Histogram(epsilon=epsilon).release(claims, seeded(seed))
                 row.append(kernel_error(claims, made.value, np.arange(tasks + 1) * 30))
                 noisy = basic_release(claims, epsilon, seeded(seed))

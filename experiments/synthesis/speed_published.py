@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.modes import Published
+from crowdveil.synthesis.huai2019.methods import HuaiPublished
 
 RECORDS = (1, 10, 30)
 
@@ -33,7 +33,7 @@ def main(sizes: list[int]) -> None:
         for records in RECORDS:
             start = time.perf_counter()
             claims = Claims.from_arrays(*columns, duplicates="first")
-            made = Published(records=records).release(claims, seeded(1))
+            made = HuaiPublished(records=records).release(claims, seeded(1))
             print(f"{size} claims, {records} records a task: {time.perf_counter() - start:.1f} s, {len(made)} released")
 
 

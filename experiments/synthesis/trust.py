@@ -8,18 +8,18 @@ Usage: python experiments/synthesis/trust.py
 import math
 
 import numpy as np
+from density_error import DensityCurve, histogram_curve, integrated_squared_error
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.utility import Line, integrated_squared_error, of_steps
 
 TASKS, WORKERS, SIGMAS = 150, 400, (1.5, 6.0)
 BREAKS = np.linspace(-20, 60, 401)
 
 
-def mixture(centre: float, weights: tuple[float, float]) -> Line:
+def mixture(centre: float, weights: tuple[float, float]) -> DensityCurve:
     """Return the density of claims on a task whose truth is `centre`."""
 
     def at(points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -28,7 +28,7 @@ def mixture(centre: float, weights: tuple[float, float]) -> Line:
             for w, s in zip(weights, SIGMAS, strict=True)
         )
 
-    return Line(at, BREAKS)
+    return DensityCurve(at, BREAKS)
 
 
 def crowd(each: int, seed: int) -> tuple[Claims, NDArray[np.float64]]:
@@ -54,12 +54,15 @@ def main() -> None:
                 Histogram(epsilon=epsilon, learn_weights=True),
                 Histogram(epsilon=epsilon, weights=known),
             )
-            for mode in modes:
-                found, _ = mode.private_densities(claims, seeded(1))
+            for method in modes:
+                found, _ = method.private_densities(claims, seeded(1))
                 errors = [
                     float(
                         np.mean(
-                            [integrated_squared_error(of_steps(found, k), mixture(truth[k], w)) for k in range(TASKS)]
+                            [
+                                integrated_squared_error(histogram_curve(found, k), mixture(truth[k], w))
+                                for k in range(TASKS)
+                            ]
                         )
                     )
                     for w in ((1.0, 0.0), (0.5, 0.5))

@@ -1,4 +1,4 @@
-"""`crowdveil synthesize`: what is printed is what was proved, and raw claims never leave unasked."""
+"""`crowdveil synthesize`: printed guarantees, files, refusals, and pictures of raw claims on request only."""
 
 import json
 import stat
@@ -12,7 +12,7 @@ from crowdveil.files.output_record import RECORD_FILE
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., dict[str, Any]]
-SOUND = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
+PRIVATE = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
 
 
 def every_task(*more: str) -> str:
@@ -27,19 +27,19 @@ def written() -> set[str]:
     return {path.name for path in Path("made").iterdir()} - {RECORD_FILE}
 
 
-def test_a_sound_release_prints_its_epsilon_per_claim_and_per_worker(run: Run) -> None:
+def test_a_private_release_prints_its_epsilon_per_claim_and_per_worker(run: Run) -> None:
     """Two files appear, and both epsilons are printed with their units."""
-    shown = run(*SOUND, "--records", 5).stdout
+    shown = run(*PRIVATE, "--records", 5).stdout
 
     assert written() == {"synthetic.csv", "guarantee.json"}
     assert "exact 2 (per claim, participation public)" in shown
     assert "(per worker, participation public)" in shown
 
 
-@pytest.mark.parametrize("mechanism", ["histogram", "shared"])
-def test_a_worker_can_be_protected_whole(run_json: RunJson, mechanism: str) -> None:
+@pytest.mark.parametrize("method", ["histogram", "pooled-shape"])
+def test_a_worker_can_be_protected_whole(run_json: RunJson, method: str) -> None:
     """With --unit worker the whole release costs a worker at most epsilon."""
-    said = run_json(*SOUND, "--mechanism", mechanism, "--unit", "worker")
+    said = run_json(*PRIVATE, "--method", method, "--unit", "worker")
     epsilon = {guarantee["unit"]: guarantee["epsilon"] for guarantee in said["guarantees"]}
 
     assert 1.99 < epsilon["worker"] <= 2.0
@@ -48,7 +48,7 @@ def test_a_worker_can_be_protected_whole(run_json: RunJson, mechanism: str) -> N
 
 def test_participation_can_be_protected(run_json: RunJson) -> None:
     """With protected participation the file says what remains public, and workers need --most-claims."""
-    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
+    hidden = (*PRIVATE, "--participation", "protected", "--expected-claims", 24, "--tasks", every_task())
     said = run_json(*hidden)
     bounded = run_json(*hidden, "--most-claims", 4, "--unit", "worker")
 
@@ -59,7 +59,7 @@ def test_participation_can_be_protected(run_json: RunJson) -> None:
 
 def test_protected_participation_asks_for_the_list_of_tasks(refusal: Callable[..., str], run_json: RunJson) -> None:
     """A list taken from the claims is refused; with one, neither file nor stdout shows which tasks have claims."""
-    hidden = (*SOUND, "--participation", "protected", "--expected-claims", 24)
+    hidden = (*PRIVATE, "--participation", "protected", "--expected-claims", 24)
     listed = every_task("a task without claims")
 
     assert "--tasks FILE" in refusal(*hidden)
@@ -80,29 +80,32 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
     said = {}
     for name, text in (("none.csv", header), ("one.csv", header + claim)):
         Path(name).write_text(text, encoding="utf-8")
-        said[name] = run_json("synthesize", name, *SOUND[2:], *hidden, "--tasks", every_task())
+        said[name] = run_json("synthesize", name, *PRIVATE[2:], *hidden, "--tasks", every_task())
     varying = ("records", "withheld", "expected", "replaced", "warnings")
     none, one = ({k: v for k, v in data.items() if k not in varying} for data in said.values())
 
     assert none == one
     assert 20 == none["tasks"]
-    assert "there is no answer in it" in refusal("synthesize", "none.csv", *SOUND[2:], *hidden)
+    assert "there is no answer in it" in refusal("synthesize", "none.csv", *PRIVATE[2:], *hidden)
 
 
-def test_the_published_mode_is_refused_a_finite_epsilon(run: Run, run_json: RunJson) -> None:
-    """Claim and exact epsilon are printed; exact is none."""
-    published = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--mode", "published", "--out", "made")
+def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:
+    """It must be asked for by name; the exact epsilon is infinite, and both mode and table say so."""
+    published = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--method", "huai-published", "--out", "made")
     said = run_json(*published, "--k", 4)
 
     assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
-    assert "exact none (infinite)" in run(*published).stdout
+    assert said["mode"] == "paper reproduction"
+    shown = run(*published).stdout
+    assert "exact none (infinite)" in shown
+    assert "promises NO PRIVACY" in shown
 
 
 def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
     """Two runs with one seed write the same numbers and promise nothing."""
-    first = run_json(*SOUND, "--seed", 3)
+    first = run_json(*PRIVATE, "--seed", 3)
     numbers = Path("made/synthetic.csv").read_bytes()
-    again = run(*SOUND, "--seed", 3)
+    again = run(*PRIVATE, "--seed", 3)
 
     assert first["simulation"]
     assert "carries no privacy" in again.stdout
@@ -111,7 +114,7 @@ def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
 
 def test_pictures_come_on_request_into_a_folder_of_their_own(run: Run) -> None:
     """Raw claims are apart from what is published, and readable for their owner only; the message says so."""
-    shown = run(*SOUND, "--pictures", 3).stdout
+    shown = run(*PRIVATE, "--pictures", 3).stdout
     folder = Path("made/curator")
     pictures = [path for path in folder.iterdir() if path.suffix == ".png"]
 
@@ -127,43 +130,43 @@ def test_pictures_go_into_no_folder_that_others_can_enter(run: Run, refusal: Cal
     folder = Path("made/curator")
     folder.mkdir(parents=True)
     folder.chmod(0o750)
-    opened = refusal(*SOUND, "--pictures", 3)
+    opened = refusal(*PRIVATE, "--pictures", 3)
     folder.rmdir()
     Path("elsewhere").mkdir(mode=0o700)
     folder.symlink_to(Path("elsewhere").resolve())
-    linked = refusal(*SOUND, "--pictures", 3)
+    linked = refusal(*PRIVATE, "--pictures", 3)
 
     assert "rights 0750" in opened
     assert "chmod 700 made/curator" in opened
     assert "must not be a link" in linked
     assert [] == list(Path("elsewhere").iterdir())
     assert {"curator"} == {path.name for path in Path("made").iterdir()}
-    run(*SOUND)
+    run(*PRIVATE)
     folder.unlink()
     folder.mkdir(mode=0o700)
-    run(*SOUND, "--pictures", 3)
+    run(*PRIVATE, "--pictures", 3)
     assert ["CURATOR-ONLY-raw-claims-14-3.png"] == [path.name for path in folder.glob("*.png")]
 
 
 def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, refusal: Callable[..., str]) -> None:
     """Without --pictures, or with others, earlier ones are removed and named; other files of the folder stay."""
-    run(*SOUND, "--pictures", 3, "--pictures", 4)
+    run(*PRIVATE, "--pictures", 3, "--pictures", 4)
     Path("made/curator/mine.txt").write_text("kept", encoding="utf-8")
-    other = run_json(*SOUND, "--pictures", 5)
+    other = run_json(*PRIVATE, "--pictures", 5)
     left = {path.name for path in Path("made/curator").glob("*.png")}
-    none = run_json(*SOUND)
+    none = run_json(*PRIVATE)
 
     assert left == {"CURATOR-ONLY-raw-claims-16-5.png"}
     assert "made/curator/CURATOR-ONLY-raw-claims-15-4.png" in other["replaced"]
     assert "made/curator/CURATOR-ONLY-raw-claims-16-5.png" in none["replaced"]
     assert {path.name for path in Path("made/curator").iterdir()} == {"mine.txt", ".crowdveil.json"}
     Path("made/curator/CURATOR-ONLY-raw-claims-16-5.png").write_bytes(b"mine")
-    assert "earlier output" in refusal(*SOUND, "--pictures", 5)
+    assert "earlier output" in refusal(*PRIVATE, "--pictures", 5)
 
 
-def test_what_was_clipped_is_told_to_the_curator_only(run: Run) -> None:
+def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:
     """The number of clipped claims is printed and not written."""
-    shown = run(*(word if word != "-2:7" else "0:5" for word in SOUND), "--outside", "clip").stdout
+    shown = run(*(word if word != "-2:7" else "0:5" for word in PRIVATE), "--outside", "clip").stdout
 
     assert "clipped" in shown
     assert "clip" not in Path("made/guarantee.json").read_text("utf-8")
@@ -172,34 +175,34 @@ def test_what_was_clipped_is_told_to_the_curator_only(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--mode", "published"), "published promises nothing"),
-        (("--mechanism", "shared", "--zoom"), "--zoom is an option of histogram"),
-        (("--mechanism", "shared", "--participation", "protected"), "option of histogram, not of shared"),
+        (("--method", "huai-published"), "huai-published promises no privacy"),
+        (("--method", "pooled-shape", "--select-range"), "--select-range is an option of histogram"),
+        (("--method", "pooled-shape", "--participation", "protected"), "of histogram, not of pooled-shape"),
         (("--bounds", "7"), "is not LOW:HIGH"),
-        (("--k", 3), "--k is an option of substituted and published"),
+        (("--k", 3), "--k is an option of huai-corrected and huai-published"),
     ],
 )
 def test_wrong_usage_is_named(run: Run, words: tuple[object, ...], rule: str) -> None:
-    """An option that means nothing here ends with exit code 2 and its name."""
-    assert rule in " ".join(run(*SOUND, *words, code=2).stderr.split())
+    """An option without a meaning for the method ends with exit code 2 and its name."""
+    assert rule in " ".join(run(*PRIVATE, *words, code=2).stderr.split())
 
 
 def test_epsilon_must_be_said(run: Run) -> None:
-    """Mode sound without an epsilon is wrong usage."""
+    """A private method without an epsilon is wrong usage."""
     assert "--epsilon" in run("synthesize", "numbers.csv", "--bounds", "0:1", "--out", "made", code=2).stderr
 
 
 def test_refusals_name_the_way_out(refusal: Callable[..., str]) -> None:
     """Claims outside the bounds, and an output that would replace the input, are refused in one line."""
-    assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in SOUND))
+    assert "outside='clip'" in refusal(*(word if word != "-2:7" else "0:5" for word in PRIVATE))
     Path("made").mkdir()
     Path("numbers.csv").rename("made/synthetic.csv")
-    assert "must not replace" in refusal("synthesize", "made/synthetic.csv", *SOUND[2:])
+    assert "must not replace" in refusal("synthesize", "made/synthetic.csv", *PRIVATE[2:])
 
 
 def test_json_has_the_numbers_of_the_table(run: Run, run_json: RunJson) -> None:
     """The object on stdout holds what guarantee.json holds, and the files."""
-    said = run_json(*SOUND)
+    said = run_json(*PRIVATE)
     file = json.loads(Path("made/guarantee.json").read_text("utf-8"))
 
     assert "crowdveil-json/1" == said["format"] != file.pop("format")

@@ -39,7 +39,7 @@ from crowdveil.estimators.weighted_vote import WeightedVote
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.mechanisms.sun_two_layer import SunTwoLayer
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, published_claim
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from tests.experiments.test_published_bounds import (
     NORMALISED,
     SPARSE_EXAMPLE,
@@ -104,7 +104,7 @@ def huai_loop() -> str:
     test = PrivacyTest(k=20, gamma=4.0, epsilon0=1.0)
     one, other = lone_claims(25, test)
     exact = excess(one.given_pass(), other.given_pass(), one.step, 20.0)
-    profile = WeightProfile(largest=0.04, leverage=np.ones(19), imbalance=1.0, crowding=1.0)
+    profile = WeightProfile(largest=0.04, leverage=np.ones(19), ratio=1.0, relative_maximum=1.0)
     return f"delta {exact:.4f} > {published_claim(test, profile)[0].delta:.1e} (25 claims, k = 20, epsilon0 = 1)"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import dlaplace, laplace
 
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 
 STEPS = 30_000
 
@@ -112,6 +112,6 @@ def grid_attempt(
     return passing
 
 
-def substituted_record(passing: np.ndarray, share: float) -> np.ndarray:
+def corrected_record(passing: np.ndarray, share: float) -> np.ndarray:
     """Return the probability of every cell as a record, a share of all records being public draws from the start."""
     return (1 - share) * passing + (share + (1 - share) * (1 - passing.sum())) / len(passing)

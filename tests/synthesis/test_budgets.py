@@ -1,4 +1,4 @@
-"""Budgets: whatever the crowd, no claim and no worker pays more than was said."""
+"""TaskBudgets: whatever the crowd, no claim and no worker pays more than was said."""
 
 import math
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.budgets import FIXED_POINT, divide, fixed_weights
+from crowdveil.synthesis.budgets import FIXED_POINT, allocate, given_weights
 from crowdveil.synthesis.claims import Claims
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=1, max_size=30, unique=True)
@@ -27,14 +27,14 @@ def crowd(pairs: list[tuple[int, int]]) -> Claims:
 def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon: float, most: int | None) -> None:
     """Under unit worker, the budgets of the tasks of a worker's used claims add up to at most epsilon."""
     claims = crowd(pairs)
-    budgets = divide(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
-    used = budgets.used(claims, seeded(1))
-    spent = np.bincount(claims.worker, weights=budgets.of_tasks[claims.task] * used)
+    budgets = allocate(claims, epsilon=epsilon, unit="worker", participation="public", most_claims=most)
+    used = budgets.sample_used(claims, seeded(1))
+    spent = np.bincount(claims.worker, weights=budgets.task_epsilon[claims.task] * used)
     cell, worker = budgets.curves()
 
     assert spent.max() <= worker.exact[0].epsilon * (1 + 1e-12) <= epsilon * (1 + 1e-12)
-    assert least_reading(cell.exact[0].epsilon) >= max(budgets.exact.values())
-    assert cell.exact[0].epsilon == pytest.approx(budgets.of_tasks.max(), rel=1e-15)
+    assert least_reading(cell.exact[0].epsilon) >= max(budgets.exact_epsilon.values())
+    assert cell.exact[0].epsilon == pytest.approx(budgets.task_epsilon.max(), rel=1e-15)
     assert np.bincount(claims.worker, weights=used).max() <= (most or len(pairs))
 
 
@@ -43,7 +43,7 @@ def test_no_worker_pays_more_than_epsilon(pairs: list[tuple[int, int]], epsilon:
 def test_per_claim_every_task_spends_everything(pairs: list[tuple[int, int]], epsilon: float) -> None:
     """Under unit cell all tasks have the same budget, and a worker pays it once per claim."""
     claims = crowd(pairs)
-    budgets = divide(claims, epsilon=epsilon, unit="cell", participation="public", most_claims=None)
+    budgets = allocate(claims, epsilon=epsilon, unit="cell", participation="public", most_claims=None)
     cell, worker = budgets.curves()
 
     assert epsilon - 2**-20 < cell.exact[0].epsilon <= epsilon
@@ -52,29 +52,29 @@ def test_per_claim_every_task_spends_everything(pairs: list[tuple[int, int]], ep
 
 def test_tasks_of_light_workers_get_more() -> None:
     """A task whose workers claim little has more to spend than one with a busy worker."""
-    budgets = divide(
+    budgets = allocate(
         crowd([(0, 0), (1, 1), (2, 1), (3, 1)]), epsilon=3.0, unit="worker", participation="public", most_claims=None
     )
 
-    assert budgets.of_tasks.tolist() == [3.0, 1.0, 1.0, 1.0]
+    assert budgets.task_epsilon.tolist() == [3.0, 1.0, 1.0, 1.0]
 
 
-def test_tasks_without_claims_cost_nobody_anything() -> None:
-    """The figure per claim is that of the costliest task with a claim; one without could have spent everything."""
+def test_tasks_without_claims_have_no_loss() -> None:
+    """The loss per claim is the largest budget of a task with a claim; one without could have spent all of epsilon."""
     claims = Claims.from_arrays([0, 1], [0, 0], [0.5, 0.5], bounds=(0, 1), tasks=[0, 1, 2])
-    budgets = divide(claims, epsilon=3.0, unit="worker", participation="public", most_claims=None)
+    budgets = allocate(claims, epsilon=3.0, unit="worker", participation="public", most_claims=None)
 
-    assert budgets.of_tasks.tolist() == [1.5, 1.5, 3.0]
+    assert budgets.task_epsilon.tolist() == [1.5, 1.5, 3.0]
     assert [curve.exact[0].epsilon for curve in budgets.curves()] == [1.5, 3.0]
 
 
 def test_protected_participation_depends_on_no_claim() -> None:
     """The division of protected workers is by most_claims alone; without it nothing is bounded."""
     claims = crowd([(0, 0), (1, 1), (2, 1)])
-    split = divide(claims, epsilon=3.0, unit="worker", participation="protected", most_claims=2)
-    open_ended = divide(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
+    split = allocate(claims, epsilon=3.0, unit="worker", participation="protected", most_claims=2)
+    open_ended = allocate(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=None)
 
-    assert split.of_tasks.tolist() == [1.5, 1.5, 1.5]
+    assert split.task_epsilon.tolist() == [1.5, 1.5, 1.5]
     assert [curve.exact[0].epsilon for curve in split.curves()] == [1.5, 3.0]
     assert math.isinf(open_ended.curves()[1].exact[0].epsilon)
     assert "most_claims" in open_ended.curves()[1].reason
@@ -84,8 +84,8 @@ def test_protected_participation_depends_on_no_claim() -> None:
 def test_claims_that_are_used_are_drawn_anew() -> None:
     """Of a worker's three claims any two may be the ones that are used."""
     claims = crowd([(0, 0), (1, 0), (2, 0)])
-    budgets = divide(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=2)
-    used = [budgets.used(claims, seeded(seed)) for seed in range(30)]
+    budgets = allocate(claims, epsilon=3.0, unit="cell", participation="protected", most_claims=2)
+    used = [budgets.sample_used(claims, seeded(seed)) for seed in range(30)]
 
     assert {int(chosen.sum()) for chosen in used} == {2}
     assert len({tuple(chosen.tolist()) for chosen in used}) == 3
@@ -96,9 +96,9 @@ def test_weights_are_floored_in_fixed_point() -> None:
     """Weights become multiples of 1/64, none is 0, and equal trust weighs 1."""
     claims = crowd([(0, 0), (0, 1), (0, 2)])
 
-    assert fixed_weights(claims, {"0": 1.0, "1": 0.5, "2": 1e-9}).tolist() == [FIXED_POINT, FIXED_POINT // 2, 1]
-    assert fixed_weights(claims, {}).tolist() == [1, 1, 1]
+    assert given_weights(claims, {"0": 1.0, "1": 0.5, "2": 1e-9}).tolist() == [FIXED_POINT, FIXED_POINT // 2, 1]
+    assert given_weights(claims, {}).tolist() == [1, 1, 1]
     with pytest.raises(SettingsError, match=r"in \(0, 1\]"):
-        fixed_weights(claims, {"0": 0.0})
+        given_weights(claims, {"0": 0.0})
     with pytest.raises(SettingsError, match="name workers"):
-        fixed_weights(claims, {"9": 0.5})
+        given_weights(claims, {"9": 0.5})

@@ -26,7 +26,7 @@ def test_claims_hold_every_report_in_order(reports: Reports) -> None:
     assert claims.per_worker.tolist() == reports.per_worker.tolist()
     for task in range(len(reports.tasks)):
         mine = reports.value[reports.task == task].tolist()
-        assert mine == claims.of(task).tolist()
+        assert mine == claims.of_task(task).tolist()
         bounds = claims.low[task], claims.high[task]
         assert bounds == (min(mine), max(mine)) if mine else np.isnan(bounds).all()
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms.discrete_laplace import discrete_laplace_variance
+from crowdveil.mechanisms import discrete_laplace as device
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.discrete_noise import (
-    budget,
-    two_sided_geometric,
-    two_sided_geometric_variance,
+    discrete_laplace_variance,
+    floor_epsilon,
+    sample_discrete_laplace,
     uniform_below,
-    unit_interval,
+    uniform_floats,
 )
 from tests.chi_square import chi_square_p_value
 
@@ -29,11 +29,13 @@ def cells(scale: Fraction, reach: int) -> np.ndarray:
     return np.array([tail, *inner, tail])
 
 
-@pytest.mark.parametrize("scale", [Fraction(2), Fraction(7, 5), Fraction(2) / budget(0.7), Fraction(1, 2)], ids=str)
-def test_noise_has_the_two_sided_geometric_distribution(scale: Fraction) -> None:
+@pytest.mark.parametrize(
+    "scale", [Fraction(2), Fraction(7, 5), Fraction(2) / floor_epsilon(0.7), Fraction(1, 2)], ids=str
+)
+def test_noise_has_the_discrete_laplace_distribution(scale: Fraction) -> None:
     """100,000 draws pass a chi-square test at 1e-4: false-alarm rate 1e-4 a case, fixed seed."""
     reach = max(1, int(3 * scale))
-    drawn = two_sided_geometric(scale, 100_000, seeded(11))
+    drawn = sample_discrete_laplace(scale, 100_000, seeded(11))
     counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
 
     assert chi_square_p_value(counts, cells(scale, reach)) > 1e-4
@@ -42,7 +44,7 @@ def test_noise_has_the_two_sided_geometric_distribution(scale: Fraction) -> None
 def test_the_test_above_can_fail() -> None:
     """Noise of a scale 5 % too small does not pass the same test."""
     reach = 6
-    drawn = two_sided_geometric(Fraction(19, 10), 100_000, seeded(11))
+    drawn = sample_discrete_laplace(Fraction(19, 10), 100_000, seeded(11))
     counts = np.bincount(np.clip(drawn, -reach - 1, reach + 1) + reach + 1, minlength=2 * reach + 3)
 
     assert chi_square_p_value(counts, cells(Fraction(2), reach)) < 1e-4
@@ -51,7 +53,7 @@ def test_the_test_above_can_fail() -> None:
 @given(st.fractions(min_value=Fraction(1, 50), max_value=100, max_denominator=1000))
 def test_variance_is_that_of_the_devices_noise(scale: Fraction) -> None:
     """The variance agrees with that of the draw-by-draw sampler that devices use."""
-    assert math.isclose(two_sided_geometric_variance(scale), discrete_laplace_variance(scale), rel_tol=1e-12)
+    assert math.isclose(discrete_laplace_variance(scale), device.discrete_laplace_variance(scale), rel_tol=1e-12)
 
 
 @settings(max_examples=30)
@@ -73,22 +75,22 @@ def test_uniform_integers_are_uniform(unit: int) -> None:
 
 def test_secure_randomness_serves_too() -> None:
     """The operating system's words give integers and fractions in their ranges."""
-    assert two_sided_geometric(Fraction(2), 100, secure()).dtype == np.int64
-    fractions = unit_interval(100, secure())
+    assert sample_discrete_laplace(Fraction(2), 100, secure()).dtype == np.int64
+    fractions = uniform_floats(100, secure())
     assert ((fractions > 0) & (fractions < 1)).all()
 
 
 @given(st.floats(1e-5, 20))
 def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
     """A budget is rounded down, by less than 2**-20."""
-    assert 0 <= epsilon - float(budget(epsilon)) < 2**-20
+    assert 0 <= epsilon - float(floor_epsilon(epsilon)) < 2**-20
 
 
 def test_impossible_settings_are_refused() -> None:
     """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
     for epsilon in (0.0, 1e-9, math.inf, math.nan):
-        with pytest.raises(SettingsError, match="budget"):
-            budget(epsilon)
+        with pytest.raises(SettingsError, match="epsilon to be spent"):
+            floor_epsilon(epsilon)
     for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
         with pytest.raises(SettingsError, match="noise scale"):
-            two_sided_geometric(scale, 1, seeded(1))
+            sample_discrete_laplace(scale, 1, seeded(1))

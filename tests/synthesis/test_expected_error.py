@@ -1,4 +1,4 @@
-"""Expected errors: from public numbers alone, near the errors that follow, and a choice between mechanisms."""
+"""Expected errors: from public numbers alone, near the actual errors, and the choice between methods."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.expected_error import SoundMode, expected_error, nearer, release_errors, task_means
-from crowdveil.synthesis.huai2019.modes import Substituted
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.expected_error import PrivateMethod, expected_error, more_accurate, release_errors, task_means
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 HIDDEN: dict[str, Any] = {"participation": "protected", "expected_claims": 12}
 
@@ -27,23 +27,27 @@ def crowd(tasks: int, each: int, *, spread: float = 1.0, scatter: float = 5.0, s
     return Claims.from_arrays(task, worker, value, bounds=(0, 100), outside="clip", tasks=range(tasks))
 
 
-def errors(mode: SoundMode, claims: Claims) -> tuple[float, float]:
+Kind = type[Histogram] | type[PooledShape]
+
+
+def errors(method: PrivateMethod, claims: Claims) -> tuple[float, float]:
     """Errors of a release's task means and of the best constant, in shares of the bounds."""
     count, total = (np.bincount(claims.task, weights=column) for column in (None, claims.value / 100))
-    means = task_means(mode.release(claims, seeded(9)), claims)
+    means = task_means(method.release(claims, seeded(9)), claims)
     held = np.isfinite(means)
     truth = (total / count)[held]
     return float(np.abs(means[held] - truth).mean()), float(np.abs(truth - np.median(truth)).mean())
 
 
 @pytest.mark.parametrize(
-    "mode", [Histogram(epsilon=2.0), Shared(epsilon=2.0, unit="worker"), Histogram(epsilon=2.0, zoom=True)]
+    "method",
+    [Histogram(epsilon=2.0), PooledShape(epsilon=2.0, unit="worker"), Histogram(epsilon=2.0, select_range=True)],
 )
-def test_no_claim_is_read(mode: SoundMode) -> None:
+def test_no_claim_is_read(method: PrivateMethod) -> None:
     """Crowds with the same participation and other values have the same expected error."""
     first, second = crowd(40, 12), crowd(40, 12, spread=0.1, seed=5)
 
-    assert expected_error(mode, first) == expected_error(mode, second)
+    assert expected_error(method, first) == expected_error(method, second)
 
 
 def test_under_protected_participation_not_even_the_number_of_claims_is_read() -> None:
@@ -57,28 +61,28 @@ def test_under_protected_participation_not_even_the_number_of_claims_is_read() -
 
 @pytest.mark.parametrize("unit", ["cell", "worker"])
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize("kind", [Histogram, Shared])
-def test_the_error_is_near_the_expected_one(kind: type[Histogram] | type[Shared], epsilon: float, unit: Unit) -> None:
+@pytest.mark.parametrize("kind", [Histogram, PooledShape])
+def test_the_error_is_near_the_expected_one(kind: Kind, epsilon: float, unit: Unit) -> None:
     """On 300 tasks with truths anywhere, error and constant's error are within a third of what was expected."""
-    claims, mode = crowd(300, 12), kind(epsilon=epsilon, unit=unit)
-    found, real = expected_error(mode, claims), errors(mode, claims)
+    claims, method = crowd(300, 12), kind(epsilon=epsilon, unit=unit)
+    found, real = expected_error(method, claims), errors(method, claims)
 
     assert found is not None
     assert found == pytest.approx(real, rel=1 / 3)
 
 
-@pytest.mark.parametrize("kind", [Histogram, Shared])
+@pytest.mark.parametrize("kind", [Histogram, PooledShape])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
-def test_a_release_that_knows_nothing_is_flat_and_says_so(kind: type[Histogram] | type[Shared], epsilon: float) -> None:
+def test_a_useless_release_is_flat_and_warns(kind: Kind, epsilon: float) -> None:
     """Where noise drowns the claims, records do not scatter over the bounds: they err like the middle of the bounds.
 
     Truths lie in the middle twentieth; spikes in wrong places would be off by about 25 % of the bounds.
     """
     claims = crowd(600, 12, spread=0.05)
-    mode = kind(epsilon=epsilon, unit="worker")
-    said = release_errors(mode, claims, mode.release(claims, seeded(2)))
+    method = kind(epsilon=epsilon, unit="worker")
+    said = release_errors(method, claims, method.release(claims, seeded(2)))
 
-    assert errors(mode, claims)[0] < 0.04
+    assert errors(method, claims)[0] < 0.04
     assert said.any_truths is not None
     assert not said.any_truths.useful
     assert "no better than one number for all tasks" in said.warning(100.0)
@@ -86,9 +90,9 @@ def test_a_release_that_knows_nothing_is_flat_and_says_so(kind: type[Histogram] 
 
 def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
     """Useful for truths anywhere, but worse than a constant for truths this close: the records tell, in numbers."""
-    claims, mode = crowd(300, 12, spread=0.1), Shared(epsilon=0.5)
-    said = release_errors(mode, claims, mode.release(claims, seeded(2)))
-    real, constant = errors(mode, claims)
+    claims, method = crowd(300, 12, spread=0.1), PooledShape(epsilon=0.5)
+    said = release_errors(method, claims, method.release(claims, seeded(2)))
+    real, constant = errors(method, claims)
 
     assert real > constant
     assert said.any_truths is not None
@@ -103,35 +107,35 @@ def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
 
 def test_a_useful_release_has_no_warning() -> None:
     """At 40 claims a task and epsilon 2 nothing is said against the records."""
-    claims, mode = crowd(100, 40), Histogram(epsilon=2.0)
+    claims, method = crowd(100, 40), Histogram(epsilon=2.0)
 
-    assert release_errors(mode, claims, mode.release(claims, seeded(2))).warning(100.0) == ""
+    assert release_errors(method, claims, method.release(claims, seeded(2))).warning(100.0) == ""
 
 
 @pytest.mark.parametrize(
-    ("each", "epsilon", "chosen"), [(100, 1.0, Histogram), (12, 1.0, Shared), (12, 0.01, Histogram)]
+    ("each", "epsilon", "chosen"), [(100, 1.0, Histogram), (12, 1.0, PooledShape), (12, 0.01, Histogram)]
 )
-def test_the_nearer_mode_is_chosen(each: int, epsilon: float, chosen: type) -> None:
+def test_the_more_accurate_method_is_chosen(each: int, epsilon: float, chosen: type) -> None:
     """Many claims: the histogram is good enough; few: shapes are shared; no budget: neither helps, the first stays."""
     claims = crowd(200, each)
 
-    assert isinstance(nearer(Histogram(epsilon=epsilon), Shared(epsilon=epsilon), claims), chosen)
+    assert isinstance(more_accurate(Histogram(epsilon=epsilon), PooledShape(epsilon=epsilon), claims), chosen)
 
 
 @pytest.mark.parametrize("unit", ["cell", "worker"])
-def test_a_part_of_a_large_crowd_tells_enough(monkeypatch: pytest.MonkeyPatch, unit: Unit) -> None:
+def test_a_part_of_a_large_crowd_is_enough(monkeypatch: pytest.MonkeyPatch, unit: Unit) -> None:
     """With a quarter of the tasks, and of a worker's epsilon, the expected error is within a tenth."""
     claims = crowd(1000, 12)
-    mode = Histogram(epsilon=2.0) if unit == "cell" else Histogram(epsilon=20.0, unit="worker", most_claims=100)
-    whole = expected_error(mode, claims)
-    monkeypatch.setattr(module, "MOST_CLAIMS", 3000)
-    part = expected_error(mode, claims)
+    method = Histogram(epsilon=2.0) if unit == "cell" else Histogram(epsilon=20.0, unit="worker", most_claims=100)
+    whole = expected_error(method, claims)
+    monkeypatch.setattr(module, "MAX_CLAIMS", 3000)
+    part = expected_error(method, claims)
 
     assert whole != part
     assert part == pytest.approx(whole, rel=0.1)
 
 
-def test_one_task_is_made_up_again_and_again() -> None:
+def test_one_task_is_simulated_many_times() -> None:
     """The expected error of one task is a mean over many crowds: constants are near a quarter of the bounds."""
     found = expected_error(Histogram(epsilon=1.0), crowd(1, 40))
 
@@ -140,10 +144,10 @@ def test_one_task_is_made_up_again_and_again() -> None:
     assert release_errors(Histogram(epsilon=1.0), crowd(1, 40), Histogram(epsilon=1.0).release(crowd(1, 40)))[1] is None
 
 
-def test_substituted_has_an_expected_error_too() -> None:
+def test_huai_corrected_has_an_expected_error_too() -> None:
     """A test that nothing passes leaves uniform draws, which are no better than a constant."""
-    mode = Substituted(records=5, test=PrivacyTest(k=40, gamma=1.01, epsilon0=5.0))
-    found = expected_error(mode, crowd(50, 40))
+    method = HuaiCorrected(records=5, test=PrivacyTest(k=40, gamma=1.01, epsilon0=5.0))
+    found = expected_error(method, crowd(50, 40))
 
     assert found is not None
     assert not found.useful
@@ -151,10 +155,10 @@ def test_substituted_has_an_expected_error_too() -> None:
 
 def test_nothing_is_expected_where_nothing_is_released() -> None:
     """If no task has enough claims there is no error, no warning, and the first mode stays."""
-    mode = Histogram(epsilon=1.0, least_claims=50)
+    method = Histogram(epsilon=1.0, least_claims=50)
     claims = crowd(20, 12)
-    said = release_errors(mode, claims, mode.release(claims, seeded(1)))
+    said = release_errors(method, claims, method.release(claims, seeded(1)))
 
     assert said == (None, None)
     assert said.warning(1.0) == ""
-    assert nearer(mode, Shared(epsilon=1.0), claims) == mode
+    assert more_accurate(method, PooledShape(epsilon=1.0), claims) == method

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import SettingsError
-from crowdveil.synthesis.release import Curve, CurvePoint, Release, fresh_workers
+from crowdveil.synthesis.release import Curve, CurvePoint, Release, number_workers
 
 CURVE = Curve(
     unit="cell",
@@ -37,9 +37,9 @@ def test_workers_are_numbered_within_their_task() -> None:
     """The first record of every task belongs to made-up worker 0, and the release reads as reports."""
     task = np.array([0, 0, 2, 2, 2])
     made = Release(
-        mode="test",
+        method="test",
         task=task,
-        worker=fresh_workers(task),
+        worker=number_workers(task),
         value=np.arange(5.0),
         tasks=np.array(["a", "b", "c"]),
         curves=(CURVE,),
@@ -57,7 +57,7 @@ def test_columns_have_one_length() -> None:
     """A release with more tasks than values is refused."""
     with pytest.raises(SettingsError, match="equal lengths"):
         Release(
-            mode="test",
+            method="test",
             task=np.zeros(2),
             worker=np.zeros(2),
             value=np.zeros(1),

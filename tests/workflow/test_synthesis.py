@@ -1,4 +1,4 @@
-"""The curator's release as one call: reading, building modes, and a guarantee file that says what is true."""
+"""The release as one call: reading of claims, choice of the method, and the contents of the guarantee file."""
 
 import csv
 import json
@@ -11,14 +11,14 @@ import pytest
 
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.modes import Published, Substituted
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.workflow.synthesis import (
     GUARANTEE_FILE,
     SYNTHETIC_FILE,
-    Synthesis,
-    SynthesisWanted,
+    SynthesisResult,
+    SynthesisSettings,
     read_claims,
     synthesize,
     write_synthesis,
@@ -41,42 +41,42 @@ def many(each: int, tasks: int = 300) -> Claims:
     return Claims.from_arrays(task, worker, value, bounds=(0, 80))
 
 
-def wanted(**settings: Any) -> SynthesisWanted:
-    """A histogram at epsilon 1 unless told otherwise."""
-    return SynthesisWanted(**{"mechanism": "histogram", "epsilon": 1.0, "records": 4, **settings})
+def settings_of(**changes: Any) -> SynthesisSettings:
+    """Settings of a histogram at epsilon 1, with changes."""
+    return SynthesisSettings(**{"method": "histogram", "epsilon": 1.0, "records": 4, **changes})
 
 
 @pytest.mark.parametrize(
-    ("settings", "mode"),
+    ("settings", "method"),
     [
         ({}, Histogram(epsilon=1.0, records=4)),
-        ({"zoom": True, "unit": "worker"}, Histogram(epsilon=1.0, records=4, zoom=True, unit="worker")),
-        ({"mechanism": "shared", "least_claims": 3}, Shared(epsilon=1.0, records=4, least_claims=3)),
+        ({"select_range": True, "unit": "worker"}, Histogram(epsilon=1.0, records=4, select_range=True, unit="worker")),
+        ({"method": "pooled-shape", "least_claims": 3}, PooledShape(epsilon=1.0, records=4, least_claims=3)),
     ],
 )
-def test_what_was_asked_for_is_built(settings: dict[str, Any], mode: Histogram | Shared) -> None:
-    """A request becomes the mode it names, with its settings."""
-    assert wanted(**settings).build() == mode
+def test_settings_become_a_method(settings: dict[str, Any], method: Histogram | PooledShape) -> None:
+    """Settings become the named method."""
+    assert settings_of(**settings).build() == method
 
 
 @pytest.mark.parametrize(
-    ("claims", "settings", "mode"),
+    ("claims", "settings", "method"),
     [
         (crowd(200), {}, "histogram"),
-        (many(10), {}, "shared"),
-        (many(10), {"zoom": True}, "histogram"),
-        (many(10), {"mechanism": "histogram"}, "histogram"),
+        (many(10), {}, "pooled-shape"),
+        (many(10), {"select_range": True}, "histogram"),
+        (many(10), {"method": "histogram"}, "histogram"),
     ],
 )
-def test_the_nearer_mechanism_is_the_default(claims: Claims, settings: dict[str, Any], mode: str) -> None:
+def test_the_more_accurate_method_is_the_default(claims: Claims, settings: dict[str, Any], method: str) -> None:
     """Where none is named, and no setting belongs to one, the expected errors decide."""
-    assert SynthesisWanted(epsilon=2.0, **settings).choose(claims).name == mode
+    assert SynthesisSettings(epsilon=2.0, **settings).choose(claims).name == method
 
 
-def test_a_release_says_what_error_to_expect(tmp_path: Path) -> None:
+def test_a_release_states_its_expected_error(tmp_path: Path) -> None:
     """Expected errors stand in the file in the units of the claims; a useless release warns with both numbers."""
     useless, useful = (
-        synthesize(many(10), SynthesisWanted(epsilon=2.0, unit=unit), bounds=(0, 80)) for unit in ("worker", "cell")
+        synthesize(many(10), SynthesisSettings(epsilon=2.0, unit=unit), bounds=(0, 80)) for unit in ("worker", "cell")
     )
     write_synthesis(tmp_path, useful, {})
     said = json.loads((tmp_path / GUARANTEE_FILE).read_text("utf-8"))["expected"]
@@ -88,7 +88,7 @@ def test_a_release_says_what_error_to_expect(tmp_path: Path) -> None:
     assert said["truths_of_records"]["error"] < 0.6 * said["truths_of_records"]["constant"]
 
 
-def mean_gap(made: Synthesis, truths: dict[str, float]) -> float:
+def mean_gap(made: SynthesisResult, truths: dict[str, float]) -> float:
     """Mean absolute difference of the means of the records and known truths."""
     release = made.release
     count, total = (np.bincount(release.task, weights=column) for column in (None, release.value))
@@ -97,51 +97,51 @@ def mean_gap(made: Synthesis, truths: dict[str, float]) -> float:
     return float(np.mean(gaps))
 
 
-def test_weather_per_worker_is_not_worse_than_a_constant_and_says_so() -> None:
-    """Epsilon 2 for 4,500 claims of a worker tells nothing: errors were 52, a constant's 11.5; now 12, with a warning.
+def test_weather_per_worker_is_about_a_constant_and_warns() -> None:
+    """Epsilon 2 for 4,500 claims of a worker is too small: errors are about a constant's 11.5, with a warning.
 
-    Per claim the default is shared, whose records lie within 2 degrees of the truth.
+    Per claim the default is pooled-shape, whose records lie within 2 degrees of the truth.
     """
     data = load_or_skip("weather_temperature")
     gold = {task: float(truth) for task, truth in data.gold.items()}
     claims = Claims.from_reports(data.answers, bounds=(-40, 120), outside="clip")
     settings: dict[str, Any] = {"epsilon": 2.0, "records": 30}
     whole = {
-        name: synthesize(claims, SynthesisWanted(mechanism=name, unit="worker", **settings), bounds=(-40, 120), seed=1)
-        for name in ("histogram", "shared")
+        name: synthesize(claims, SynthesisSettings(method=name, unit="worker", **settings), bounds=(-40, 120), seed=1)
+        for name in ("histogram", "pooled-shape")
     }
-    single = synthesize(claims, SynthesisWanted(**settings), bounds=(-40, 120), seed=1)
+    single = synthesize(claims, SynthesisSettings(**settings), bounds=(-40, 120), seed=1)
 
     for made in whole.values():
         assert mean_gap(made, gold) < 13
         assert "task means are off by 40" in made.warnings[0]
-    assert single.mode.name == "shared"
+    assert single.method.name == "pooled-shape"
     assert mean_gap(single, gold) < 2
     assert single.warnings == ()
 
 
-def test_the_papers_modes_are_built_with_their_parameters() -> None:
-    """k, gamma, epsilon0 and a public bandwidth reach both modes that use kernels."""
+def test_huai_methods_are_built_with_their_parameters() -> None:
+    """k, gamma, epsilon0 and a public bandwidth reach both Huai methods."""
     settings: dict[str, Any] = {"k": 9, "gamma": 3.0, "epsilon0": 0.5, "bandwidth": 0.1}
-    for name, kind in (("published", Published), ("substituted", Substituted)):
-        mode = wanted(mechanism=name, **settings).build()
-        assert isinstance(mode, kind)
-        assert (mode.test.k, mode.test.gamma, mode.test.epsilon0) == (9, 3.0, 0.5)
-        assert (mode.bandwidth.rule, mode.bandwidth.width) == ("share", 0.1)
-    plain = wanted(mechanism="published").build()
-    assert isinstance(plain, Published)
+    for name, kind in (("huai-published", HuaiPublished), ("huai-corrected", HuaiCorrected)):
+        method = settings_of(method=name, **settings).build()
+        assert isinstance(method, kind)
+        assert (method.test.k, method.test.gamma, method.test.epsilon0) == (9, 3.0, 0.5)
+        assert (method.bandwidth.rule, method.bandwidth.width) == ("share", 0.1)
+    plain = settings_of(method="huai-published").build()
+    assert isinstance(plain, HuaiPublished)
     assert plain.bandwidth.rule == "silverman"
 
 
-def test_a_sound_release_needs_an_epsilon() -> None:
-    """Without an epsilon nothing sound is built."""
+def test_a_private_release_needs_an_epsilon() -> None:
+    """A private method without an epsilon is refused."""
     with pytest.raises(SettingsError, match="needs an epsilon"):
-        wanted(epsilon=None).build()
+        settings_of(epsilon=None).build()
 
 
 def test_files_say_what_is_true(tmp_path: Path) -> None:
     """The release and its guarantee are written; epsilon per claim and per worker, and nothing about clipping."""
-    made = synthesize(crowd(), wanted(), bounds=(0, 10))
+    made = synthesize(crowd(), settings_of(), bounds=(0, 10))
     names = write_synthesis(tmp_path, made, {})
     said = json.loads((tmp_path / GUARANTEE_FILE).read_text("utf-8"))
     with open(tmp_path / SYNTHETIC_FILE, newline="", encoding="utf-8") as stream:
@@ -156,9 +156,9 @@ def test_files_say_what_is_true(tmp_path: Path) -> None:
     assert all(0 <= float(row["value"]) <= 10 for row in rows)
 
 
-def test_a_seed_promises_nothing() -> None:
+def test_a_seed_carries_no_privacy() -> None:
     """A simulation has an infinite epsilon, and says what secure randomness would have given."""
-    made = synthesize(crowd(), wanted(), bounds=(0, 10), seed=5)
+    made = synthesize(crowd(), settings_of(), bounds=(0, 10), seed=5)
     said = made.to_json()
 
     assert all(math.isinf(guarantee.epsilon) for guarantee in made.guarantees)
@@ -168,23 +168,23 @@ def test_a_seed_promises_nothing() -> None:
     assert said["simulation"]
 
 
-def test_no_finite_epsilon_for_what_has_none() -> None:
-    """The published mode learns weights and bandwidths from claims: its exact epsilon is infinite, with the reasons."""
-    said = synthesize(crowd(), wanted(mechanism="published", epsilon=None), bounds=(0, 10)).to_json()
+def test_the_paper_reproduction_has_no_finite_epsilon() -> None:
+    """The paper reproduction computes weights and bandwidths from claims: exact epsilon infinite."""
+    said = synthesize(crowd(), settings_of(method="huai-published", epsilon=None), bounds=(0, 10)).to_json()
 
     assert {guarantee["epsilon"] for guarantee in said["guarantees"]} == {"infinity"}
     assert "weights follow from the claims" in said["guarantees"][0]["reason"]
     json.dumps(said, allow_nan=False)
 
 
-def test_a_substituted_release_keeps_within_its_epsilon() -> None:
-    """What would cost more than epsilon is refused with the number; with enough claims it is released."""
+def test_huai_corrected_stays_within_its_epsilon() -> None:
+    """A release that would cost more than epsilon is refused with the number; with enough claims it is released."""
     close = Claims.from_arrays(np.zeros(2000), np.arange(2000), np.full(2000, 5.0), bounds=(0, 10))
-    settings: dict[str, Any] = {"mechanism": "substituted", "records": 1, "k": 200, "epsilon0": 0.3}
+    settings: dict[str, Any] = {"method": "huai-corrected", "records": 1, "k": 200, "epsilon0": 0.3}
 
     with pytest.raises(SettingsError, match=r"may cost epsilon 0\.01 per cell"):
-        synthesize(close, wanted(epsilon=0.01, **settings), bounds=(0, 10))
-    made = synthesize(close, wanted(epsilon=5.0, **settings), bounds=(0, 10))
+        synthesize(close, settings_of(epsilon=0.01, **settings), bounds=(0, 10))
+    made = synthesize(close, settings_of(epsilon=5.0, **settings), bounds=(0, 10))
     assert made.guarantees[0].epsilon <= 5.0
 
 
@@ -193,7 +193,7 @@ def test_claims_are_read_by_their_logarithms(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     path.write_text("task,worker,value\na,1,100\na,2,0\na,3,6.6e18\nb,1,1000\n", encoding="utf-8")
     read = read_claims(str(path), bounds=(1, 1e9), outside="clip", logarithmic=True)
-    made = synthesize(read.claims, wanted(), bounds=(1, 1e9), logarithmic=True)
+    made = synthesize(read.claims, settings_of(), bounds=(1, 1e9), logarithmic=True)
 
     assert read.claims.value.tolist() == [2.0, 0.0, 9.0, 3.0]
     assert read.notes == ("2 claims lay outside the bounds and were clipped to them.",)
@@ -230,7 +230,7 @@ def test_a_list_of_tasks_and_data_sets(tmp_path: Path) -> None:
 def test_pictures_are_marked_as_the_curators_own() -> None:
     """A picture's file name says that it shows raw claims, and cannot leave the folder; unknown tasks are refused."""
     claims = crowd(6)
-    release = synthesize(claims, wanted(), bounds=(0, 10)).release
+    release = synthesize(claims, settings_of(), bounds=(0, 10)).release
     drawn = draw_pictures(claims, release, ["c/../d"], logarithmic=False)
 
     assert list(drawn) == [f"{PREFIX}3-c-d.png"]

@@ -1,4 +1,4 @@
-"""`crowdveil synthesize`: synthetic claims from a trusted curator who holds the real ones."""
+"""`crowdveil synthesize`: synthetic claims from a trusted curator who holds the original ones."""
 
 from __future__ import annotations
 
@@ -15,54 +15,67 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.synthesis.claims import Outside
-    from crowdveil.workflow.synthesis import Mechanism, Synthesis, SynthesisWanted
+    from crowdveil.workflow.synthesis import MethodName, SynthesisResult, SynthesisSettings
 
 NO_PRIVACY = "this release follows from the seed: a simulation, which carries no privacy"
 CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
-OWNERS = {
+METHODS = {
+    "histogram": "private",
+    "pooled-shape": "private",
+    "huai-corrected": "private",
+    "huai-published": "paper reproduction",
+}
+"""Mode of every release method."""
+METHODS_OF_OPTION = {
     "bins": ("histogram",),
-    "zoom": ("histogram",),
+    "select_range": ("histogram",),
     "learn_weights": ("histogram",),
     "expected_claims": ("histogram",),
-    "most_claims": ("histogram", "shared"),
-    "least_claims": ("histogram", "shared"),
-    "k": ("substituted", "published"),
-    "gamma": ("substituted", "published"),
-    "epsilon0": ("substituted", "published"),
-    "bandwidth": ("substituted", "published"),
+    "most_claims": ("histogram", "pooled-shape"),
+    "least_claims": ("histogram", "pooled-shape"),
+    "k": ("huai-corrected", "huai-published"),
+    "gamma": ("huai-corrected", "huai-published"),
+    "epsilon0": ("huai-corrected", "huai-published"),
+    "bandwidth": ("huai-corrected", "huai-published"),
 }
-"""Mechanisms that an option means something to."""
+"""Release methods that an option applies to."""
 
-ASSUMED = {"any_truths": "truths anywhere within the bounds", "truths_of_records": "truths as in the records"}
+ASSUMPTIONS = {"any_truths": "truths anywhere within the bounds", "truths_of_records": "truths as in the records"}
 
 HELP = """Release synthetic claims in place of the real ones in a file.
 
-CLAIMS is a CSV (also gzipped) or Parquet file with the columns task, worker and value; or dataset:NAME. You are
-trusted with them: unlike perturb, this protects a publication, not a report.
+A claim is one worker's number for one task. CLAIMS is a CSV (also gzipped) or Parquet file with the columns task,
+worker and value; or dataset:NAME. You hold all claims: unlike perturb, this protects a publication, not a report.
 
-Mode sound promises what it prints. Its mechanism is histogram (one private density per task), shared (tasks with few
-claims: a private place each, one shape for all) or substituted (the paper's own candidates and test, failures hidden);
-by default histogram or shared, whichever is expected to be nearer to the claims, from public numbers. The error to
-expect is printed beside that of one number for all tasks.
-Mode published is the method of Huai et al. as printed; it promises nothing, and no finite epsilon is printed for it.
+\b
+Private methods; the epsilon that is printed holds:
+  histogram       one private density per task
+  pooled-shape    for few claims per task: a private location per
+                  task, and one distribution around it for all tasks
+  huai-corrected  kernel densities and test of Huai et al. (2019),
+                  with failed candidates replaced by public draws
+Paper reproduction; it promises NO PRIVACY:
+  huai-published  the method of Huai et al. (2019) as printed
 
-Epsilon is the privacy loss of one claim (the unit cell), or of all claims of one worker, over the whole release. With
-public participation who claimed what is known; with protected participation a claim's presence is hidden too, and
-only the list of tasks, which must then be given (--tasks), is known.
+Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers. The
+expected error is printed beside that of one number for all tasks.
 
-Writes synthetic.csv (task, worker, value; workers are made up) and guarantee.json."""
+Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
+public participation it is known who claimed what. With protected participation the presence of a claim is hidden too,
+and only the list of tasks is known, which must then be given (--tasks).
+
+Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json."""
 
 
-def _wanted(
+def _settings(
     *,
-    mode: str,
-    mechanism: str | None,
+    method: str | None,
     epsilon: float | None,
     records: int,
     unit: str,
     participation: Participation,
     bins: int | None,
-    zoom: bool,
+    select_range: bool,
     learn_weights: bool,
     expected_claims: float | None,
     most_claims: int | None,
@@ -71,24 +84,23 @@ def _wanted(
     gamma: float | None,
     epsilon0: float | None,
     bandwidth: float | None,
-) -> SynthesisWanted:
-    from crowdveil.workflow.synthesis import SynthesisWanted
+) -> SynthesisSettings:
+    from crowdveil.workflow.synthesis import SynthesisSettings
 
-    if mode == "published" and (mechanism is not None or epsilon is not None):
-        raise click.UsageError("--mechanism and --epsilon are options of --mode sound: published promises nothing.")
-    name = "published" if mode == "published" else mechanism
-    if mode == "sound" and epsilon is None:
+    if method == "huai-published" and epsilon is not None:
+        raise click.UsageError("--epsilon is an option of the private methods: huai-published promises no privacy.")
+    if method != "huai-published" and epsilon is None:
         raise click.UsageError("Missing option '--epsilon'.")
-    if participation == "protected" and name not in (None, "histogram"):
-        raise click.UsageError(f"--participation protected is an option of histogram, not of {name}.")
-    wanted = SynthesisWanted(
-        mechanism=cast("Mechanism | None", name),
+    if participation == "protected" and method not in (None, "histogram"):
+        raise click.UsageError(f"--participation protected is an option of histogram, not of {method}.")
+    settings = SynthesisSettings(
+        method=cast("MethodName | None", method),
         epsilon=epsilon,
         records=records,
         unit="worker" if unit == "worker" else "cell",
         participation=participation,
         bins=bins,
-        zoom=zoom,
+        select_range=select_range,
         learn_weights=learn_weights,
         expected_claims=expected_claims,
         most_claims=most_claims,
@@ -98,10 +110,10 @@ def _wanted(
         epsilon0=epsilon0,
         bandwidth=bandwidth,
     )
-    for option, owners in OWNERS.items():
-        if getattr(wanted, option) not in (None, False) and (name or "histogram") not in owners:
-            raise click.UsageError(f"--{option.replace('_', '-')} is an option of {' and '.join(owners)}.")
-    return wanted
+    for option, methods in METHODS_OF_OPTION.items():
+        if getattr(settings, option) not in (None, False) and (method or "histogram") not in methods:
+            raise click.UsageError(f"--{option.replace('_', '-')} is an option of {' and '.join(methods)}.")
+    return settings
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -112,84 +124,91 @@ def _bounds(text: str) -> tuple[float, float]:
     return low, high
 
 
-wanted_options = as_one(
-    "wanted",
-    _wanted,
+settings_options = as_one(
+    "settings",
+    _settings,
     click.option(
-        "--mode", type=click.Choice(["sound", "published"]), default="sound", show_default=True, help="See above."
+        "--method",
+        type=click.Choice(list(METHODS)),
+        help="Release method, see above. [default: histogram or pooled-shape, by expected error]",
     ),
     click.option(
-        "--mechanism",
-        type=click.Choice(["histogram", "shared", "substituted"]),
-        help="Of mode sound. [default: histogram or shared, whichever is expected to be nearer, from public numbers]",
+        "--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats; huai-corrected: at most."
     ),
-    click.option("--epsilon", type=float, metavar="E", help="Privacy loss of one unit, in nats; substituted: at most."),
     click.option(
         "--records",
         type=COUNT,
         default=30,
         show_default=True,
         metavar="M",
-        help="Synthetic claims per task; they cost nothing with histogram and shared.",
+        help="Synthetic claims per task; without privacy loss for histogram and pooled-shape.",
     ),
     click.option(
         "--unit",
         type=click.Choice(["claim", "worker"]),
         default="claim",
         show_default=True,
-        help="Whose loss epsilon bounds: one claim's (a cell's), or that of all claims of one worker.",
+        help="Unit of epsilon: one claim (a cell), or all claims of one worker.",
     ),
     click.option(
         "--participation",
         type=click.Choice(["public", "protected"]),
         default="public",
         show_default=True,
-        help="histogram, protected: epsilon hides also whether a claim was made; needs --tasks.",
+        help="protected (histogram): epsilon also hides whether a claim was made; needs --tasks.",
     ),
     click.option(
         "--bins",
         type=CHECKED_COUNT,
         metavar="B",
-        help="histogram: 8, 12, 16, 24, 32 or 48. [default: by public rule]",
+        help="histogram: 8, 12, 16, 24, 32 or 48. [default: from public numbers]",
     ),
-    click.option("--zoom", is_flag=True, help="histogram: find each task's part of bounds that are far too wide."),
+    click.option(
+        "--select-range", is_flag=True, help="histogram: select the range of each task's claims, for wide bounds."
+    ),
     click.option("--learn-weights", is_flag=True, help="histogram: weight workers by agreement, for 1/4 of epsilon."),
     click.option(
-        "--expected-claims", type=float, metavar="N", help="Public guess of the claims per task, if protected."
+        "--expected-claims",
+        type=float,
+        metavar="N",
+        help="histogram, protected: publicly expected number of claims of a task.",
     ),
     click.option(
         "--most-claims",
         type=CHECKED_COUNT,
         metavar="N",
-        help="histogram, shared: claims of one worker that are used.",
+        help="histogram, pooled-shape: number of claims of one worker that are used.",
     ),
     click.option(
         "--least-claims",
         type=CHECKED_COUNT,
         metavar="N",
-        help="The same: tasks with fewer release nothing. [default: 1]",
+        help="histogram, pooled-shape: tasks with fewer claims release nothing. [default: 1]",
     ),
     click.option(
         "--k",
         type=CHECKED_COUNT,
         metavar="K",
-        help="substituted, published: claims wanted in a candidate's bin.",
+        help="huai methods: required number of claims in a candidate's bin.",
     ),
-    click.option("--gamma", type=float, metavar="G", help="The same: width of a bin, a ratio of densities."),
-    click.option("--epsilon0", type=float, metavar="E", help="The same: privacy loss of one count."),
-    click.option(
-        "--bandwidth", type=float, metavar="SHARE", help="The same: width of a kernel, as a share of the bounds."
-    ),
+    click.option("--gamma", type=float, metavar="G", help="huai methods: ratio of densities within a bin."),
+    click.option("--epsilon0", type=float, metavar="E", help="huai methods: privacy loss of one count."),
+    click.option("--bandwidth", type=float, metavar="SHARE", help="huai methods: bandwidth, as a share of the bounds."),
 )
 
 
 @click.command(help=HELP, short_help="Release synthetic claims, as a trusted curator.")
 @click.argument("claims")
-@wanted_options
+@settings_options
 @click.option(
-    "--bounds", "--scale", "bounds", required=True, metavar="LOW:HIGH", help="What a claim can be; public knowledge."
+    "--bounds",
+    "--scale",
+    "bounds",
+    required=True,
+    metavar="LOW:HIGH",
+    help="Range of possible claims; must be public.",
 )
-@click.option("--log", "logarithmic", is_flag=True, help="Treat claims by their logarithms; bounds must be positive.")
+@click.option("--log", "logarithmic", is_flag=True, help="Use the logarithms of the claims; bounds must be positive.")
 @click.option(
     "--outside",
     type=click.Choice(["error", "clip", "drop"]),
@@ -202,7 +221,7 @@ wanted_options = as_one(
     "--tasks",
     type=PATH,
     metavar="FILE",
-    help="CSV file of all tasks (column task), made without looking at the claims.",
+    help="CSV file of all tasks (column task), independent of the claims.",
 )
 @click.option(
     "--pictures",
@@ -215,7 +234,7 @@ wanted_options = as_one(
 @json_option
 def synthesize(
     claims: str,
-    wanted: SynthesisWanted,
+    settings: SynthesisSettings,
     bounds: str,
     logarithmic: bool,
     outside: Outside,
@@ -226,45 +245,49 @@ def synthesize(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Read, release, draw, write, print; see `HELP`."""
+    """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
     from crowdveil.workflow import Outputs
-    from crowdveil.workflow import synthesis as work
-    from crowdveil.workflow.synthesis import read_claims
+    from crowdveil.workflow import synthesis as workflow
 
     limits = _bounds(bounds)
-    outputs = Outputs(folder=out, names=(work.GUARANTEE_FILE, work.SYNTHETIC_FILE), kind="synthesis")
-    replaced = [place for kind in (outputs, work.curator_outputs(out)) for place in kind.check(inputs=[claims, tasks])]
-    read = read_claims(
+    outputs = Outputs(folder=out, names=(workflow.GUARANTEE_FILE, workflow.SYNTHETIC_FILE), kind="synthesis")
+    replaced = [
+        path for kind in (outputs, workflow.curator_outputs(out)) for path in kind.check(inputs=[claims, tasks])
+    ]
+    read = workflow.read_claims(
         claims, bounds=limits, outside=outside, logarithmic=logarithmic, duplicates=duplicates, tasks=tasks
     )
     with progress_bar("releasing") as bar:
-        made = work.synthesize(read.claims, wanted, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar)
-    drawn = {}
+        result = workflow.synthesize(
+            read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar
+        )
+    images = {}
     if pictures:
         from crowdveil.workflow.synthesis_plots import draw_pictures
 
-        drawn = draw_pictures(read.claims, made.release, pictures, logarithmic=logarithmic)
-    names = work.write_synthesis(out, made, drawn)
+        images = draw_pictures(read.claims, result.release, pictures, logarithmic=logarithmic)
+    names = workflow.write_synthesis(out, result, images)
     notes = [f"For the curator only, not protected: {note}" for note in read.notes]
-    warnings = [*made.warnings, *notes, *([CURATOR_ONLY] if drawn else [])]
-    told = {name: value for name, value in made.to_json().items() if name != "format"}
-    data = told | {"files": [str(out / name) for name in names], "warnings": warnings}
+    warnings = [*result.warnings, *notes, *([CURATOR_ONLY] if images else [])]
+    data = {name: value for name, value in result.to_json().items() if name != "format"}
+    data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
-    show(data, _rows(data, made), as_json=as_json)
+    show(data, _rows(data, result), as_json=as_json)
 
 
-def _rows(data: dict[str, Any], made: Synthesis) -> list[tuple[str, str]]:
+def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
     simulation = [("SIMULATION", NO_PRIVACY)] if data["simulation"] else []
-    withheld = [(f"withheld: {note.reason}", f"{note.tasks:,} tasks") for note in made.release.withheld]
+    withheld = [(f"withheld: {note.reason}", f"{note.tasks:,} tasks") for note in result.release.withheld]
+    mode = "private method" if data["mode"] == "private" else f"{data['mode']}, promises NO PRIVACY"
     return [
         *simulation,
-        ("mode", data["mode"]),
-        *[_guarantee_row(guarantee) for guarantee in made.guarantees],
-        *[("because", reason) for reason in dict.fromkeys(g.reason for g in made.guarantees if g.reason)],
+        ("method", f"{data['method']} ({mode})"),
+        *[_guarantee_row(guarantee) for guarantee in result.guarantees],
+        *[("because", reason) for reason in dict.fromkeys(g.reason for g in result.guarantees if g.reason)],
         ("public", data["public"]),
         ("records", f"{data['records']:,} on {data['tasks']:,} tasks"),
         *withheld,
-        *_expected_rows(data["expected"] or {}, made.logarithmic),
+        *_expected_rows(data["expected"] or {}, result.logarithmic),
         *[("warning", text) for text in data["warnings"]],
         *replaced_rows(data["replaced"]),
         *[("written", path) for path in data["files"]],
@@ -272,20 +295,20 @@ def _rows(data: dict[str, Any], made: Synthesis) -> list[tuple[str, str]]:
 
 
 def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[str, str]]:
-    of = "a task's mean logarithm" if logarithmic else "a task's mean"
+    unit = "of a task's mean logarithm" if logarithmic else "of a task's mean"
     return [
         (
             "expected error",
-            f"{found['error']:.3g} of {of}; one number for all tasks {found['constant']:.3g} ({assumed})",
+            f"{errors['error']:.3g} {unit}; one number for all tasks {errors['constant']:.3g} ({assumed})",
         )
-        for name, assumed in ASSUMED.items()
-        if (found := expected.get(name)) is not None
+        for name, assumed in ASSUMPTIONS.items()
+        if (errors := expected.get(name)) is not None
     ]
 
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
     claimed = "" if guarantee.claimed is None else f", claimed {number(guarantee.claimed)}"
-    slack = f", delta {format_delta(guarantee.delta)}" if guarantee.delta else ""
+    delta = f", delta {format_delta(guarantee.delta)}" if guarantee.delta else ""
     unit = "claim" if guarantee.unit == "cell" else "worker"
-    exact = f"exact {format_bound(guarantee.epsilon)}{claimed}{slack}"
+    exact = f"exact {format_bound(guarantee.epsilon)}{claimed}{delta}"
     return ("epsilon", f"{exact} (per {unit}, participation {guarantee.participation})")

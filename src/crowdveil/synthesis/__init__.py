@@ -1,4 +1,4 @@
-"""Synthetic crowds released by a trusted curator, who holds the claims themselves (Huai et al., IJCAI 2019).
+"""Synthetic claims published by a trusted curator who holds the original claims (Huai et al., IJCAI 2019).
 
-Unlike everything else in crowdveil, these modes protect a publication, not a report: the curator sees all claims.
+Central differential privacy: it protects a publication, while the rest of crowdveil protects each worker's report.
 """

@@ -1,4 +1,4 @@
-"""How one epsilon is divided over tasks, so that it holds per claim or per worker; which public weights claims bear."""
+"""Division of one epsilon over tasks, so that it holds per claim or per worker; integer weights of claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,75 +13,72 @@ from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import Source
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import EPSILON_BITS, budget
+from crowdveil.synthesis.discrete_noise import EPSILON_BITS, Integers, floor_epsilon
 from crowdveil.synthesis.release import Curve, CurvePoint
 
-Integers = NDArray[np.int64]
-
 FIXED_POINT = 64
-"""Weights are multiples of 1/64, and none is smaller: the floor that keeps one worker's claim from ruling a task."""
+"""Weights are multiples of 1/64. The smallest weight, 1/64, limits the share of one worker's claim in a task."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Budgets:
-    """What one release of each task may cost, and what all of them together cost a claim or a worker.
+class TaskBudgets:
+    """Privacy budget of every task, and the total loss per claim and per worker.
 
     Attributes:
-        epsilon: what was asked.
-        unit: whose loss it bounds.
-        participation: whether neighbours replace claims ("public"), or also add and remove them ("protected").
-        most_claims: claims of one worker that are used; None for all.
-        parts: every task may spend epsilon / parts on a claim that is replaced, shape (tasks,); a claim that comes or
-            goes costs half of that.
-        per_worker: claims of each worker that are used, shape (workers,); unknown, hence empty, if participation is
-            protected.
-        costliest: largest budget among the tasks of each worker, shape as `per_worker`.
+        epsilon: requested bound.
+        unit: "cell" or "worker", whose loss `epsilon` bounds.
+        participation: "public": neighbours replace claims; "protected": they also add and remove them.
+        most_claims: number of claims of one worker that are used; None for all.
+        divisor: task t spends epsilon / divisor[t] on a replaced claim, shape (tasks,); an added or removed claim costs
+            half of that.
+        per_worker: number of used claims of each worker, shape (workers,); empty if participation is protected.
+        largest_task_epsilon: largest budget among the tasks of each worker, shape as `per_worker`.
     """
 
     epsilon: float
     unit: Unit
     participation: Participation
     most_claims: int | None
-    parts: Integers
+    divisor: Integers
     per_worker: Integers
-    costliest: NDArray[np.float64]
+    largest_task_epsilon: NDArray[np.float64]
 
     @cached_property
-    def exact(self) -> dict[int, Fraction]:
-        """Budget of a task by its number of parts."""
-        return {int(part): budget(self.epsilon / int(part)) for part in np.unique(self.parts)}
+    def exact_epsilon(self) -> dict[int, Fraction]:
+        """Budget of a task by its divisor."""
+        return {int(divisor): floor_epsilon(self.epsilon / int(divisor)) for divisor in np.unique(self.divisor)}
 
     @cached_property
-    def of_tasks(self) -> NDArray[np.float64]:
+    def task_epsilon(self) -> NDArray[np.float64]:
         """Budget of every task, shape (tasks,)."""
-        return np.array([float(self.exact[int(part)]) for part in self.parts])
+        return np.array([float(self.exact_epsilon[int(divisor)]) for divisor in self.divisor])
 
-    def used(self, claims: Claims, source: Source) -> NDArray[np.bool_]:
-        """Choose which claims are used: all, or `most_claims` of each worker at random; shape (claims,)."""
+    def sample_used(self, claims: Claims, source: Source) -> NDArray[np.bool_]:
+        """Return which claims are used: all, or `most_claims` of each worker at random; shape (claims,)."""
         if self.most_claims is None:
             return np.ones(len(claims), dtype=bool)
         order = np.lexsort((source.words(len(claims)), claims.worker))
         worker = claims.worker[order]
-        chosen = np.empty(len(claims), dtype=bool)
-        chosen[order] = np.arange(len(claims)) - np.searchsorted(worker, worker) < self.most_claims
-        return chosen
+        used = np.empty(len(claims), dtype=bool)
+        used[order] = np.arange(len(claims)) - np.searchsorted(worker, worker) < self.most_claims
+        return used
 
     def curves(self) -> tuple[Curve, Curve]:
-        """Return what is promised per claim and per worker, for any change of one claim or of all of one worker's.
+        """Return the guarantees for any change of one claim, and of all claims of one worker.
 
-        With protected participation and `most_claims`, a claim that comes may put another one out of use: two tasks
-        pay half of their budget each. Per worker, up to `most_claims` used claims go and as many come.
+        With protected participation and `most_claims`, an added claim may displace another one: two tasks pay half of
+        their budget each. Per worker, up to `most_claims` used claims are removed and as many are added.
         """
         reason = ""
         if self.participation == "public":
             # Budgets are multiples of 2**-EPSILON_BITS: products are whole numbers of them, without rounding.
-            steps = np.ldexp(self.costliest, EPSILON_BITS).astype(np.int64)
+            steps = np.ldexp(self.largest_task_epsilon, EPSILON_BITS).astype(np.int64)
             cell, worker = (
-                float_rounded_up(Fraction(int(np.max(paid, initial=0)), 2**EPSILON_BITS))
-                for paid in (steps, self.per_worker * steps)
+                float_rounded_up(Fraction(int(np.max(loss, initial=0)), 2**EPSILON_BITS))
+                for loss in (steps, self.per_worker * steps)
             )
         else:
-            task = max(self.exact.values(), default=Fraction(0))
+            task = max(self.exact_epsilon.values(), default=Fraction(0))
             cell, worker = (float_rounded_up(task * count) for count in (1, self.most_claims or 0))
             if self.most_claims is None:
                 worker, reason = float("inf"), "any number of claims of one worker is used: give most_claims"
@@ -92,42 +89,41 @@ class Budgets:
         )
 
 
-def divide(
+def allocate(
     claims: Claims, *, epsilon: float, unit: Unit, participation: Participation, most_claims: int | None
-) -> Budgets:
-    """Divide an epsilon over the tasks of a crowd.
+) -> TaskBudgets:
+    """Return the budgets of all tasks for one epsilon.
 
-    Per claim every task may spend everything: a change of one claim replaces one used claim, or makes one come and one
-    go, at half the price each. A worker with r used claims pays for r: per worker, a task spends epsilon / r for the
-    largest r among its workers (protected: r = most_claims), and no worker's sum exceeds epsilon.
+    Per claim, every task spends all of epsilon: a change of one claim replaces one used claim, or adds one and removes
+    one at half the loss each. Per worker, a task spends epsilon / r for the largest number r of used claims among its
+    workers (protected participation: r = most_claims), so that no worker's sum exceeds epsilon.
     """
-    tasks = len(claims.tasks)
     per_worker = claims.per_worker if most_claims is None else np.minimum(claims.per_worker, most_claims)
-    parts = np.ones(tasks, dtype=np.int64)
+    divisor = np.ones(len(claims.tasks), dtype=np.int64)
     if unit == "worker" and participation == "protected":
-        parts[:] = most_claims or 1
+        divisor[:] = most_claims or 1
     elif unit == "worker":
-        np.maximum.at(parts, claims.task, per_worker[claims.worker])
+        np.maximum.at(divisor, claims.task, per_worker[claims.worker])
     known = participation == "public"
-    made = Budgets(
+    budgets = TaskBudgets(
         epsilon=epsilon,
         unit=unit,
         participation=participation,
         most_claims=most_claims,
-        parts=parts,
+        divisor=divisor,
         per_worker=per_worker if known else np.zeros(0, dtype=np.int64),
-        costliest=np.zeros(len(claims.workers) if known else 0),
+        largest_task_epsilon=np.zeros(len(claims.workers) if known else 0),
     )
     if known:
-        np.maximum.at(made.costliest, claims.worker, made.of_tasks[claims.task])
-    return made
+        np.maximum.at(budgets.largest_task_epsilon, claims.worker, budgets.task_epsilon[claims.task])
+    return budgets
 
 
-def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
-    """Return the weight of every worker as an integer, FIXED_POINT for full trust; all 1 if all are trusted alike.
+def given_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
+    """Return public weights as one integer per worker, `FIXED_POINT` for weight 1; all 1 if the weights are equal.
 
     Raises:
-        SettingsError: a weight outside (0, 1], or of a worker who is not there.
+        SettingsError: a weight is outside (0, 1], or names no worker of the claims.
     """
     for name, weight in weights.items():
         if not 0 < weight <= 1:
@@ -136,13 +132,13 @@ def fixed_weights(claims: Claims, weights: Mapping[str, float]) -> Integers:
     unknown = [name for name in weights if name not in codes]
     if unknown:
         raise SettingsError("weights must name workers of the claims", value=unknown[:5])
-    trust = np.ones(len(claims.workers))
+    per_worker = np.ones(len(claims.workers))
     for name, weight in weights.items():
-        trust[codes[name]] = weight
-    return in_fixed_point(trust)
+        per_worker[codes[name]] = weight
+    return to_fixed_point(per_worker)
 
 
-def in_fixed_point(trust: NDArray[np.float64]) -> Integers:
-    """Return weights in (0, 1] as integers 1 .. FIXED_POINT; all 1 if all are alike."""
-    fixed = np.maximum(np.rint(trust * FIXED_POINT).astype(np.int64), 1)
+def to_fixed_point(weights: NDArray[np.float64]) -> Integers:
+    """Return weights in (0, 1] as integers 1 .. FIXED_POINT; all 1 if they are equal; shape as `weights`."""
+    fixed = np.maximum(np.rint(weights * FIXED_POINT).astype(np.int64), 1)
     return np.ones_like(fixed) if (fixed == fixed[:1]).all() else fixed

@@ -1,13 +1,13 @@
-"""Claims: numeric answers as a trusted curator holds them, task by task, within bounds, nothing lost silently.
+"""Claims: the original numeric answers held by a trusted curator, sorted by task, within bounds.
 
-A claim is one worker's number for one task (Huai et al. call the task an object). Whatever was left out or moved to a
-bound is counted; a record of what happened to the input travels with the data.
+A claim is one worker's number for one task (Huai et al. call a task an object). Claims that were left out or moved to a
+bound are counted.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +26,18 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
 Outside = Literal["error", "clip", "drop"]
-"""What happens to a claim outside the bounds: refused, moved to the nearer bound, or left out (both counted)."""
+"""Policy for claims outside the bounds: refuse, move to the nearer bound, or leave out (both counted)."""
 Missing = Literal["error", "drop"]
 Bounds = tuple[ArrayLike, ArrayLike]
 """Lowest and highest possible claim: two numbers for all tasks, or two arrays in the order of the tasks."""
 
 LARGEST = 1e100
-"""Claims beyond it have no usable square; with bounds they can be clipped or left out."""
-ROWS_SHOWN = 5
+"""Largest absolute value of a claim, so that its square is finite; with bounds, larger ones are clipped or dropped."""
+EXAMPLES_SHOWN = 5
+"""Number of offending claims that an error message quotes."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,24 +48,24 @@ class Claims:
         pointers: shape (tasks + 1,); the claims on task t are `value[pointers[t]:pointers[t + 1]]`.
         worker: codes into `workers`, int32, shape (claims,).
         value: the numbers, shape (claims,), in the units of the task.
-        tasks, workers: names in code order; they include those without claims.
+        tasks, workers: identifiers in code order, including those without claims.
         low, high: bounds of every task, shape (tasks,); NaN for a task without claims where they are derived.
-        public_bounds: True if the bounds were given, hence known without looking at the claims; derived ones are the
-            smallest and largest claim, and publishing anything that depends on them tells of these claims.
-        public_tasks, public_workers: True if the list was given; a list taken from the claims names only tasks
-            (workers) with a claim, and publishing it tells who made one.
-        clipped: claims that were moved to a bound.
-        dropped: claims outside the bounds that were left out.
-        missing: rows without a number that were left out.
+        public_bounds: True if the bounds were given. Derived bounds are the smallest and largest claim of a task; any
+            output that depends on them reveals these claims.
+        public_tasks, public_workers: True if the list was given. A list taken from the claims names only tasks
+            (workers) with a claim and reveals their participation.
+        clipped: number of claims that were moved to a bound.
+        dropped: number of claims outside the bounds that were left out.
+        missing: number of rows without a number that were left out.
     """
 
-    pointers: NDArray[np.int64]
+    pointers: Integers
     worker: NDArray[np.int32]
-    value: NDArray[np.float64]
+    value: Floats
     tasks: NDArray[Any]
     workers: NDArray[Any]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     public_bounds: bool
     public_tasks: bool = False
     public_workers: bool = False
@@ -76,34 +80,34 @@ class Claims:
             object.__setattr__(self, name, column)
 
     def __len__(self) -> int:
-        """Number of claims."""
+        """Return the number of claims."""
         return len(self.value)
 
     @cached_property
-    def per_task(self) -> NDArray[np.int64]:
-        """Claims on each task, shape (tasks,)."""
+    def per_task(self) -> Integers:
+        """Number of claims on each task, shape (tasks,)."""
         return np.diff(self.pointers)
 
     @cached_property
-    def per_worker(self) -> NDArray[np.int64]:
-        """Claims of each worker, shape (workers,)."""
+    def per_worker(self) -> Integers:
+        """Number of claims of each worker, shape (workers,)."""
         return np.bincount(self.worker, minlength=len(self.workers))
 
     @cached_property
-    def task(self) -> NDArray[np.int64]:
+    def task(self) -> Integers:
         """Task code of each claim, shape (claims,)."""
         return np.repeat(np.arange(len(self.tasks)), self.per_task)
 
     @cached_property
     def largest_repeat(self) -> int:
-        """Most claims that one worker has on one task; 1 unless repeated pairs were kept, 0 without claims."""
+        """Largest number of claims of one worker on one task; 1 unless duplicates were kept, 0 without claims."""
         if not len(self):
             return 0
         changes = np.flatnonzero((np.diff(self.task) != 0) | (np.diff(self.worker) != 0)) + 1
         return int(np.diff(np.concatenate(([0], changes, [len(self)]))).max())
 
-    def of(self, task: int) -> NDArray[np.float64]:
-        """Return the claims on one task, by its code."""
+    def of_task(self, task: int) -> Floats:
+        """Return the claims on the task with this code, shape (its claims,)."""
         return self.value[self.pointers[task] : self.pointers[task + 1]]
 
     @classmethod
@@ -116,20 +120,20 @@ class Claims:
         public_tasks: bool = False,
         public_workers: bool = False,
     ) -> Self:
-        """Take answers that were read as `Reports`, numbers on a scale or free ones.
+        """Return the claims of unperturbed numeric answers that were read as `Reports`.
 
         Args:
-            reports: unperturbed answers; labels without a scale are refused.
-            bounds: what a claim can be; by default the ends of the scale, else derived from each task's claims.
+            reports: numbers, with or without a scale; labels are refused.
+            bounds: range of possible claims; by default that of the scale, else derived from each task's claims.
             outside: policy for claims outside given bounds.
-            public_tasks, public_workers: whether the list of the reports was known without looking at the answers.
+            public_tasks, public_workers: whether the list of the reports is independent of the answers.
 
         Raises:
             ReportsError: a claim is outside given bounds under "error", not a number, or beyond `LARGEST`.
             SettingsError: bounds that are not finite, not in order or not one pair per task; labels without numbers.
         """
         if reports.alphabet is not None and not isinstance(reports.alphabet, Scale):
-            raise SettingsError("claims must be numbers", value=reports.alphabet.names[:ROWS_SHOWN])
+            raise SettingsError("claims must be numbers", value=reports.alphabet.names[:EXAMPLES_SHOWN])
         if bounds is None and isinstance(reports.alphabet, Scale):
             bounds = (reports.alphabet.low, reports.alphabet.high)
         return cls._within(reports, bounds, outside, missing=0, public=(public_tasks, public_workers))
@@ -148,16 +152,16 @@ class Claims:
         tasks: IdentifierList | None = None,
         workers: IdentifierList | None = None,
     ) -> Self:
-        """Take three columns of equal length; rows may lack a number or hold an infinite one.
+        """Return the claims of three columns of equal length.
 
         Args:
-            task, worker: ids, integers or text, shape (rows,).
-            value: numbers, or text that writes them, shape (rows,); NaN, None, "" and other text are missing numbers.
-            bounds: what a claim can be; by default derived from each task's claims.
+            task, worker: identifiers, integers or text, shape (rows,).
+            value: numbers or their text, shape (rows,); NaN, None, "" and other text are missing numbers.
+            bounds: range of possible claims; by default derived from each task's claims.
             outside: policy for claims outside given bounds; an infinity lies outside all bounds.
             missing: policy for rows without a number: refuse, or leave out and count.
             duplicates: policy for repeated (task, worker) pairs.
-            tasks, workers: all names, public; by default those that occur, in rows with or without a number.
+            tasks, workers: all identifiers, public; by default those that occur, in rows with or without a number.
 
         Raises:
             ReportsError: as `from_reports` and `Reports.from_arrays`; a number is missing under "error".
@@ -183,7 +187,7 @@ class Claims:
     def _within(
         cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int, public: tuple[bool, bool]
     ) -> Self:
-        """Apply the policies to sorted rows, infinities allowed."""
+        """Return the claims after the policies for bounds; rows are sorted and may be infinite."""
         if outside not in ("error", "clip", "drop"):
             raise SettingsError("outside must be 'error', 'clip' or 'drop'", value=outside)
         task, worker, value, tasks = reports.task, reports.worker, reports.numbers, np.asarray(reports.tasks)
@@ -221,13 +225,50 @@ class Claims:
         )
 
 
-def _numbers(value: ArrayLike) -> NDArray[np.float64]:
-    """Return each row's number, NaN where there is none."""
+class ScaledClaims(NamedTuple):
+    """Claims of some tasks, scaled to the unit interval.
+
+    Attributes:
+        tasks: number of tasks.
+        task: position of each claim's task among these tasks, ascending, shape (claims,).
+        position: (claim - low) / (high - low), shape (claims,).
+        weight: integer weight of each claim, 0 if it is not used, shape (claims,).
+    """
+
+    tasks: int
+    task: Integers
+    position: Floats
+    weight: Integers
+
+    @property
+    def counted(self) -> Integers:
+        """Number of used claims of each task, shape (tasks,)."""
+        return np.bincount(self.task[self.weight > 0], minlength=self.tasks)
+
+
+def scale_claims(claims: Claims, rows: Integers, weight: Integers) -> ScaledClaims:
+    """Return the claims of some tasks, scaled to the unit interval.
+
+    Args:
+        claims: all claims, with bounds.
+        rows: task codes, ascending, shape (tasks,).
+        weight: integer weight of every claim of `claims`, 0 if it is not used.
+    """
+    sizes = claims.per_task[rows]
+    task = np.repeat(np.arange(len(rows)), sizes)
+    before = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+    index = (claims.pointers[rows] - before)[task] + np.arange(len(task))
+    low, high = claims.low[rows][task], claims.high[rows][task]
+    return ScaledClaims(len(rows), task, (claims.value[index] - low) / (high - low), weight[index])
+
+
+def _numbers(value: ArrayLike) -> Floats:
+    """Return the number of each row, NaN if it is missing."""
     column = encode_array(value, "data")
     return np.append(parse_numbers(column.names), np.nan)[column.codes]  # the code of an empty cell is -1
 
 
-def _checked_bounds(bounds: Bounds | None, tasks: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _checked_bounds(bounds: Bounds | None, tasks: int) -> tuple[Floats, Floats]:
     low, high = (-LARGEST, LARGEST) if bounds is None else bounds
     ends = [np.asarray(end, dtype=float) for end in (low, high)]
     if any(end.shape not in ((), (tasks,)) for end in ends):
@@ -242,17 +283,17 @@ def _checked_bounds(bounds: Bounds | None, tasks: int) -> tuple[NDArray[np.float
     return full[0], full[1]
 
 
-def _refuse(bad: NDArray[np.bool_], value: NDArray[np.float64], rule: str, hint: str) -> None:
+def _refuse(bad: NDArray[np.bool_], value: Floats, rule: str, hint: str) -> None:
     if bad.any():
-        shown = ", ".join(f"{number:g}" for number in value[bad][:ROWS_SHOWN])
+        shown = ", ".join(f"{number:g}" for number in value[bad][:EXAMPLES_SHOWN])
         raise ReportsError(rule, examples=f"{shown} ({int(bad.sum())} in all)", hint=hint)
 
 
 def _extreme(
-    value: NDArray[np.float64],
-    pointers: NDArray[np.int64],
-    extreme: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
-) -> NDArray[np.float64]:
+    value: Floats,
+    pointers: Integers,
+    extreme: Callable[[Floats, Floats], Floats],
+) -> Floats:
     """Return each task's smallest or largest claim, NaN for a task without claims."""
     found = np.full(len(pointers) - 1, np.nan)
     some = np.diff(pointers) > 0

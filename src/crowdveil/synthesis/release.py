@@ -1,10 +1,10 @@
-"""What a trusted curator publishes: synthetic rows, what they promise, and what was withheld and why.
+"""Release of synthetic claims: records, privacy curves, and the tasks and records that were withheld.
 
-A mode of release is a frozen value of settings with `release(claims, source)`; `Release` is what every mode returns.
+A release method is a frozen dataclass of settings with a `name` and `release(claims, source) -> Release`.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from crowdveil.channels.guarantee import Guarantee, Participation, Unit
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.randomness import Secure, Source
-from crowdveil.synthesis.claims import Claims
+from crowdveil.randomness import Secure
 
 SECURE = Secure()
-"""The source a release uses unless told otherwise: a seed is for experiments."""
+"""Default source of randomness of every release; seeds are for simulations."""
 
 
 class CurvePoint(NamedTuple):
-    """One (epsilon, delta) at which a release is differentially private.
+    """A pair (epsilon, delta) for which a release is differentially private.
 
     Attributes:
-        epsilon: in nats; infinity where nothing is promised.
-        delta: in [0, 1]; a point with delta 1 promises nothing either.
-        t: the accounting parameter the point belongs to, of no effect on the release; None where there is none.
+        epsilon: in nats; infinity is no guarantee.
+        delta: in [0, 1]; 1 is no guarantee.
+        t: parameter of the proof that gives this point, without effect on the release; None if there is none.
     """
 
     epsilon: float
@@ -35,13 +34,13 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """All points of one unit: each holds by itself, a reader picks one.
+    """Privacy curve of one unit; each of its points holds by itself.
 
     Attributes:
-        unit: "cell": one claim changes; "worker": any of one worker's claims do.
-        exact: what is true (proved), in ascending order of t.
-        claimed: what the source of the mode says, in the same order; empty if there is no such claim.
-        reason: why `exact` is not `claimed`, or why it is infinite; empty if there is nothing to explain.
+        unit: "cell": neighbours differ in one claim; "worker": in any claims of one worker.
+        exact: proved points, in ascending order of t.
+        claimed: points that the method's source claims, in the same order; empty if it claims none.
+        reason: why `exact` differs from `claimed` or is infinite; empty if there is nothing to explain.
         participation: "public": neighbours replace claims; "protected": they add, remove or replace them.
     """
 
@@ -52,29 +51,29 @@ class Curve:
     participation: Participation = "public"
 
     def guarantee(self, largest_delta: float) -> Guarantee:
-        """Return the point of the smallest epsilon whose delta is at most `largest_delta`; infinity if there is none.
+        """Return the guarantee with the smallest epsilon at delta <= `largest_delta`, infinity if there is none.
 
-        `claimed` is chosen among the claimed points in the same way.
+        `claimed` is selected among the claimed points by the same rule.
         """
-        held = _smallest(self.exact, largest_delta)
-        printed = _smallest(self.claimed, largest_delta)
+        exact = _smallest_epsilon(self.exact, largest_delta)
+        claimed = _smallest_epsilon(self.claimed, largest_delta)
         return Guarantee(
-            epsilon=held.epsilon,
-            delta=held.delta,
+            epsilon=exact.epsilon,
+            delta=exact.delta,
             unit=self.unit,
             participation=self.participation,
-            claimed=printed.epsilon if self.claimed else None,
+            claimed=claimed.epsilon if self.claimed else None,
             reason=self.reason,
         )
 
 
 class Withheld(NamedTuple):
-    """Tasks that released less than asked, for one reason.
+    """Tasks with fewer records than requested, for one reason.
 
     Attributes:
         reason: one clause.
-        tasks: how many tasks.
-        records: how many records are missing because of it.
+        tasks: number of these tasks.
+        records: number of missing records.
     """
 
     reason: str
@@ -84,21 +83,20 @@ class Withheld(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
-    """Synthetic claims and what is promised about the real ones.
+    """Synthetic claims and the guarantee for the original ones.
 
     Attributes:
-        mode: name of the mode that made it.
+        method: name of the release method.
         task: codes into `tasks`, int32, ascending, shape (records,).
-        worker: numbers of made-up workers, int32, shape (records,): 0, 1, ... within every task; they say nothing about
-            real workers.
+        worker: synthetic worker codes, int32, shape (records,): 0, 1, ... within every task, unrelated to real workers.
         value: synthetic numbers, float64, shape (records,), in the units of the task.
-        tasks: names of all tasks, those without a record included.
+        tasks: identifiers of all tasks, including those without a record.
         curves: one per unit, "cell" and then "worker".
-        withheld: what was not released and why.
-        simulation: True if the randomness came from a seed; then nothing is protected, whatever the curves say.
+        withheld: tasks and records that were not released, by reason.
+        simulation: True if the randomness came from a seed; then the curves do not hold.
     """
 
-    mode: str
+    method: str
     task: NDArray[np.int32]
     worker: NDArray[np.int32]
     value: NDArray[np.float64]
@@ -117,40 +115,30 @@ class Release:
             object.__setattr__(self, name, column)
 
     def __len__(self) -> int:
-        """Number of synthetic records."""
+        """Return the number of synthetic records."""
         return len(self.value)
 
     @property
     def worker_names(self) -> NDArray[np.str_]:
-        """Names of the made-up workers in code order: "s1", "s2", ..."""
+        """Names of the synthetic workers in code order: "s1", "s2", ..."""
         most = int(self.worker.max(initial=-1)) + 1
         return np.array([f"s{number}" for number in range(1, most + 1)], dtype=np.str_)
 
     def guarantees(self, largest_delta: float = 1e-6) -> tuple[Guarantee, ...]:
-        """Return, for every curve, the smallest epsilon whose delta is at most `largest_delta`."""
+        """Return for every curve the guarantee with the smallest epsilon at delta <= `largest_delta`."""
         return tuple(curve.guarantee(largest_delta) for curve in self.curves)
 
     def reports(self) -> Reports:
-        """Return the records as `Reports` of free numbers, as truth inference reads them."""
+        """Return the records as numeric `Reports`, the input of truth inference."""
         return Reports(self.task, self.worker, self.value, self.tasks, self.worker_names)
 
 
-class Mode(Protocol):
-    """A way of releasing; implementations are frozen, keyword-only dataclasses of settings."""
-
-    name: ClassVar[str]
-
-    def release(self, claims: Claims, source: Source = SECURE) -> Release:
-        """Return synthetic claims for every task that can have them; secure randomness unless told otherwise."""
-        ...
-
-
-def fresh_workers(task: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Number the records of every task 0, 1, ...; `task` is ascending, shape (records,)."""
+def number_workers(task: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Return synthetic worker codes 0, 1, ... within every task; `task` is ascending, shape (records,)."""
     first = np.searchsorted(task, task, side="left")
     return (np.arange(len(task)) - first).astype(np.int32)
 
 
-def _smallest(points: tuple[CurvePoint, ...], largest_delta: float) -> CurvePoint:
-    held = [point for point in points if point.delta <= largest_delta and point.delta < 1]
-    return min(held, default=CurvePoint(float("inf"), 0.0))
+def _smallest_epsilon(points: tuple[CurvePoint, ...], largest_delta: float) -> CurvePoint:
+    usable = [point for point in points if point.delta <= largest_delta and point.delta < 1]
+    return min(usable, default=CurvePoint(float("inf"), 0.0))

@@ -1,9 +1,7 @@
-"""The trusted curator's release as one call: claims in; synthetic claims, what they promise, and pictures out.
+"""Release of synthetic claims by a trusted curator as one call: read the claims, release, write the files.
 
-`guarantee.json` holds nothing that depends on the claims beyond the release itself: how many claims were clipped is
-told to the curator, not to the reader.
-
-A curator's claims, read from a file or a public data set; the notes on what was changed are for the curator.
+`guarantee.json` holds nothing that depends on the claims beyond the release itself. The number of clipped claims is
+shown to the curator only.
 """
 
 import json
@@ -25,24 +23,24 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims, Outside
-from crowdveil.synthesis.expected_error import ReleaseErrors, nearer, release_errors
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.modes import Published, Substituted
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
-from crowdveil.synthesis.private.histogram import Histogram, Progress
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.expected_error import ReleaseErrors, more_accurate, release_errors
+from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import PooledShape
+from crowdveil.synthesis.private.release_steps import Progress
 from crowdveil.synthesis.release import CurvePoint, Release
 from crowdveil.workflow.export import reports_table, write_table
 from crowdveil.workflow.io import DATASET, read_names
 
 LEFT_OUT = (
-    "{:,} answers are no numbers and were left out: with public participation epsilon does not cover that, but the "
+    "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "
     "answers of a public data set are known anyway."
 )
 
 
 class ClaimsRead(NamedTuple):
-    """Claims, and what was done to the rows to get them; the notes are for the curator's eyes."""
+    """Claims, and notes for the curator on changed or omitted rows."""
 
     claims: Claims
     notes: tuple[str, ...]
@@ -57,57 +55,57 @@ def read_claims(
     duplicates: Duplicates | None = None,
     tasks: Path | None = None,
 ) -> ClaimsRead:
-    """Read a curator's claims.
+    """Return the claims of a file or data set.
 
     Args:
         source: a CSV or Parquet file, or `dataset:NAME`.
-        bounds: what a claim can be, known without looking at the claims.
-        outside: policy for claims outside of them.
-        logarithmic: treat claims by their logarithms to base 10; then bounds and claims must be positive.
+        bounds: range of possible claims, independent of the claims.
+        outside: policy for claims outside the bounds.
+        logarithmic: use the base-10 logarithms of the claims; then bounds and claims must be positive.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        tasks: a file that lists all tasks, made without looking at the claims; protected participation needs it. With
-            it, a file of claims may have no row.
+        tasks: a file that lists all tasks, independent of the claims; protected participation needs it. With it, a file
+            of claims may have no row.
 
     Raises:
         ReportsError: the file or a row breaks a rule, or a claim is on a task that is not listed.
         SettingsError: impossible bounds.
     """
-    found, notes = _numbers(source, duplicates, tasks)
+    answers, notes = _read_numbers(source, duplicates, tasks)
     low, high = bounds
     if logarithmic:
         if not low > 0:
             raise SettingsError("bounds must be positive on a logarithmic scale", value=bounds)
-        # A claim of 0 or less lies below all bounds, and the policy for these decides about it.
-        value = np.log10(np.where(found.numbers > 0, found.numbers, np.finfo(float).tiny))
-        found = Reports(found.task, found.worker, value, found.tasks, found.workers)
+        # A claim of 0 or less is below all bounds; the policy for these decides about it.
+        value = np.log10(np.where(answers.numbers > 0, answers.numbers, np.finfo(float).tiny))
+        answers = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers)
         low, high = math.log10(low), math.log10(high)
-    claims = Claims.from_reports(found, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
+    claims = Claims.from_reports(answers, bounds=(low, high), outside=outside, public_tasks=tasks is not None)
     notes += (f"{claims.clipped:,} claims lay outside the bounds and were clipped to them.",) if claims.clipped else ()
     notes += (f"{claims.dropped:,} claims lay outside the bounds and were left out.",) if claims.dropped else ()
     return ClaimsRead(claims, notes)
 
 
-def _numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
+def _read_numbers(source: str, duplicates: Duplicates | None, tasks: Path | None) -> tuple[Reports, tuple[str, ...]]:
     listed = None if tasks is None else read_names(tasks, "task")
     if source.startswith(DATASET):
         data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates or "first")
         if data.kind != "numeric":
             raise SettingsError("claims must be numbers", value=f"{data.name} is {data.kind}")
-        left = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
-        return data.answers if listed is None else _relisted(data.answers, listed, source), left
+        notes = (LEFT_OUT.format(data.left_out),) if data.left_out else ()
+        return data.answers if listed is None else _with_tasks(data.answers, listed, source), notes
     columns = (read_parquet_columns if source.endswith(".parquet") else read_columns)(source)
-    # A file without a claim is like any other where the tasks are listed: a refusal would show that nobody claimed.
-    nobody = () if listed is not None and not len(columns.task) else None
-    options = ReadOptions(kind="numeric", tasks=listed, workers=nobody, duplicates=duplicates or "error")
+    # With a list of tasks an empty file is accepted: a refusal would show that there is no claim.
+    workers = () if listed is not None and not len(columns.task) else None
+    options = ReadOptions(kind="numeric", tasks=listed, workers=workers, duplicates=duplicates or "error")
     return Reports.from_columns(columns, options), ()
 
 
-def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:
+def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
     """Return the same numbers with a given list of tasks in place of those that occur."""
     return Reports.from_arrays(
-        np.asarray(found.tasks)[found.task],
-        np.asarray(found.workers)[found.worker],
-        found.numbers,
+        np.asarray(answers.tasks)[answers.task],
+        np.asarray(answers.workers)[answers.worker],
+        answers.numbers,
         numeric=True,
         tasks=tasks,
         duplicates="all",
@@ -117,10 +115,10 @@ def _relisted(found: Reports, tasks: list[str], source: str) -> Reports:
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
 CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
-"""Folder beside the release, and kind of the files in it."""
+"""Folder for the curator beside the released files, and kind of the files in it."""
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
 LARGEST_DELTA = 1e-6
-"""Largest delta at which an epsilon is read off a curve."""
+"""Largest delta of a stated guarantee."""
 SIMULATED = "a simulation carries no privacy; with secure randomness it would be "
 PUBLIC = {
     "public": "Known to all: the tasks, their bounds, who claimed what, the settings in this file.",
@@ -128,33 +126,33 @@ PUBLIC = {
     "claim is added, removed or replaced.",
 }
 
-AnyMode: TypeAlias = Histogram | Shared | Substituted | Published
-Mechanism = Literal["histogram", "shared", "substituted", "published"]
+SynthesisMethod: TypeAlias = Histogram | PooledShape | HuaiCorrected | HuaiPublished
+MethodName = Literal["histogram", "pooled-shape", "huai-corrected", "huai-published"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SynthesisWanted:
-    """What was asked for; None where nothing was said.
+class SynthesisSettings:
+    """Settings of a release; None where nothing was given.
 
     Attributes:
-        mechanism: how claims become synthetic ones; "published" is the paper's own and promises nothing. None: the one
-            of "histogram" and "shared" that is expected to be nearer, from public numbers.
-        epsilon: of the sound mechanisms; what "substituted" may cost at most.
+        method: release method. "huai-published" is the paper reproduction, without any privacy; the others are private.
+            None: the more accurate of "histogram" and "pooled-shape" by expected error, from public numbers.
+        epsilon: of the private methods; for "huai-corrected" an upper bound.
         records: synthetic claims per task.
-        unit, participation: whose loss epsilon bounds, and whether who claimed what is public.
-        bins, zoom, learn_weights: of the histogram.
+        unit, participation: unit of epsilon, and whether it is public who claimed what.
+        bins, select_range, learn_weights: of `Histogram`.
         expected_claims, most_claims, least_claims: public numbers of claims, see `Histogram`.
-        k, gamma, epsilon0: of the paper's test.
-        bandwidth: share of the bounds, public; of the mechanisms that use kernels.
+        k, gamma, epsilon0: of the privacy test of the Huai methods.
+        bandwidth: public, as a share of the bounds; of the Huai methods.
     """
 
-    mechanism: Mechanism | None = None
+    method: MethodName | None = None
     epsilon: float | None = None
     records: int = 30
     unit: Unit = "cell"
     participation: Participation = "public"
     bins: int | None = None
-    zoom: bool = False
+    select_range: bool = False
     learn_weights: bool = False
     expected_claims: float | None = None
     most_claims: int | None = None
@@ -164,107 +162,90 @@ class SynthesisWanted:
     epsilon0: float | None = None
     bandwidth: float | None = None
 
-    def choose(self, claims: Claims) -> AnyMode:
-        """Return the mode that was named, the one that a setting belongs to, or else the nearer one; errors as `build`.
+    def choose(self, claims: Claims) -> SynthesisMethod:
+        """Return the named method, or the one that a setting belongs to, or the more accurate one; errors as `build`.
 
         Args:
             claims: of which only public numbers are read.
         """
-        of_histogram = self.bins or self.zoom or self.learn_weights or self.expected_claims
-        if self.mechanism is not None or of_histogram or self.participation == "protected":
+        of_histogram = self.bins or self.select_range or self.learn_weights or self.expected_claims
+        if self.method is not None or of_histogram or self.participation == "protected":
             return self.build()
-        return nearer(self._histogram(), self._shared(), claims)
+        return more_accurate(self._histogram(), self._pooled_shape(), claims)
 
-    def build(self) -> AnyMode:
-        """Return the mode that was named, "histogram" if none was.
+    def build(self) -> SynthesisMethod:
+        """Return the named method, `Histogram` if there is no name.
 
         Raises:
-            SettingsError: a setting breaks a rule of the mechanism.
+            SettingsError: a setting breaks a rule of the method.
         """
-        if self.mechanism == "published":
-            return self._published()
-        if self.mechanism == "substituted":
-            return self._substituted()
-        return self._shared() if self.mechanism == "shared" else self._histogram()
+        if self.method == "huai-published":
+            default = HuaiPublished()
+            return replace(default, **self._huai_settings(default))
+        if self.method == "huai-corrected":
+            corrected = HuaiCorrected()
+            return replace(corrected, **self._huai_settings(corrected))
+        return self._pooled_shape() if self.method == "pooled-shape" else self._histogram()
 
     def _histogram(self) -> Histogram:
-        return Histogram(
-            epsilon=self._known_epsilon(),
-            records=self.records,
-            unit=self.unit,
-            participation=self.participation,
-            bins=self.bins,
-            zoom=self.zoom,
-            learn_weights=self.learn_weights,
-            expected_claims=self.expected_claims,
-            most_claims=self.most_claims,
-            least_claims=self.least_claims or 1,
-        )
+        return Histogram(**self._private_settings(Histogram))
 
-    def _shared(self) -> Shared:
-        return Shared(
-            epsilon=self._known_epsilon(),
-            records=self.records,
-            unit=self.unit,
-            most_claims=self.most_claims,
-            least_claims=self.least_claims or 1,
-        )
+    def _pooled_shape(self) -> PooledShape:
+        return PooledShape(**self._private_settings(PooledShape))
 
-    def _known_epsilon(self) -> float:
+    def _private_settings(self, method: type[Histogram] | type[PooledShape]) -> dict[str, Any]:
         if self.epsilon is None:
-            raise SettingsError("a sound release needs an epsilon", value=None, hint="Give one, such as 1.")
-        return self.epsilon
+            raise SettingsError("a private release needs an epsilon", value=None, hint="Give one, such as 1.")
+        names = {field.name for field in fields(method)}
+        return {name: value for name, value in asdict(self).items() if name in names and value is not None}
 
-    def _test(self, default: PrivacyTest) -> PrivacyTest:
+    def _huai_settings(self, default: HuaiCorrected | HuaiPublished) -> dict[str, Any]:
         given = {name: value for name in ("k", "gamma", "epsilon0") if (value := getattr(self, name)) is not None}
-        return replace(default, **given)
-
-    def _published(self) -> Published:
-        width = Bandwidth() if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
-        return Published(records=self.records, test=self._test(PrivacyTest()), bandwidth=width)
-
-    def _substituted(self) -> Substituted:
-        default = Substituted()
-        width = default.bandwidth if self.bandwidth is None else replace(default.bandwidth, width=self.bandwidth)
-        return replace(default, records=self.records, test=self._test(default.test), bandwidth=width)
+        width = default.bandwidth if self.bandwidth is None else Bandwidth(rule="share", width=self.bandwidth)
+        return {"records": self.records, "test": replace(default.test, **given), "bandwidth": width}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthesis:
-    """A release with everything that is written about it.
+class SynthesisResult:
+    """A release with the contents of its files.
 
     Attributes:
         release: in the units of the file.
-        mode: that made it.
-        seed: of a simulation, which protects nobody; None if the randomness was secure.
+        method: the release method.
+        seed: of a simulation, which carries no privacy; None if the randomness was secure.
         bounds: as given.
-        logarithmic: whether claims were treated on a logarithmic scale.
-        errors: expected of the task means of the records; None for mode published, which promises nothing.
+        logarithmic: whether the claims were replaced by their logarithms.
+        errors: expected errors of the task means of the records; None for the paper reproduction.
     """
 
     release: Release
-    mode: AnyMode
+    method: SynthesisMethod
     seed: int | None
     bounds: tuple[float, float]
     logarithmic: bool
     errors: ReleaseErrors | None
 
     @property
+    def mode(self) -> str:
+        """Either "private" or "paper reproduction"."""
+        return "paper reproduction" if isinstance(self.method, HuaiPublished) else "private"
+
+    @property
     def width(self) -> float:
-        """Distance of the bounds, in the units that errors are expected in: base-10 logarithms if `logarithmic`."""
+        """Distance of the bounds in the units of expected errors: base-10 logarithms if `logarithmic`."""
         low, high = (math.log10(end) for end in self.bounds) if self.logarithmic else self.bounds
         return high - low
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader of the release should know, from public numbers and the release alone."""
+        """Warnings for the reader of the release, from public numbers and the release alone."""
         text = "" if self.errors is None else self.errors.warning(self.width)
         scale = " Errors are those of base-10 logarithms." if self.logarithmic else ""
         return (text + scale,) if text else ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What is promised per claim and per worker, at the largest delta accepted; infinite for a simulation."""
+        """Guarantees per claim and per worker, at the largest accepted delta; infinite for a simulation."""
         if self.seed is None:
             return self.release.guarantees(LARGEST_DELTA)
         return tuple(
@@ -277,11 +258,12 @@ class Synthesis:
         curves = self.release.curves if self.seed is None else ()
         return {
             "format": GUARANTEE_FORMAT,
-            "mode": self.mode.name,
-            "settings": settings_of(self.mode),
+            "mode": self.mode,
+            "method": self.method.name,
+            "settings": {field.name: _setting(getattr(self.method, field.name)) for field in fields(self.method)},
             "bounds": list(self.bounds),
             "logarithmic": self.logarithmic,
-            "guarantees": [_plain(asdict(guarantee)) for guarantee in self.guarantees],
+            "guarantees": [_with_text_infinity(asdict(guarantee)) for guarantee in self.guarantees],
             "curves": [
                 {"unit": curve.unit, "exact": _points(curve.exact), "claimed": _points(curve.claimed)}
                 for curve in curves
@@ -298,54 +280,55 @@ class Synthesis:
 
 def synthesize(
     claims: Claims,
-    wanted: SynthesisWanted,
+    settings: SynthesisSettings,
     *,
     bounds: tuple[float, float],
     logarithmic: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
-) -> Synthesis:
-    """Release synthetic claims: securely, or, with a seed, reproducibly and without any privacy.
+) -> SynthesisResult:
+    """Return a release of synthetic claims: private, or, with a seed, a reproducible simulation without any privacy.
 
-    `progress` is called with the work done and the whole of it, where the mode has any to report.
+    `progress` is called with the finished and the whole work, where the method reports any.
 
     Raises:
-        SettingsError: the mechanism refuses the settings or the claims, or it would cost more than was allowed.
+        SettingsError: the method refuses the settings or the claims, or the release would cost more than epsilon.
     """
-    mode = wanted.choose(claims)
+    method = settings.choose(claims)
     source = secure() if seed is None else seeded(seed)
-    if isinstance(mode, Substituted):
-        release = mode.release(claims, source)
+    if isinstance(method, HuaiCorrected):
+        release = method.release(claims, source)
+        _require_within_epsilon(release, settings)
     else:
-        release = mode.release(claims, source, progress=progress)
-    if wanted.mechanism == "substituted" and wanted.epsilon is not None:
-        _refuse_costly(release, wanted)
-    errors = None if isinstance(mode, Published) else release_errors(mode, claims, release)
+        release = method.release(claims, source, progress=progress)
+    errors = None if isinstance(method, HuaiPublished) else release_errors(method, claims, release)
     if logarithmic:
         release = replace(release, value=np.clip(10.0**release.value, *bounds))
-    return Synthesis(release=release, mode=mode, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors)
+    return SynthesisResult(
+        release=release, method=method, seed=seed, bounds=bounds, logarithmic=logarithmic, errors=errors
+    )
 
 
 def curator_outputs(directory: Path, names: Sequence[str] = ()) -> Outputs:
-    """Return the outputs that show raw claims: apart from what may be published, and for their owner's eyes only."""
+    """Return the outputs that show raw claims, in a folder of their own that only its owner can read."""
     return Outputs(
         folder=directory / CURATOR_FOLDER, names=tuple(names), kind=PICTURES, remove_stale=True, private=True
     )
 
 
-def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Write `synthetic.csv` and `guarantee.json`, and pictures into a folder of their own; return the names.
+def write_synthesis(directory: Path, synthesis: SynthesisResult, pictures: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Write `synthetic.csv`, `guarantee.json` and the curator's pictures; return the names.
 
-    Pictures of an earlier run do not stay.
+    Pictures of an earlier run are removed.
 
     Raises:
         SettingsError: a folder cannot be written, or a file in the way is not an earlier output of the same kind.
     """
-    shown = curator_outputs(directory, list(pictures))
+    outputs = curator_outputs(directory, list(pictures))
     if pictures:
-        write_outputs(shown, pictures)
+        write_outputs(outputs, pictures)
     else:
-        remove_outputs(shown.folder, PICTURES)
+        remove_outputs(outputs.folder, PICTURES)
     table = reports_table(synthesis.release.reports())
     guarantee = json.dumps(synthesis.to_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     write_files(
@@ -356,30 +339,26 @@ def write_synthesis(directory: Path, synthesis: Synthesis, pictures: Mapping[str
     return (SYNTHETIC_FILE, GUARANTEE_FILE, *(f"{CURATOR_FOLDER}/{name}" for name in pictures))
 
 
-def settings_of(mode: AnyMode) -> dict[str, Any]:
-    """Return the settings of a mode as JSON values."""
-    return {field.name: _setting(getattr(mode, field.name)) for field in fields(mode)}
-
-
 def _setting(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
 
 
-def _refuse_costly(release: Release, wanted: SynthesisWanted) -> None:
-    unit = release.guarantees(LARGEST_DELTA)[0 if wanted.unit == "cell" else 1]
-    if wanted.epsilon is not None and unit.epsilon > wanted.epsilon:
+def _require_within_epsilon(release: Release, settings: SynthesisSettings) -> None:
+    """Refuse a release of "huai-corrected" that costs more than the requested epsilon."""
+    guarantee = release.guarantees(LARGEST_DELTA)[0 if settings.unit == "cell" else 1]
+    if settings.epsilon is not None and guarantee.epsilon > settings.epsilon:
         raise SettingsError(
-            f"substituted may cost epsilon {wanted.epsilon!r} per {wanted.unit} at delta {LARGEST_DELTA:g}",
-            value=unit.epsilon,
-            hint="Ask for fewer records, another k, gamma or epsilon0, or use histogram.",
+            f"huai-corrected may cost epsilon {settings.epsilon!r} per {settings.unit} at delta {LARGEST_DELTA:g}",
+            value=guarantee.epsilon,
+            hint="Use fewer records, another k, gamma or epsilon0, or the method histogram.",
         )
 
 
 def _points(points: Sequence[CurvePoint]) -> list[dict[str, Any]]:
-    return [_plain(point._asdict()) for point in points]
+    return [_with_text_infinity(point._asdict()) for point in points]
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_text_infinity(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: "infinity" if value == math.inf else value for name, value in values.items()}

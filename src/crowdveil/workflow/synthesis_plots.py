@@ -1,6 +1,6 @@
-"""Pictures for the curator alone: claims, their densities by three weightings, and what was released (Huai, Figure 3).
+"""Pictures for the curator only: raw claims, three kernel densities of them, and the records (Huai, Figure 3).
 
-They show raw claims. Nothing about them is private, and their file names say so.
+They are not private; their file names say so.
 """
 
 import io
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedDensity
-from crowdveil.synthesis.huai2019.modes import Published
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelDensity
+from crowdveil.synthesis.huai2019.methods import HuaiPublished
 from crowdveil.synthesis.huai2019.weights import Kind, Weighting
 from crowdveil.synthesis.release import Release
 
@@ -25,24 +25,21 @@ WARNING = "CURATOR ONLY: this picture shows raw claims and is not protected"
 DRAWN: tuple[tuple[Kind, str], ...] = (("combined", "#dc2626"), ("global", "#111827"), ("uniform", "#16a34a"))
 POINTS = 600
 BINS = 20
-LEAST_SHARE = 0.1
-"""Of the bounds: equal claims, or a single one, are not looked at through a microscope."""
-DOUBTED = 0.25
-"""A claim with less than this part of an equal weight is drawn as a cross."""
+LEAST_AXIS_SHARE = 0.1
+"""Smallest width of the axis, as a share of the bounds."""
+SMALL_WEIGHT = 0.25
+"""Share of an equal weight below which a claim is drawn as a cross."""
 STYLE: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
 
 
 def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, logarithmic: bool) -> dict[str, bytes]:
-    """Draw one picture per task named.
+    """Return one PNG picture per named task, by file name; names start with `PREFIX`.
 
     Args:
         claims: raw, as the release saw them (logarithms if `logarithmic`).
         release: synthetic claims, in the units of the file.
-        tasks: names of tasks with claims.
+        tasks: identifiers of tasks with claims.
         logarithmic: whether the axis shows logarithms to base 10.
-
-    Returns:
-        File names, which begin with `PREFIX`, and PNG contents.
 
     Raises:
         SettingsError: no such task, or one without claims.
@@ -50,12 +47,12 @@ def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, log
     if not tasks:
         return {}
     codes = [_code(claims, name) for name in tasks]
-    weights = {kind: Published(weighting=Weighting(kind=kind)).densities(claims) for kind, _ in DRAWN}
+    weights = {kind: HuaiPublished(weighting=Weighting(kind=kind)).densities(claims) for kind, _ in DRAWN}
     found = {}
     for name, code in zip(tasks, codes, strict=True):
         held = slice(int(claims.pointers[code]), int(claims.pointers[code + 1]))
         densities = {
-            kind: WeightedDensity(
+            kind: WeightedKernelDensity(
                 value=claims.value[held],
                 weight=sampler.weight[held],
                 bandwidth=float(sampler.bandwidth[code]),
@@ -66,18 +63,18 @@ def draw_pictures(claims: Claims, release: Release, tasks: Sequence[str], *, log
         made = release.value[release.task == code]
         synthetic = np.log10(made) if logarithmic else made
         axis = f"{name} (log10)" if logarithmic else name
-        drawn = _picture(axis, claims.of(code), synthetic, densities, _shown(claims, code, densities))
+        drawn = _picture(axis, claims.of_task(code), synthetic, densities, _shown(claims, code, densities))
         found[f"{PREFIX}{code + 1}-{_slug(name)}.png"] = drawn
     return found
 
 
-def _shown(claims: Claims, code: int, densities: dict[Kind, WeightedDensity]) -> tuple[float, float]:
-    """Return the part of the axis that is drawn."""
-    claimed = claims.of(code)
-    # Half of the claims decide what is shown, or one outlier would hide everything else.
+def _shown(claims: Claims, code: int, densities: dict[Kind, WeightedKernelDensity]) -> tuple[float, float]:
+    """Return the ends of the axis."""
+    claimed = claims.of_task(code)
+    # The middle half of the claims sets the scale; an outlier would hide everything else.
     middle = float(np.median(claimed))
     spread = float(np.quantile(np.abs(claimed - middle), 0.5))
-    least = LEAST_SHARE * float(claims.high[code] - claims.low[code]) / 2
+    least = LEAST_AXIS_SHARE * float(claims.high[code] - claims.low[code]) / 2
     reach = max(6 * spread + 4 * densities["uniform"].bandwidth, least)
     return middle - reach, middle + reach
 
@@ -86,7 +83,7 @@ def _picture(
     name: str,
     claimed: NDArray[np.float64],
     made: NDArray[np.float64],
-    densities: dict[Kind, WeightedDensity],
+    densities: dict[Kind, WeightedKernelDensity],
     ends: tuple[float, float],
 ) -> bytes:
     low, high = ends
@@ -95,9 +92,9 @@ def _picture(
         figure = Figure(figsize=(6.4, 3.8), layout="constrained")
         axes = figure.add_subplot()
         for kind, color in DRAWN:
-            axes.plot(points, densities[kind].at(points), color=color, lw=1.5, label=kind)
-        doubted = densities["combined"].weight < DOUBTED / len(claimed)
-        for marker, some, label in (("o", ~doubted, "claims"), ("x", doubted, "claims of little weight")):
+            axes.plot(points, densities[kind].pdf(points), color=color, lw=1.5, label=kind)
+        small = densities["combined"].weight < SMALL_WEIGHT / len(claimed)
+        for marker, some, label in (("o", ~small, "claims"), ("x", small, "claims of little weight")):
             axes.plot(claimed[some], np.zeros(some.sum()), marker, color="#c026d3", ms=5, mfc="none", label=label)
         shown = made[(made >= low) & (made <= high)]
         if len(made):

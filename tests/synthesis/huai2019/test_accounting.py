@@ -13,9 +13,8 @@ from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019 import accounting
 from crowdveil.synthesis.huai2019.accounting import WeightProfile
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
 from crowdveil.synthesis.huai2019.weights import Kind, Weighting
 from crowdveil.synthesis.release import CurvePoint
 from tests.synthesis.exact_release import Attempt, attempt, excess, excess_of_failure, lone_claims
@@ -38,7 +37,7 @@ def neighbours(seed: int, kernel: str, test: PrivacyTest, *, uniform: bool) -> t
     other = values.copy()
     other[0] = random.choice([random.normal(0, 1.5), 12.0])
     weights = np.full(8, 1 / 8) if uniform else random.dirichlet(np.full(8, 3.0))
-    profile = WeightProfile.of(one_task(values.tolist()), weights, test.k)
+    profile = WeightProfile.from_claims(one_task(values.tolist()), weights, test.k)
     return [attempt(one, weights, 0.8, test, ENDS, kernel) for one in (values, other)], profile
 
 
@@ -59,7 +58,7 @@ def test_the_theorem_is_tight_at_t_1() -> None:
     test, weights = SETTINGS[0], np.full(8, 1 / 8)
     near = np.linspace(-1, 1, 8)
     far = np.append(near[:7], 12.0)
-    point = accounting.single_candidate(test, WeightProfile.of(one_task(near.tolist()), weights, test.k))[0]
+    point = accounting.single_candidate(test, WeightProfile.from_claims(one_task(near.tolist()), weights, test.k))[0]
     one, other = (attempt(values, weights, 0.8, test, ENDS) for values in (far, near))
 
     exact = excess(one.density, other.density, one.step, point.epsilon)
@@ -74,7 +73,7 @@ def outlier(test: PrivacyTest) -> tuple[Attempt, Attempt, WeightProfile]:
     far = np.append(near[:29], 12.0)
     weights = np.full(30, 1 / 30)
     one, other = (attempt(values, weights, 1.0, test, ENDS) for values in (far, near))
-    return one, other, WeightProfile.of(one_task(near.tolist()), weights, test.k)
+    return one, other, WeightProfile.from_claims(one_task(near.tolist()), weights, test.k)
 
 
 def test_seen_failures_break_the_theorem_and_keep_their_own_curve() -> None:
@@ -82,7 +81,7 @@ def test_seen_failures_break_the_theorem_and_keep_their_own_curve() -> None:
     test = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)
     one, other, profile = outlier(test)
     hidden = accounting.single_candidate(test, profile)
-    point, seen = hidden[0], accounting.failures_seen(hidden, profile)[0]
+    point, seen = hidden[0], accounting.visible_failures(hidden, profile)[0]
 
     exact = excess(one.density, other.density, one.step, point.epsilon) + excess_of_failure(one, other, point.epsilon)
 
@@ -96,7 +95,7 @@ def test_seen_failures_keep_their_curve_on_random_tasks(test: PrivacyTest) -> No
     """Records and failures together stay within (epsilon, delta + largest weight), 6 tasks, every t."""
     for seed in range(6):
         pair, profile = neighbours(seed, "gaussian", test, uniform=False)
-        for point in accounting.failures_seen(accounting.single_candidate(test, profile), profile):
+        for point in accounting.visible_failures(accounting.single_candidate(test, profile), profile):
             for one, other in permutations(pair):
                 exact = excess(one.density, other.density, one.step, point.epsilon)
                 exact += excess_of_failure(one, other, point.epsilon)
@@ -106,7 +105,7 @@ def test_seen_failures_keep_their_curve_on_random_tasks(test: PrivacyTest) -> No
 def apart(claims: int, test: PrivacyTest) -> tuple[Attempt, Attempt, WeightProfile]:
     """Claims of which no two share a bin, the same with one moved, and the profile of both."""
     places = [float(claim) for claim in range(claims)]
-    return *lone_claims(claims, test), WeightProfile.of(one_task(places), np.full(claims, 1 / claims), test.k)
+    return *lone_claims(claims, test), WeightProfile.from_claims(one_task(places), np.full(claims, 1 / claims), test.k)
 
 
 def test_the_loop_breaks_theorem_2() -> None:
@@ -181,9 +180,9 @@ def test_data_dependent_weights_break_the_theorem(kind: Kind, factor: float) -> 
         pair, profiles = [], []
         for first in (0.0, 3.0):
             claims = one_task([first, *camps])
-            weights = Weighting(kind=kind, floor=0.1).of(claims, np.array([0.8]), KERNELS["gaussian"])
-            pair.append(attempt(claims.of(0), weights, 0.8, test, ENDS))
-            profiles.append(WeightProfile.of(claims, weights, test.k))
+            weights = Weighting(kind=kind, floor=0.1).claim_weights(claims, np.array([0.8]), KERNELS["gaussian"])
+            pair.append(attempt(claims.of_task(0), weights, 0.8, test, ENDS))
+            profiles.append(WeightProfile.from_claims(claims, weights, test.k))
         for point in (point for profile in profiles for point in accounting.single_candidate(test, profile)):
             exact = max(excess(a.density, b.density, a.step, point.epsilon) for a, b in permutations(pair))
             worst = max(worst, exact / point.delta)
@@ -198,8 +197,10 @@ def test_a_data_dependent_bandwidth_breaks_the_theorem() -> None:
     pair = []
     for first in (0.0, 12.0):
         claims = one_task([first, *values[1:]])
-        pair.append(attempt(claims.of(0), weights, float(Bandwidth(rule="scott").of(claims)[0]), test, (-15, 20)))
-    profile = WeightProfile.of(one_task(values.tolist()), weights, test.k)
+        pair.append(
+            attempt(claims.of_task(0), weights, float(Bandwidth(rule="scott").for_tasks(claims)[0]), test, (-15, 20))
+        )
+    profile = WeightProfile.from_claims(one_task(values.tolist()), weights, test.k)
 
     exact = [
         max(excess(a.density, b.density, a.step, point.epsilon) for a, b in permutations(pair)) / point.delta
@@ -219,7 +220,7 @@ def test_a_public_draw_in_place_of_a_failure_keeps_its_curve(share: float) -> No
             mixed = [
                 (1 - share) * each.density + (share + (1 - share) * each.failure) / (ENDS[1] - ENDS[0]) for each in pair
             ]
-            for point in accounting.substituted(accounting.single_candidate(test, of), of, share):
+            for point in accounting.replaced_failures(accounting.single_candidate(test, of), of, share):
                 for first, second in permutations(mixed):
                     exact = excess(first, second, one.step, point.epsilon)
                     assert exact <= point.delta * (1 + QUADRATURE) + 1e-12
@@ -242,7 +243,7 @@ def test_a_small_public_share_costs_epsilon() -> None:
     uniform = 1 / (ENDS[1] - ENDS[0])
     mixed = [(1 - share) * each.density + (share + (1 - share) * each.failure) * uniform for each in (one, other)]
     point = accounting.single_candidate(test, profile)[0]
-    corrected = accounting.substituted((point,), profile, share)[0]
+    corrected = accounting.replaced_failures((point,), profile, share)[0]
 
     assert excess(mixed[0], mixed[1], one.step, point.epsilon) > 20 * point.delta
     assert math.isclose(corrected.epsilon, math.log(1 + (1 - share) / 30 / share))
@@ -252,8 +253,8 @@ def test_a_small_public_share_costs_epsilon() -> None:
 def test_the_loop_s_curve_is_the_formula_of_the_page() -> None:
     """(2 e, (exp(2 e) + exp(e)) w / (1 - w)) with w = c exp(epsilon0 (t - 1)), delta 1 from w = 1."""
     test = PrivacyTest(k=5, gamma=2.0, epsilon0=0.5)
-    profile = WeightProfile(largest=0.01, leverage=np.ones(4), imbalance=1.0, crowding=1.0)
-    heavy = WeightProfile(largest=0.7, leverage=np.ones(4), imbalance=1.0, crowding=1.0)
+    profile = WeightProfile(largest=0.01, leverage=np.ones(4), ratio=1.0, relative_maximum=1.0)
+    heavy = WeightProfile(largest=0.7, leverage=np.ones(4), ratio=1.0, relative_maximum=1.0)
     w = 0.01 * math.exp(0.5 * 2)
     found = accounting.until_pass((CurvePoint(0.8, 0.1, 3),), test, profile)[0]
 
@@ -267,7 +268,7 @@ def test_two_records_keep_the_composed_curve() -> None:
     test = SETTINGS[0]
     (one, other), profile = neighbours(3, "gaussian", test, uniform=True)
     coarse = [each.density.reshape(300, -1).sum(axis=1) * each.step for each in (one, other)]
-    for point in accounting.repeated(accounting.single_candidate(test, profile), 2):
+    for point in accounting.composed(accounting.single_candidate(test, profile), 2):
         joint = [np.outer(mass, mass) for mass in coarse]
         assert excess(joint[0], joint[1], 1.0, point.epsilon) <= point.delta
 
@@ -277,25 +278,25 @@ def test_two_claims_of_one_worker_keep_the_grouped_curve() -> None:
     test, weights = PrivacyTest(k=4, gamma=1.5, epsilon0=0.3), np.full(8, 1 / 8)
     values = np.linspace(-0.4, 0.4, 8)
     moved = np.concatenate((values[:6], [12.0, 12.0]))
-    profile = WeightProfile.of(one_task(values.tolist()), weights, test.k)
+    profile = WeightProfile.from_claims(one_task(values.tolist()), weights, test.k)
     one, other = (attempt(each, weights, 0.8, test, ENDS) for each in (moved, values))
     single = accounting.single_candidate(test, profile)
     exact = [excess(one.density, other.density, one.step, point.epsilon) for point in single]
 
     assert exact[0] > single[0].delta
-    for point in accounting.grouped(single, 2):
+    for point in accounting.group_privacy(single, 2):
         assert excess(one.density, other.density, one.step, point.epsilon) <= point.delta
 
 
 @given(small_claims(max_tasks=3), st.integers(1, 5))
 @settings(max_examples=30)
 def test_profile_equals_the_loops(claims: Claims, k: int) -> None:
-    """Leverage, imbalance and crowding are the worst over tasks with at least k claims, as loops over claims."""
+    """Leverage, ratio and relative_maximum are the worst over tasks with at least k claims, as loops over claims."""
     random = np.random.default_rng(len(claims))
     weight = np.concatenate([random.dirichlet(np.ones(n)) if n else [] for n in claims.per_task] or [[]])
     rows = [weight[claims.task == task] for task in range(len(claims.tasks))]
     held = [row for row in rows if len(row) >= k]
-    profile = WeightProfile.of(claims, weight, k)
+    profile = WeightProfile.from_claims(claims, weight, k)
 
     for t in range(1, k):
         slow = [
@@ -305,14 +306,14 @@ def test_profile_equals_the_loops(claims: Claims, k: int) -> None:
         ]
         assert math.isclose(float(profile.leverage[t - 1]), max(slow, default=0.0), rel_tol=1e-9)
     assert math.isclose(profile.largest, max((row.max() for row in held), default=0.0))
-    assert math.isclose(profile.crowding, max((len(row) * row.max() for row in held), default=0.0))
-    assert math.isclose(profile.imbalance, max((row.max() / row.min() for row in held), default=1.0))
+    assert math.isclose(profile.relative_maximum, max((len(row) * row.max() for row in held), default=0.0))
+    assert math.isclose(profile.ratio, max((row.max() / row.min() for row in held), default=1.0))
 
 
 def test_uniform_weights_give_the_formulas_of_remark_1() -> None:
     """With equal weights: epsilon0 + ln(1 + gamma / t), and the paper's delta is looser than ours by a factor 2 n."""
     test = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)
-    profile = WeightProfile.of(one_task([float(v) for v in range(30)]), np.full(30, 1 / 30), test.k)
+    profile = WeightProfile.from_claims(one_task([float(v) for v in range(30)]), np.full(30, 1 / 30), test.k)
     exact, claimed = accounting.single_candidate(test, profile), accounting.published_claim(test, profile)
 
     for t, (ours, theirs) in enumerate(zip(exact, claimed, strict=True), start=1):
@@ -331,8 +332,8 @@ def test_the_paper_s_experiment_is_no_guarantee() -> None:
 
     def curve(epsilon0: float) -> tuple[CurvePoint, ...]:
         test = PrivacyTest(k=5, gamma=4.0, epsilon0=epsilon0)
-        profile = WeightProfile.of(one_task([float(v) for v in range(30)]), np.full(30, 1 / 30), 5)
-        return accounting.repeated(accounting.single_candidate(test, profile), 30)
+        profile = WeightProfile.from_claims(one_task([float(v) for v in range(30)]), np.full(30, 1 / 30), 5)
+        return accounting.composed(accounting.single_candidate(test, profile), 30)
 
     assert [(round(p.epsilon), round(p.delta, 4)) for p in curve(1.0)] == [
         (78, 0.0092),
@@ -351,7 +352,7 @@ def test_the_paper_s_experiment_is_no_guarantee() -> None:
 def test_weights_of_zero_leave_no_finite_epsilon() -> None:
     """A claim of weight 0 makes our leverage and the paper's own formula infinite."""
     test = PrivacyTest(k=3, gamma=2.0, epsilon0=1.0)
-    profile = WeightProfile.of(one_task([1, 2, 3, 4]), np.array([0.0, 0.3, 0.3, 0.4]), 3)
+    profile = WeightProfile.from_claims(one_task([1, 2, 3, 4]), np.array([0.0, 0.3, 0.3, 0.4]), 3)
 
     assert math.isinf(accounting.single_candidate(test, profile)[0].epsilon)
     assert math.isinf(accounting.published_claim(test, profile)[0].epsilon)
@@ -371,13 +372,13 @@ def test_a_worker_s_curve_counts_tasks_and_repeats() -> None:
 
 def test_what_cannot_be_accounted_is_refused() -> None:
     """No finite epsilon for learned weights; no repetitions below one; no public share outside (0, 1)."""
-    accounting.require_public(())
-    profile = WeightProfile.of(one_task([1, 2, 3]), np.full(3, 1 / 3), 2)
+    accounting.refuse_data_dependence(())
+    profile = WeightProfile.from_claims(one_task([1, 2, 3]), np.full(3, 1 / 3), 2)
     for call in (
-        lambda: accounting.require_public(["weights follow from the claims"]),
-        lambda: accounting.repeated((), 0),
-        lambda: accounting.grouped((), 0),
-        lambda: accounting.substituted((), profile, 1.0),
+        lambda: accounting.refuse_data_dependence(["weights follow from the claims"]),
+        lambda: accounting.composed((), 0),
+        lambda: accounting.group_privacy((), 0),
+        lambda: accounting.replaced_failures((), profile, 1.0),
     ):
         with pytest.raises(SettingsError):
             call()
@@ -386,8 +387,10 @@ def test_what_cannot_be_accounted_is_refused() -> None:
 def test_huge_epsilons_do_not_overflow() -> None:
     """Where an exponential does not fit, delta is 1."""
     test = PrivacyTest(k=900, gamma=2.0, epsilon0=1.0)
-    profile = WeightProfile(largest=0.001, leverage=np.full(899, 1e300), imbalance=1.0, crowding=1.0)
+    profile = WeightProfile(largest=0.001, leverage=np.full(899, 1e300), ratio=1.0, relative_maximum=1.0)
 
-    curve = accounting.grouped(accounting.until_pass(accounting.single_candidate(test, profile), test, profile), 3)
+    curve = accounting.group_privacy(
+        accounting.until_pass(accounting.single_candidate(test, profile), test, profile), 3
+    )
 
     assert {point.delta for point in curve} == {1.0}

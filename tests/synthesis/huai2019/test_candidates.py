@@ -11,9 +11,9 @@ from scipy.stats import kstest, laplace
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import sampler as candidates
+from crowdveil.synthesis.huai2019 import candidates
+from crowdveil.synthesis.huai2019.candidates import CandidateSampler, PrivacyTest, uniform_floats
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest, Sampler, uniforms
 from tests.synthesis.exact_release import attempt, grid
 from tests.synthesis.small import one_task, plain_density, small_claims
 
@@ -22,11 +22,13 @@ WEIGHTS = np.array([0.3, 0.1, 0.2, 0.0, 0.25, 0.15])
 ENDS = (-8.0, 14.0)
 
 
-def sampler(kernel: str, test: PrivacyTest) -> Sampler:
+def sampler(kernel: str, test: PrivacyTest) -> CandidateSampler:
     """Six claims, one of weight 0 and one far away, beside another task."""
     claims = Claims.from_arrays([0] * 3 + [1] * 6, [0, 1, 2, *range(6)], [50, 60, 70, *VALUES])
     weight = np.concatenate(([0.2, 0.3, 0.5], WEIGHTS))
-    return Sampler(claims=claims, weight=weight, bandwidth=np.array([3.0, 0.8]), kernel=KERNELS[kernel], test=test)
+    return CandidateSampler(
+        claims=claims, weight=weight, bandwidth=np.array([3.0, 0.8]), kernel=KERNELS[kernel], test=test
+    )
 
 
 @given(st.floats(1e-300, 1e6), st.sampled_from([1.1, 2.0, 4.0]))
@@ -74,14 +76,14 @@ def test_counts_equal_the_loops(kernel: str, claims: Claims, seed: int) -> None:
         return
     test = PrivacyTest(gamma=2.0)
     weight = 1 / claims.per_task[claims.task]
-    made = Sampler(
+    made = CandidateSampler(
         claims=claims, weight=weight, bandwidth=np.full(len(claims.tasks), 1.3), kernel=KERNELS[kernel], test=test
     )
     task = np.repeat(held, 3)
     seeds, candidate = made.draw(task, seeded(seed))
     slow = []
     for t, s, y in zip(task, seeds, candidate, strict=True):
-        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.of(t)]
+        density = [plain_density(kernel, (y - x) / 1.3) / 1.3 for x in claims.of_task(t)]
         own = density[s - claims.pointers[t]]
         a = math.floor(-math.log(own, 2)) if own else None
         slow.append(sum(p > 0 and math.floor(-math.log(p, 2)) == a for p in density))
@@ -113,7 +115,7 @@ def test_uniforms_are_never_0_or_1() -> None:
         def words(self, count: int) -> np.ndarray:
             return np.array([0, 2**48 - 1], dtype=np.uint64)
 
-    low, high = uniforms(Ends(), 2)
+    low, high = uniform_floats(2, Ends())
 
     assert 0 < low < high < 1
     assert np.isfinite(KERNELS["gaussian"].quantile([low, high])).all()
@@ -164,7 +166,7 @@ def test_the_loop_gives_up_after_its_attempts() -> None:
     """Lone claims never reach a large k: every record is NaN, and progress was told each round."""
     test = PrivacyTest(k=60, gamma=1.5, epsilon0=2.0)
     claims = one_task([0.0, 100.0])
-    made = Sampler(
+    made = CandidateSampler(
         claims=claims, weight=np.array([0.5, 0.5]), bandwidth=np.ones(1), kernel=KERNELS["gaussian"], test=test
     )
     told: list[tuple[int, int]] = []

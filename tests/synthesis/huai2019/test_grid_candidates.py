@@ -13,21 +13,21 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.accounting import WeightProfile, single_candidate
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.grid_candidates import (
-    MOST_CELLS,
+from crowdveil.synthesis.huai2019.candidates import (
+    MAX_CELLS,
     TOP_MASS,
     WEIGHT_STEPS,
+    IntegerPrivacyTest,
+    PrivacyTest,
     integer_weights,
     kernel_table,
 )
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS
-from crowdveil.synthesis.huai2019.modes import Substituted
-from crowdveil.synthesis.huai2019.sampler import GeometricTest, PrivacyTest
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.huai2019.weights import Weighting
-from crowdveil.workflow.synthesis import SYNTHETIC_FILE, SynthesisWanted, synthesize, write_synthesis
+from crowdveil.workflow.synthesis import SYNTHETIC_FILE, SynthesisSettings, synthesize, write_synthesis
 from tests.chi_square import chi_square_p_value
-from tests.synthesis.exact_release import GridKernel, excess, grid_attempt, substituted_record
+from tests.synthesis.exact_release import GridKernel, corrected_record, excess, grid_attempt
 
 CELLS, WIDTH = 24, 2
 SETTINGS = [
@@ -38,9 +38,9 @@ SETTINGS = [
 PUBLIC_WEIGHTS = (1.0, 0.5, 0.25, 0.5, 1.0, 0.125, 0.5)
 
 
-def mode(test: PrivacyTest, weights: tuple[float, ...] = (), **settings: object) -> Substituted:
+def method(test: PrivacyTest, weights: tuple[float, ...] = (), **settings: object) -> HuaiCorrected:
     """The mode on a grid of `CELLS` cells of width 1, with kernels `WIDTH` cells wide."""
-    return Substituted(
+    return HuaiCorrected(
         test=test,
         cells=CELLS,
         bandwidth=Bandwidth(rule="given", width=float(WIDTH)),
@@ -55,7 +55,7 @@ def claims_in(cells: list[int]) -> Claims:
     return Claims.from_arrays(["t"] * len(cells), range(len(cells)), value, bounds=(0, CELLS))
 
 
-def passing(made: Substituted, cells: list[int]) -> np.ndarray:
+def passing(made: HuaiCorrected, cells: list[int]) -> np.ndarray:
     """Exact probability of every candidate that passes, for claims in these cells."""
     sampler = made.sampler(claims_in(cells))
     table = sampler.tables[0]
@@ -63,9 +63,9 @@ def passing(made: Substituted, cells: list[int]) -> np.ndarray:
     return grid_attempt(cells, sampler.weight.tolist(), kernel, made.test, CELLS)
 
 
-def exact(made: Substituted, cells: list[int]) -> np.ndarray:
+def exact(made: HuaiCorrected, cells: list[int]) -> np.ndarray:
     """Exact probability of every record, for claims in these cells."""
-    return substituted_record(passing(made, cells), math.ceil(made.public_share * 2**20) / 2**20)
+    return corrected_record(passing(made, cells), math.ceil(made.public_share * 2**20) / 2**20)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -88,12 +88,12 @@ def test_bins_are_looked_up_on_either_side_and_end_at_the_reach() -> None:
     distance = np.arange(-table.reach - 2, table.reach + 3)
 
     assert table.bin_of(distance).tolist() == [-1, -1, *table.bins[:0:-1], *table.bins, -1, -1]
-    assert int(table.ends[-1]) == 2 * int(table.mass.sum()) - TOP_MASS
+    assert int(table.cumulative[-1]) == 2 * int(table.mass.sum()) - TOP_MASS
 
 
 def test_wide_tables_fit_into_an_integer() -> None:
     """Masses of the widest kernel add up to less than 2**62."""
-    assert int(kernel_table(KERNELS["gaussian"], float(MOST_CELLS), 2.0).ends[-1]) < 2**62
+    assert int(kernel_table(KERNELS["gaussian"], float(MAX_CELLS), 2.0).cumulative[-1]) < 2**62
 
 
 @pytest.mark.parametrize("weights", [(), PUBLIC_WEIGHTS])
@@ -103,7 +103,7 @@ def test_exact_records_keep_the_printed_curve(test: PrivacyTest, weights: tuple[
 
     All probabilities are positive: no record can be attained from one of two neighbours only.
     """
-    made = mode(test, weights)
+    made = method(test, weights)
     near = [11, 12, 12, 13, 12, 11, 12]
     points = made.release(claims_in(near), seeded(1)).curves[0].exact
     tables = [exact(made, [place, *near[1:]]) for place in (0, 5, 9, 12, 16, 23)]
@@ -117,9 +117,9 @@ def test_exact_records_keep_the_printed_curve(test: PrivacyTest, weights: tuple[
 
 def test_the_theorem_is_tight_at_t_1() -> None:
     """A lone claim reaches the delta of a passing candidate at t = 1, so that a smaller one would be found out."""
-    made = mode(PrivacyTest(k=3, gamma=1.5, epsilon0=1.0), kernel="epanechnikov")
-    profile = WeightProfile.of(claims_in([20] * 7), np.ones(7, dtype=np.int64), 3)
-    point = single_candidate(GeometricTest(made.test), profile)[0]
+    made = method(PrivacyTest(k=3, gamma=1.5, epsilon0=1.0), kernel="epanechnikov")
+    profile = WeightProfile.from_claims(claims_in([20] * 7), np.ones(7, dtype=np.int64), 3)
+    point = single_candidate(IntegerPrivacyTest(made.test), profile)[0]
     lone, close = passing(made, [2] + [20] * 6), passing(made, [20] * 7)
 
     assert 0.999 * point.delta < excess(lone, close, 1.0, point.epsilon) <= point.delta * (1 + 1e-9)
@@ -129,7 +129,7 @@ def test_the_theorem_is_tight_at_t_1() -> None:
 def test_records_have_their_exact_probabilities(weights: tuple[float, ...]) -> None:
     """60,000 records pass a chi-square test at 1e-4 against the definition, fixed seed."""
     cells = [3, 11, 12, 12, 13, 14, 22]
-    made = mode(SETTINGS[0], weights, records=60_000)
+    made = method(SETTINGS[0], weights, records=60_000)
     value = made.release(claims_in(cells), seeded(3)).value
     counts = np.bincount(np.floor(value).astype(int), minlength=CELLS)
 
@@ -139,7 +139,7 @@ def test_records_have_their_exact_probabilities(weights: tuple[float, ...]) -> N
 @pytest.mark.parametrize("count", [0, 3, 4, 5, 9])
 def test_candidates_pass_with_the_stated_probability(count: int) -> None:
     """Of 40,000 candidates the share that passes is within 4.5 standard errors of the probability."""
-    test = GeometricTest(PrivacyTest(k=4, gamma=2.0, epsilon0=0.7))
+    test = IntegerPrivacyTest(PrivacyTest(k=4, gamma=2.0, epsilon0=0.7))
     chance = float(test.pass_probability(count))
     passed = test.passes(np.full(40_000, count), seeded(count)).mean()
 
@@ -148,7 +148,7 @@ def test_candidates_pass_with_the_stated_probability(count: int) -> None:
 
 def test_a_claim_changes_the_chance_to_pass_by_at_most_exp_epsilon0() -> None:
     """Passing and failing, both: the ratio for one claim more is within exp(+- epsilon0), far from k and near it."""
-    test = GeometricTest(PrivacyTest(k=30, gamma=2.0, epsilon0=0.3))
+    test = IntegerPrivacyTest(PrivacyTest(k=30, gamma=2.0, epsilon0=0.3))
     chance = test.pass_probability(np.arange(60))
     for share in (chance, 1 - chance):
         assert np.abs(np.diff(np.log(share))).max() <= test.epsilon0 * (1 + 1e-9)
@@ -160,7 +160,7 @@ def test_the_file_holds_centres_of_public_cells_only(tmp_path: Path) -> None:
     Floating-point candidates told the claim: 376 of 200,000 could be attained from neither 5.0 nor a public draw.
     """
     grid = 10 * ((np.arange(4096) + 0.5) / 4096)
-    settings = SynthesisWanted(mechanism="substituted", epsilon=2e4, records=20_000, k=150, gamma=2.0, epsilon0=0.2)
+    settings = SynthesisSettings(method="huai-corrected", epsilon=2e4, records=20_000, k=150, gamma=2.0, epsilon0=0.2)
     for moved in (5.0, 5.3):
         claims = Claims.from_arrays([0] * 200, range(200), [moved] + [5.0] * 199, bounds=(0, 10))
         write_synthesis(tmp_path, synthesize(claims, settings, bounds=(0, 10)), {})
@@ -175,7 +175,7 @@ def test_tasks_of_other_bounds_have_their_own_grid() -> None:
     """A given width has fewer cells where bounds are wider; every record is a centre of one of its task's cells."""
     bounds = (np.array([0.0, 100.0]), np.array([8.0, 200.0]))
     claims = Claims.from_arrays([0] * 30 + [1] * 30, [*range(30)] * 2, [4.0] * 30 + [150.0] * 30, bounds=bounds)
-    made = Substituted(
+    made = HuaiCorrected(
         records=200, cells=64, test=PrivacyTest(k=5), bandwidth=Bandwidth(rule="given", width=2.0)
     ).release(claims, seeded(1))
     cell = (made.value - bounds[0][made.task]) / (bounds[1] - bounds[0])[made.task] * 64 - 0.5
@@ -196,7 +196,7 @@ def test_weights_become_integers_that_seeds_are_drawn_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "gamma", "rule"), [(0.5, 2.0, "bandwidth"), (MOST_CELLS + 1.0, 2.0, "bandwidth"), (3.0, 1.0001, "gamma")]
+    ("width", "gamma", "rule"), [(0.5, 2.0, "bandwidth"), (MAX_CELLS + 1.0, 2.0, "bandwidth"), (3.0, 1.0001, "gamma")]
 )
 def test_tables_that_cannot_be_made_are_refused(width: float, gamma: float, rule: str) -> None:
     """A kernel narrower than a cell, one that is too wide, and bins that are too narrow are refused by name."""

@@ -10,16 +10,15 @@ from scipy.optimize import minimize
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019 import kernel_mean_distance
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Kernel
-from crowdveil.synthesis.huai2019.kernel_mean_distance import stacks
+from crowdveil.synthesis.huai2019 import weights as module
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth, Kernel
 from crowdveil.synthesis.huai2019.weights import (
     GlobalRule,
     LocalRule,
     Weighting,
     hampel_loss,
     hampel_weight,
+    task_batches,
     worker_losses,
 )
 from tests.synthesis.small import one_task, small_claims
@@ -52,7 +51,7 @@ def slow_losses(claims: Claims, weight: np.ndarray, kernel: Kernel, width: float
         share = np.array([weight[worker] for worker in workers])
         share = share / share.sum() if share.sum() > 0 else np.full(len(workers), 1 / len(workers))
         for place, worker in enumerate(workers):
-            loss[worker] += slow_distance(kernel, claims.of(task), share, width, place)
+            loss[worker] += slow_distance(kernel, claims.of_task(task), share, width, place)
     return loss
 
 
@@ -63,7 +62,7 @@ def test_losses_equal_the_equations(kernel: Kernel, claims: Claims) -> None:
     """Stacked distances equal the norm written as sums, for every degree at once."""
     weight = np.linspace(0, 2, len(claims.workers))
 
-    loss, _ = worker_losses(claims, GIVEN.of(claims), kernel, weight)
+    loss, _ = worker_losses(claims, GIVEN.for_tasks(claims), kernel, weight)
 
     np.testing.assert_allclose(loss, slow_losses(claims, weight, kernel, 1.3), atol=1e-12)
 
@@ -84,7 +83,7 @@ def test_one_global_step_equals_equation_2(claims: Claims) -> None:
     else:
         expected = [1.0] * len(loss)
 
-    found = GlobalRule(max_steps=1).fit(claims, GIVEN.of(claims), kernel)
+    found = GlobalRule(max_steps=1).fit(claims, GIVEN.for_tasks(claims), kernel)
 
     np.testing.assert_allclose(found.weight, expected, rtol=1e-8)
 
@@ -99,7 +98,7 @@ def crowd(seed: int = 3) -> Claims:
 def test_every_global_step_lowers_equation_1() -> None:
     """Both halves of a step minimise the objective, so it never rises, and the constraint holds."""
     claims, kernel = crowd(), KERNELS["gaussian"]
-    h = Bandwidth().of(claims)
+    h = Bandwidth().for_tasks(claims)
     seen = []
     for steps in range(1, 8):
         weight = GlobalRule(max_steps=steps).fit(claims, h, kernel).weight
@@ -114,8 +113,8 @@ def test_every_global_step_lowers_equation_1() -> None:
 def test_global_weights_follow_the_spread_of_workers() -> None:
     """A worker who strays more weighs less, and dividing by the number of claims changes the weights."""
     claims, kernel = crowd(), KERNELS["gaussian"]
-    weight = GlobalRule(per_claim=True).fit(claims, Bandwidth().of(claims), kernel).weight
-    total = GlobalRule().fit(claims, Bandwidth().of(claims), kernel).weight
+    weight = GlobalRule(per_claim=True).fit(claims, Bandwidth().for_tasks(claims), kernel).weight
+    total = GlobalRule().fit(claims, Bandwidth().for_tasks(claims), kernel).weight
 
     assert np.corrcoef(weight, np.arange(10))[0, 1] < -0.8
     assert not np.allclose(weight, total)
@@ -159,24 +158,24 @@ def test_local_weights_equal_the_loops(kernel: Kernel, claims: Claims) -> None:
     """Stacked IRWLS equals IRWLS task by task, tasks of one and two claims included."""
     rule = LocalRule(max_steps=5, tolerance=1e-300)
 
-    found = rule.fit(claims, GIVEN.of(claims), kernel)
+    found = rule.fit(claims, GIVEN.for_tasks(claims), kernel)
 
     for task in range(len(claims.tasks)):
         if claims.per_task[task]:
             mine = found[claims.pointers[task] : claims.pointers[task + 1]]
-            np.testing.assert_allclose(mine, slow_irwls(claims.of(task), kernel, 1.3, rule), atol=1e-7)
+            np.testing.assert_allclose(mine, slow_irwls(claims.of_task(task), kernel, 1.3, rule), atol=1e-7)
 
 
 def test_irwls_lowers_equation_3() -> None:
     """The sum of Hampel losses does not rise from step to step."""
     claims, kernel = one_task(CLUSTER), KERNELS["gaussian"]
-    stack = next(stacks(claims, Bandwidth().of(claims), kernel))
-    start = np.median(np.sqrt(stack.squared_distances(np.full((1, 8), 1 / 8))))
+    batch = next(task_batches(claims, Bandwidth().for_tasks(claims), kernel))
+    start = np.median(np.sqrt(batch.squared_distances(np.full((1, 8), 1 / 8))))
     thresholds = tuple(float(q * start) for q in LocalRule().thresholds)
     seen = []
     for steps in range(1, 10):
-        weight = LocalRule(max_steps=steps).irwls(stack)
-        seen.append(float(hampel_loss(np.sqrt(stack.squared_distances(weight)), thresholds).sum()))
+        weight = LocalRule(max_steps=steps).irwls(batch)
+        seen.append(float(hampel_loss(np.sqrt(batch.squared_distances(weight)), thresholds).sum()))
 
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(seen))
 
@@ -190,7 +189,7 @@ def test_the_loss_as_weight_rewards_outliers_and_the_score_does_not() -> None:
     task, worker = np.divmod(np.arange(200 * 30), 30)
     deviation = random.normal(size=6000) + (random.random(6000) < 0.1) * random.normal(0, 8, 6000)
     claims = Claims.from_arrays(task, worker, deviation)
-    h, kernel = Bandwidth().of(claims), KERNELS["gaussian"]
+    h, kernel = Bandwidth().for_tasks(claims), KERNELS["gaussian"]
     size = np.minimum(np.abs(claims.value), 4)  # beyond the cluster all outliers are equally far
 
     def correlation(rule: LocalRule) -> float:
@@ -220,12 +219,12 @@ def test_the_printed_product_does_not_minimise_equation_4() -> None:
 def test_combined_weights_equal_the_equation(minimiser: bool) -> None:
     """Each claim's weight is local times global over the task's sum (equation 5), or the square roots."""
     claims, kernel = crowd(), KERNELS["gaussian"]
-    h = Bandwidth().of(claims)
+    h = Bandwidth().for_tasks(claims)
     rule = Weighting(minimiser=minimiser)
     shared = rule.global_rule.fit(claims, h, kernel).weight
     local = rule.local_rule.fit(claims, h, kernel)
 
-    found = rule.of(claims, h, kernel)
+    found = rule.claim_weights(claims, h, kernel)
 
     for task in range(30):
         rows = range(claims.pointers[task], claims.pointers[task + 1])
@@ -245,7 +244,7 @@ def test_weights_of_every_kind_sum_to_1_over_each_task(claims: Claims) -> None:
         Weighting(kind="uniform"),
         Weighting(kind="public", workers=public),
     ):
-        weight = rule.of(claims, Bandwidth().of(claims), KERNELS["epanechnikov"])
+        weight = rule.claim_weights(claims, Bandwidth().for_tasks(claims), KERNELS["epanechnikov"])
         sums = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))
         np.testing.assert_allclose(sums, claims.per_task > 0, atol=1e-9)
         assert np.all(weight >= rule.floor / np.maximum(claims.per_task[claims.task], 1) - 1e-12)
@@ -254,7 +253,7 @@ def test_weights_of_every_kind_sum_to_1_over_each_task(claims: Claims) -> None:
 def test_equal_and_single_claims_weigh_equally() -> None:
     """Constant tasks and tasks of one or two claims give no reason to prefer a claim."""
     claims = Claims.from_arrays([0, 0, 0, 1, 2, 2], [0, 1, 2, 3, 4, 5], [7, 7, 7, 5, 1, 9])
-    h = Bandwidth().of(claims)
+    h = Bandwidth().for_tasks(claims)
 
     np.testing.assert_allclose(LocalRule().fit(claims, h, KERNELS["gaussian"]), [1 / 3] * 3 + [1, 0.5, 0.5])
     assert np.isfinite(GlobalRule().fit(claims, h, KERNELS["gaussian"]).weight).all()
@@ -271,20 +270,15 @@ def test_an_absurd_claim_leaves_the_others_their_digits() -> None:
 def test_a_large_task_is_worked_on_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounded memory changes no weight."""
     claims, kernel = crowd(), KERNELS["gaussian"]
-    whole = Weighting().of(claims, Bandwidth().of(claims), kernel)
-    monkeypatch.setattr(kernel_mean_distance, "ENTRIES", 20)
+    whole = Weighting().claim_weights(claims, Bandwidth().for_tasks(claims), kernel)
+    monkeypatch.setattr(module, "ENTRIES", 20)
 
-    np.testing.assert_allclose(Weighting().of(claims, Bandwidth().of(claims), kernel), whole, rtol=1e-12)
+    np.testing.assert_allclose(
+        Weighting().claim_weights(claims, Bandwidth().for_tasks(claims), kernel), whole, rtol=1e-12
+    )
 
 
-def test_progress_is_called_every_step() -> None:
-    """Long work says how far it is."""
-    seen: list[tuple[int, float]] = []
-    claims = crowd()
-    Weighting().of(claims, Bandwidth().of(claims), KERNELS["gaussian"], progress=lambda *told: seen.append(told))
-
-    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
-    assert seen[-1][1] <= 1e-6
+ONE_WORKER = Weighting(kind="public", workers=(1.0,))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +292,7 @@ def test_progress_is_called_every_step() -> None:
         lambda: LocalRule(thresholds=(1, 1, 2)),
         lambda: LocalRule(max_steps=0),
         lambda: GlobalRule(tolerance=0),
-        lambda: Weighting(kind="public", workers=(1.0,)).of(one_task([1, 2]), np.ones(1), KERNELS["gaussian"]),
+        lambda: ONE_WORKER.claim_weights(one_task([1, 2]), np.ones(1), KERNELS["gaussian"]),
     ],
 )
 def test_bad_settings_are_refused(make) -> None:

@@ -1,4 +1,4 @@
-"""The sound release: what it promises, what it refuses, what it withholds, and that it is near the truth."""
+"""The histogram method: guarantee, refusals, withheld tasks and accuracy."""
 
 import math
 from typing import Any
@@ -9,9 +9,9 @@ import pytest
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import secure, seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.private.histogram import Histogram, masses
-from crowdveil.synthesis.private.noisy_counts import Noisy
-from crowdveil.synthesis.private.pooled_shape import Shared
+from crowdveil.synthesis.private.histogram import Histogram, cell_masses
+from crowdveil.synthesis.private.noisy_counts import NoisyCounts
+from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 
 def bimodal(count: int, each: int, **policy: Any) -> Claims:
@@ -30,12 +30,12 @@ def truth(points: np.ndarray) -> np.ndarray:
     return 0.5 * normal[0] + 0.5 * normal[1]
 
 
-def mean_ise(mode: Histogram, claims: Claims) -> float:
+def mean_ise(method: Histogram, claims: Claims) -> float:
     """Mean integrated squared error over all tasks, by the midpoint rule."""
     low, high = float(claims.low[0]), float(claims.high[0])
     points = low + (np.arange(4000) + 0.5) * (high - low) / 4000
-    densities, _ = mode.private_densities(claims, seeded(3))
-    errors = [((densities.at(k, points) - truth(points)) ** 2).mean() for k in range(len(densities.task))]
+    densities, _ = method.private_densities(claims, seeded(3))
+    errors = [((densities.pdf(k, points) - truth(points)) ** 2).mean() for k in range(len(densities.task))]
     return float(np.mean(errors)) * (high - low)
 
 
@@ -44,14 +44,14 @@ def test_the_error_is_below_that_of_a_plain_noisy_histogram() -> None:
     assert mean_ise(Histogram(epsilon=1.0), bimodal(100, 100)) < 0.021
 
 
-def test_wide_bounds_are_met_by_zooming() -> None:
-    """With bounds ten times too wide, looking for the window at least halves the error."""
+def test_range_selection_helps_with_wide_bounds() -> None:
+    """With bounds ten times too wide, range selection at least halves the error."""
     claims = bimodal(50, 100, bounds=(-45, 55))
 
-    assert mean_ise(Histogram(epsilon=2.0, zoom=True), claims) < 0.5 * mean_ise(Histogram(epsilon=2.0), claims)
+    assert mean_ise(Histogram(epsilon=2.0, select_range=True), claims) < 0.5 * mean_ise(Histogram(epsilon=2.0), claims)
 
 
-def test_a_release_says_what_it_promises() -> None:
+def test_the_guarantee_does_not_depend_on_the_number_of_records() -> None:
     """Epsilon per claim is as asked whatever the number of records, per worker it counts the claims; delta is 0."""
     few, many = (Histogram(epsilon=1.0, records=m).release(bimodal(3, 20), seeded(1)) for m in (2, 500))
 
@@ -63,11 +63,11 @@ def test_a_release_says_what_it_promises() -> None:
     assert not Histogram(epsilon=1.0).release(bimodal(1, 5), secure()).simulation
 
 
-def test_long_work_reports_its_progress() -> None:
-    """Progress ends with all tasks done, in either sound mode."""
-    for mode in (Histogram(epsilon=1.0), Shared(epsilon=1.0)):
+def test_progress_reaches_all_tasks() -> None:
+    """Progress ends with all tasks done, in either method."""
+    for method in (Histogram(epsilon=1.0), PooledShape(epsilon=1.0)):
         calls: list[tuple[int, int]] = []
-        mode.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))  # type: ignore[misc]
+        method.release(bimodal(3, 20), seeded(1), progress=lambda *call, to=calls: to.append(call))  # type: ignore[misc]
         assert calls[-1] == (3, 3)
 
 
@@ -93,8 +93,8 @@ def test_tasks_without_claims_release_nothing() -> None:
 def test_protected_participation_decides_on_noisy_totals() -> None:
     """Whether a task releases anything depends on its noisy total, so some empty ones do and some do not."""
     claims = Claims.from_arrays([0], [0], [0.5], bounds=(0, 1), tasks=np.arange(400))
-    mode = Histogram(epsilon=1.0, records=1, participation="protected", expected_claims=20)
-    made = mode.release(claims, seeded(1))
+    method = Histogram(epsilon=1.0, records=1, participation="protected", expected_claims=20)
+    made = method.release(claims, seeded(1))
 
     assert 100 < len(made) < 300
     assert made.withheld[0].tasks == 400 - len(made)
@@ -113,8 +113,8 @@ def test_numbers_that_are_public_alone_decide_the_bins() -> None:
     np.testing.assert_array_equal(found[0].task, found[1].task)
 
 
-def test_a_distrusted_worker_counts_less() -> None:
-    """With public weights the density leans to the trusted half of the crowd."""
+def test_workers_with_small_weights_count_less() -> None:
+    """With public weights the density follows the half of the crowd with larger weights."""
     value = np.tile(np.where(np.arange(40) < 20, 0.2, 0.8), 20)
     claims = Claims.from_arrays(np.repeat(np.arange(20), 40), np.tile(np.arange(40), 20), value, bounds=(0, 1))
     weights = {str(number): 0.05 for number in range(20)}
@@ -126,10 +126,10 @@ def test_a_distrusted_worker_counts_less() -> None:
     assert weighted.mass[:, 49:].sum(axis=1).mean() > 0.85
 
 
-def test_what_lies_outside_a_window_keeps_its_weight() -> None:
-    """Masses sum to one; what is noisily outside is spread over the part of the bounds that the window leaves."""
-    noisy = Noisy(np.full((1, 8), 10.0), np.array([20.0]), 1.0, np.array([[0.25, 0.5]]))
-    found = masses(noisy, np.array([100.0]), np.array([100.0]))[0]
+def test_weight_outside_a_range_is_kept() -> None:
+    """Masses sum to one; the noisy weight outside is uniform over the bounds outside the range."""
+    noisy = NoisyCounts(np.full((1, 8), 10.0), np.array([20.0]), 1.0, np.array([[0.25, 0.5]]))
+    found = cell_masses(noisy, np.array([100.0]), np.array([100.0]))[0]
 
     np.testing.assert_allclose([found[0], found[1:-1].sum(), found[-1]], [0.2 / 3, 0.8, 0.2 * 2 / 3])
 
@@ -143,18 +143,21 @@ def test_what_lies_outside_a_window_keeps_its_weight() -> None:
         ({"bins": 9}, "bins must be one of"),
         ({"participation": "protected"}, "expected_claims"),
         ({"participation": "protected", "expected_claims": 5, "unit": "worker"}, "most_claims"),
-        ({"participation": "protected", "expected_claims": 5, "weights": {"0": 0.5}}, "weights name workers"),
+        (
+            {"participation": "protected", "expected_claims": 5, "weights": {"0": 0.5}},
+            "weights need public participation",
+        ),
         ({"most_claims": 0}, "most_claims"),
     ],
 )
 def test_settings_that_cannot_hold_are_refused(settings: dict[str, Any], rule: str) -> None:
-    """A setting that breaks a rule is refused when the mode is made."""
+    """A setting that breaks a rule is refused by the constructor."""
     with pytest.raises(SettingsError, match=rule):
         Histogram(**{"epsilon": 1.0, **settings})
 
 
-def test_claims_whose_bounds_or_number_tell_of_them_are_refused() -> None:
-    """Bounds taken from the claims, and claims left out for their value, are no public knowledge."""
+def test_bounds_and_numbers_that_depend_on_claims_are_refused() -> None:
+    """Bounds taken from the claims, and claims left out for their value, are refused."""
     derived = Claims.from_arrays([0, 0], [0, 1], [1.0, 2.0])
     unsaid = Claims.from_arrays([0, 0], [0, 1], [1.0, np.nan], bounds=(0, 5), missing="drop", tasks=[0])
     dropped = Claims.from_arrays([0, 0], [0, 1], [1.0, 9.0], bounds=(0, 5), outside="drop")
@@ -171,7 +174,7 @@ def test_claims_whose_bounds_or_number_tell_of_them_are_refused() -> None:
     assert len(hidden.release(unsaid, seeded(1))) == 3
 
 
-def test_odd_claims_are_no_trouble() -> None:
+def test_extreme_claims_give_a_release() -> None:
     """Constant claims, single claims, no claims at all and outliers at 6.6e18, clipped, all give a release."""
     value = [5.0, 5.0, 5.0, 6.6e18, 1.0]
     odd = Claims.from_arrays([0, 0, 0, 1, 2], [0, 1, 2, 0, 0], value, bounds=(0, 10), outside="clip")

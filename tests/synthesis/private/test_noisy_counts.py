@@ -1,4 +1,4 @@
-"""The part of the sound release that sees claims: exact sensitivity, and an attack that finds wrong noise."""
+"""Noisy counts: exact sensitivity, and an attack that detects wrong noise."""
 
 import itertools
 import math
@@ -9,67 +9,67 @@ import pytest
 from scipy.stats import beta
 
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import budget
-from crowdveil.synthesis.private.noisy_counts import Histogrammer, Noisy, Positions, positions, steps, tally
-from crowdveil.synthesis.private.range_selection import Windows
+from crowdveil.synthesis.claims import Claims, ScaledClaims, scale_claims
+from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges
+from crowdveil.synthesis.private.noisy_counts import NoisyCounter, NoisyCounts, bin_counts
 
 PLACES = (0.0, 0.2, 0.3, 0.5, 0.8, 1.0)
 WEIGHTS = (1, 3, 2)
 
 
-def crowd(places: tuple[float, ...], weights: tuple[int, ...] = WEIGHTS, tasks: int = 1) -> Positions:
+def crowd(places: tuple[float, ...], weights: tuple[int, ...] = WEIGHTS, tasks: int = 1) -> ScaledClaims:
     """The same few claims on every one of some tasks."""
     task = np.repeat(np.arange(tasks), len(places))
-    return Positions(tasks, task, np.tile(places, tasks), np.tile(weights[: len(places)], tasks))
+    return ScaledClaims(tasks, task, np.tile(places, tasks), np.tile(weights[: len(places)], tasks))
 
 
-@pytest.mark.parametrize("window", range(7))
-def test_counts_change_by_no_more_than_the_sensitivity(window: int) -> None:
-    """Over all crowds of three claims, replacing one changes a tally by at most 2 weights, removing one by 1 weight."""
-    windows, chosen = Windows(levels=1), np.array([min(window, 3)])
+@pytest.mark.parametrize("selected", range(7))
+def test_counts_change_by_no_more_than_the_sensitivity(selected: int) -> None:
+    """Over all crowds of three claims, replacing one changes counts by at most 2 weights, removing one by 1 weight."""
+    ranges, chosen = DyadicRanges(levels=1), np.array([min(selected, 3)])
     largest = max(WEIGHTS)
     replaced = removed = 0
     for places in itertools.product(PLACES, repeat=3):
-        before = tally(crowd(places), chosen, 4, windows)
+        before = bin_counts(crowd(places), chosen, 4, ranges)
         for claim, other in itertools.product(range(3), PLACES):
-            after = tally(crowd((*places[:claim], other, *places[claim + 1 :])), chosen, 4, windows)
+            after = bin_counts(crowd((*places[:claim], other, *places[claim + 1 :])), chosen, 4, ranges)
             replaced = max(replaced, int(np.abs(after - before).sum()))
         for claim in range(3):
             left = tuple(w * (k != claim) for k, w in enumerate(WEIGHTS))
-            removed = max(removed, int(np.abs(tally(crowd(places, left), chosen, 4, windows) - before).sum()))
+            removed = max(removed, int(np.abs(bin_counts(crowd(places, left), chosen, 4, ranges) - before).sum()))
 
     assert (replaced, removed) == (2 * largest, largest)
 
 
-def test_a_tally_equals_a_loop() -> None:
-    """Every claim is counted once: in the bin of its place, or outside the window."""
-    windows = Windows(levels=2)
+def test_bin_counts_equal_a_loop() -> None:
+    """Every claim is counted once: in the bin of its position, or outside the range."""
+    ranges = DyadicRanges(levels=2)
     generator = np.random.default_rng(2)
-    claims = Positions(2, generator.integers(0, 2, 60), generator.random(60), generator.integers(1, 4, 60))
+    claims = ScaledClaims(2, generator.integers(0, 2, 60), generator.random(60), generator.integers(1, 4, 60))
     chosen = np.array([2, 8])
     expected = np.zeros((2, 5), dtype=int)
     for c in range(60):
         t = claims.task[c]
-        low, high = windows.first[chosen[t]] / windows.steps, windows.last[chosen[t]] / windows.steps
-        share = (claims.place[c] - low) / (high - low)
+        low, high = ranges.first[chosen[t]] / ranges.steps, ranges.last[chosen[t]] / ranges.steps
+        share = (claims.position[c] - low) / (high - low)
         expected[t, int(share * 4) if 0 <= share < 1 else 4] += claims.weight[c]
 
-    np.testing.assert_array_equal(expected, tally(claims, chosen, 4, windows))
-    assert steps(claims, windows).max() < windows.steps
+    np.testing.assert_array_equal(expected, bin_counts(claims, chosen, 4, ranges))
+    assert ranges.step_of(claims.position).max() < ranges.steps
 
 
 def test_noise_scale_is_sensitivity_over_budget() -> None:
-    """The scale is sensitivity times weight over what counts may spend; with a window, both parts make the whole."""
-    plain = Histogrammer(epsilon=Fraction(1, 2), bins=8, largest=3, zoom=False)
-    zoomed = Histogrammer(epsilon=budget(0.7), bins=8, largest=1, zoom=True)
+    """The scale is sensitivity times weight over the budget of the counts, less than all with range selection."""
+    plain = NoisyCounter(epsilon=Fraction(1, 2), bins=8, largest=3, select_range=False)
+    ranged = NoisyCounter(epsilon=floor_epsilon(0.7), bins=8, largest=1, select_range=True)
 
     assert plain.scale == 12
-    assert zoomed.scale == 2 / zoomed.for_counts
-    assert 0 < zoomed.for_counts < zoomed.epsilon
+    assert ranged.scale == 2 / ranged.count_epsilon
+    assert 0 < ranged.count_epsilon < ranged.epsilon
 
 
-def noisy_loss(noisy: tuple[Noisy, Noisy]) -> float:
+def noisy_loss(noisy: tuple[NoisyCounts, NoisyCounts]) -> float:
     """Lower bound on epsilon at 99.9 % confidence from two crowds' runs, for the best of 30 preset events.
 
     Half of the runs choose the event, the other half test it. An event: the first bin holds at least so much, and the
@@ -89,9 +89,9 @@ def noisy_loss(noisy: tuple[Noisy, Noisy]) -> float:
     return float(math.log(least / most))
 
 
-def noisy_pair(epsilon: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
+def noisy_pair(epsilon: int, select_range: bool, runs: int) -> tuple[NoisyCounts, NoisyCounts]:
     """Noisy counts of two neighbours, whose one claim lies at either end."""
-    counter = Histogrammer(epsilon=Fraction(epsilon), bins=8, largest=1, zoom=zoom)
+    counter = NoisyCounter(epsilon=Fraction(epsilon), bins=8, largest=1, select_range=select_range)
     first, second = (
         counter.count(crowd((0.3, 0.6, end), (1, 1, 1), runs), np.full(runs, 3.0), seeded(seed))
         for seed, end in ((1, 0.01), (2, 0.99))
@@ -99,13 +99,13 @@ def noisy_pair(epsilon: int, zoom: bool, runs: int) -> tuple[Noisy, Noisy]:
     return first, second
 
 
-@pytest.mark.parametrize(("zoom", "runs"), [(False, 40_000), (True, 2_000)])
-def test_an_attacker_does_not_exceed_epsilon(zoom: bool, runs: int) -> None:
-    """40,000 runs (2,000 with windows) at epsilon 1: the attack's bound stays below 1; false-alarm rate 1e-3."""
-    assert noisy_loss(noisy_pair(1, zoom, runs)) <= 1.0
+@pytest.mark.parametrize(("select_range", "runs"), [(False, 40_000), (True, 2_000)])
+def test_the_attack_does_not_exceed_epsilon(select_range: bool, runs: int) -> None:
+    """40,000 runs (2,000 with range selection) at epsilon 1: the bound stays below 1; false-alarm rate 1e-3."""
+    assert noisy_loss(noisy_pair(1, select_range, runs)) <= 1.0
 
 
-def test_the_attack_finds_noise_that_is_too_small() -> None:
+def test_the_attack_detects_noise_that_is_too_small() -> None:
     """With half the noise the same attack proves a loss above 1.5, where epsilon 1 would have been claimed."""
     assert noisy_loss(noisy_pair(2, False, 40_000)) > 1.5
 
@@ -115,14 +115,14 @@ def test_the_attack_is_not_far_from_epsilon() -> None:
     assert noisy_loss(noisy_pair(1, False, 40_000)) > 0.8
 
 
-def test_claims_are_gathered_by_task() -> None:
-    """Positions of some tasks are those of their claims, in the units of their own bounds."""
+def test_claims_are_scaled_by_task() -> None:
+    """Scaled claims lie in the unit interval of their task's own bounds."""
     claims = Claims.from_arrays(
         ["a", "b", "b", "c"], [1, 1, 2, 1], [5.0, 2.0, 4.0, 30.0], bounds=(np.array([0, 0, 20]), np.array([10, 4, 40]))
     )
-    found = positions(claims, np.array([1, 2]), np.array([1, 2, 3, 4]))
+    found = scale_claims(claims, np.array([1, 2]), np.array([1, 2, 3, 4]))
 
     assert found.tasks == 2
     assert found.task.tolist() == [0, 0, 1]
-    assert found.place.tolist() == [0.5, 1.0, 0.5]
+    assert found.position.tolist() == [0.5, 1.0, 0.5]
     assert found.weight.tolist() == [2, 3, 4]

@@ -1,1 +1,1 @@
-"""Kernel-density release of Huai et al. (2019), as printed and as corrected."""
+"""Algorithm 1 of Huai et al. (2019): the paper reproduction, a corrected version, and their privacy accounting."""

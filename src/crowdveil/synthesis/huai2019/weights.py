@@ -1,58 +1,133 @@
-"""The weight of every claim in its task's density: combined, global, local, uniform, or public (Huai et al., 4-5).
+"""Weights of claims in their task's density (Huai et al., sections 4-5): combined, global, local, uniform or public.
 
-Whatever is learned from the claims tells of them: a finite epsilon needs uniform or public weights.
+Global weights measure a worker's distance from the weighted densities over all tasks (equations 1-2), local weights a
+claim's distance from its own task's density by the Hampel loss (equation 3). Both are computed from the claims; a
+finite epsilon needs uniform or public weights.
 
-Global weights: how far a worker's claims lie from what the crowd says, over all tasks (Huai et al., equations 1-2).
-
-Local weights: how far a claim lies from the other claims on its task, by the Hampel loss (Huai et al., equation 3).
+The squared distance of a claim's kernel from the weighted density of its task is, with the similarities k,
+1 - 2 sum_t w_t k(s, t) + sum_tu w_t w_u k(t, u), in units of the squared norm of one kernel. The paper calls the loss
+normalized without a formula; without this unit, tasks with narrow kernels would dominate.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from crowdveil.errors import SettingsError
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.claims import Claims, Floats
+from crowdveil.synthesis.discrete_noise import Integers
 from crowdveil.synthesis.huai2019.kernel_density import Kernel
-from crowdveil.synthesis.huai2019.kernel_mean_distance import Stack, stacks
 
-Progress = Callable[[int, float], None]
-"""Called after every step with its number and the largest change of a weight."""
+ENTRIES = 1 << 21
+"""Similarities held in memory at once (16 MiB); a larger task is computed in blocks of rows."""
+ROUNDING = 1e-12
+"""Squared distances up to this are set to 0, so that equal claims get equal weights despite rounding."""
+FAR = 1e100
+"""Largest distance of a claim from its task's median, in bandwidths, so that its square is finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskBatch:
+    """Tasks with the same number of claims, as one array.
+
+    Attributes:
+        tasks: task codes, shape (batch,).
+        rows: positions of their claims, shape (batch, degree).
+        z: distances of the claims from the task's median in bandwidths, shape (batch, degree); the median as origin
+            keeps the digits of the others beside an extreme claim.
+        kernel: defines the Hilbert space.
+    """
+
+    tasks: Integers
+    rows: Integers
+    z: Floats
+    kernel: Kernel
+
+    @cached_property
+    def _similarities(self) -> Floats:
+        return self.kernel.similarity(self.z[:, :, None] - self.z[:, None, :])
+
+    def means(self, weight: Floats) -> Floats:
+        """Return sum_t weight_t k(s, t) for every claim s; shapes (batch, degree)."""
+        degree = self.z.shape[1]
+        if self.z.size * degree <= ENTRIES:
+            return np.matmul(self._similarities, weight[:, :, None])[:, :, 0]
+        found = np.empty_like(self.z)
+        width = max(1, ENTRIES // degree)
+        for first in range(0, degree, width):
+            part = slice(first, first + width)
+            similar = self.kernel.similarity(self.z[:, part, None] - self.z[:, None, :])
+            found[:, part] = np.matmul(similar, weight[:, :, None])[:, :, 0]
+        return found
+
+    def squared_distances(self, weight: Floats) -> Floats:
+        """Return the squared distance of every claim's kernel from the weighted density, shape (batch, degree).
+
+        Args:
+            weight: sums to 1 over the last axis, shape (batch, degree).
+        """
+        means = self.means(weight)
+        norm = (weight * means).sum(axis=1, keepdims=True)
+        squared = 1 - 2 * means + norm
+        return np.where(squared > ROUNDING, squared, 0)
+
+
+def task_batches(claims: Claims, bandwidth: Floats, kernel: Kernel, *, least_degree: int = 1) -> Iterator[TaskBatch]:
+    """Yield every task with at least `least_degree` claims once, in batches of equal degree and bounded size.
+
+    Time is quadratic in the claims of a task, and linear in the number of tasks.
+    """
+    degree = claims.per_task
+    order = np.argsort(degree, kind="stable")
+    order = order[np.searchsorted(degree[order], max(least_degree, 1)) :]
+    first = 0
+    while first < len(order):
+        n = int(degree[order[first]])
+        last = int(np.searchsorted(degree[order], n, side="right"))
+        stop = min(last, first + max(1, ENTRIES // (n * n)))
+        tasks = order[first:stop]
+        rows = claims.pointers[tasks][:, None] + np.arange(n)
+        value = claims.value[rows]
+        z = (value - np.median(value, axis=1, keepdims=True)) / bandwidth[tasks][:, None]
+        yield TaskBatch(tasks, rows, np.clip(z, -FAR, FAR), kernel)
+        first = stop
+
 
 SMALLEST_SHARE = 1e-12
-"""A worker without any distance has this share, a weight of 27.6, instead of an infinite weight."""
+"""Least share of a worker in all distances; it limits global weights to 27.6."""
 
 
 class GlobalWeights(NamedTuple):
-    """Result of the iteration.
+    """Global weights of the workers.
 
     Attributes:
         weight: non-negative, shape (workers,).
-        steps: how many were taken.
-        converged: whether the last one moved no weight by more than the tolerance.
+        steps: number of steps taken.
+        converged: whether no weight changed by more than the tolerance in the last step.
     """
 
-    weight: NDArray[np.float64]
+    weight: Floats
     steps: int
     converged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalRule:
-    """Settings of the iteration.
+    """Settings of the iteration for global weights.
 
-    A claim that stands alone on its task lies at distance 0 from its own density whoever made it, so tasks with one
-    claim do not count; a worker who has no others gets the mean distance of the others, a neutral weight.
+    The only claim of a task has distance 0 from its own density, so tasks with one claim are left out; a worker without
+    other tasks gets the mean distance of the others.
 
     Attributes:
-        per_claim: divide a worker's distances by the number of claims; the paper adds them up, which favours workers
+        per_claim: divide a worker's summed distance by the number of claims; the paper does not, which favours workers
             with few claims.
-        max_steps: steps at most.
-        tolerance: largest change of a weight that still counts as none.
+        max_steps: largest number of steps.
+        tolerance: largest change of a weight at convergence.
     """
 
     per_claim: bool = False
@@ -60,27 +135,20 @@ class GlobalRule:
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.max_steps < 1 or not self.tolerance > 0:
-            raise SettingsError(
-                "max_steps must be at least 1 and tolerance positive", value=(self.max_steps, self.tolerance)
-            )
+        _check_iteration(self.max_steps, self.tolerance)
 
-    def fit(
-        self, claims: Claims, bandwidth: NDArray[np.float64], kernel: Kernel, *, progress: Progress | None = None
-    ) -> GlobalWeights:
-        """Return every worker's global weight; `bandwidth` has shape (tasks,)."""
+    def fit(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> GlobalWeights:
+        """Return the global weights; `bandwidth` has shape (tasks,)."""
         weight = np.ones(len(claims.workers))
         for step in range(1, self.max_steps + 1):
             updated = self._update(worker_losses(claims, bandwidth, kernel, weight))
             change = float(np.abs(updated - weight).max(initial=0.0))
             weight = updated
-            if progress is not None:
-                progress(step, change)
             if change <= self.tolerance:
                 return GlobalWeights(weight, step, True)
         return GlobalWeights(weight, self.max_steps, False)
 
-    def _update(self, losses: tuple[NDArray[np.float64], NDArray[np.int64]]) -> NDArray[np.float64]:
+    def _update(self, losses: tuple[Floats, Integers]) -> Floats:
         """Return -log of each worker's share in all distances (equation 2)."""
         loss, count = losses
         if self.per_claim:
@@ -92,32 +160,32 @@ class GlobalRule:
         return -np.log(np.maximum(loss / loss.sum(), SMALLEST_SHARE))
 
 
-def worker_losses(
-    claims: Claims, bandwidth: NDArray[np.float64], kernel: Kernel, weight: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return each worker's squared distances from the weighted densities, summed, and how many there are.
+def _check_iteration(max_steps: int, tolerance: float) -> None:
+    if max_steps < 1 or not tolerance > 0:
+        raise SettingsError("max_steps must be at least 1 and tolerance positive", value=(max_steps, tolerance))
+
+
+def worker_losses(claims: Claims, bandwidth: Floats, kernel: Kernel, weight: Floats) -> tuple[Floats, Integers]:
+    """Return the sum and the number of each worker's squared distances from the weighted densities, shape (workers,).
 
     Args:
-        claims: tasks with fewer than two are left out.
+        claims: of all tasks; tasks with one claim are left out.
         bandwidth: shape (tasks,).
-        kernel: whose Hilbert space.
-        weight: of the workers, non-negative, shape (workers,); where all of a task's are 0 its claims count equally.
-
-    Returns:
-        Two arrays of shape (workers,).
+        kernel: defines the Hilbert space.
+        weight: of the workers, non-negative, shape (workers,); equal weights where all of a task's are 0.
     """
     loss, count = np.zeros(len(claims.workers)), np.zeros(len(claims.workers), dtype=np.int64)
-    for stack in stacks(claims, bandwidth, kernel, least_degree=2):
-        workers = claims.worker[stack.rows]
-        share = normalised(weight[workers])
-        distance = stack.squared_distances(share)
+    for batch in task_batches(claims, bandwidth, kernel, least_degree=2):
+        workers = claims.worker[batch.rows]
+        share = normalized(weight[workers])
+        distance = batch.squared_distances(share)
         loss += np.bincount(workers.ravel(), weights=distance.ravel(), minlength=len(loss))
         count += np.bincount(workers.ravel(), minlength=len(loss))
     return loss, count
 
 
-def normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights that sum to 1 over the last axis; equal ones where all are 0."""
+def normalized(weight: Floats) -> Floats:
+    """Return weights that sum to 1 over the last axis, equal ones where all are 0; shape as `weight`."""
     total = weight.sum(axis=-1, keepdims=True)
     equal = np.full_like(weight, 1 / weight.shape[-1])
     return np.where(total > 0, weight / np.where(total > 0, total, 1), equal)
@@ -126,16 +194,16 @@ def normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 Thresholds = tuple[float, float, float]
 
 
-def hampel_loss(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, ArrayLike]) -> NDArray[np.float64]:
-    """Return the loss: quadratic to q1, linear to q2, ever flatter to q3, then constant; arguments broadcast."""
+def hampel_loss(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, ArrayLike]) -> Floats:
+    """Return the Hampel loss: quadratic to q1, linear to q2, flattening to q3, then constant; arguments broadcast."""
     y, (q1, q2, q3) = np.asarray(distance, dtype=float), (np.asarray(q, dtype=float) for q in thresholds)
     falling = q1 * (y - q3) ** 2 / (2 * (q2 - q3)) + q1 * (q2 + q3 - q1) / 2
     last = q1 * (q2 + q3 - q1) / 2
     return np.select([y < q1, y < q2, y < q3], [y * y / 2, q1 * y - q1 * q1 / 2, falling], last)
 
 
-def hampel_weight(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, ArrayLike]) -> NDArray[np.float64]:
-    """Return psi(y) / y: 1 to q1, q1 / y to q2, then falling to 0 at q3; arguments broadcast."""
+def hampel_weight(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, ArrayLike]) -> Floats:
+    """Return the Hampel weight psi(y) / y: 1 to q1, q1 / y to q2, then falling to 0 at q3; arguments broadcast."""
     y, (q1, q2, q3) = np.asarray(distance, dtype=float), (np.asarray(q, dtype=float) for q in thresholds)
     safe = np.where(y > 0, y, 1)
     falling = q1 * (q3 - y) / ((q3 - q2) * safe)
@@ -144,14 +212,14 @@ def hampel_weight(distance: ArrayLike, thresholds: tuple[ArrayLike, ArrayLike, A
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalRule:
-    """Settings of the iteration.
+    """Settings of the iterative re-weighted least squares for local weights.
 
     Attributes:
-        thresholds: q1 < q2 < q3 in units of the task's median distance under equal weights, so that they mean the same
-            for every kernel, bandwidth and number of claims. The paper gives no values.
-        loss_as_weight: use the loss itself as weight, as the paper's formula can be read; rewards outliers.
-        max_steps: steps at most.
-        tolerance: largest change of a weight that still counts as none.
+        thresholds: q1 < q2 < q3 in units of the task's median distance under equal weights, so that they are comparable
+            between kernels, bandwidths and numbers of claims. The paper gives no values.
+        loss_as_weight: use the loss itself as weight, one reading of the paper's formula; it favours outliers.
+        max_steps: largest number of steps.
+        tolerance: largest change of a weight at convergence.
     """
 
     thresholds: Thresholds = (1.0, 1.25, 1.75)
@@ -163,32 +231,35 @@ class LocalRule:
         q1, q2, q3 = self.thresholds
         if not (0 < q1 < q2 < q3 and math.isfinite(q3)):
             raise SettingsError("thresholds must be 0 < q1 < q2 < q3", value=self.thresholds)
-        if self.max_steps < 1 or not self.tolerance > 0:
-            raise SettingsError(
-                "max_steps must be at least 1 and tolerance positive", value=(self.max_steps, self.tolerance)
-            )
+        _check_iteration(self.max_steps, self.tolerance)
 
-    def fit(self, claims: Claims, bandwidth: NDArray[np.float64], kernel: Kernel) -> NDArray[np.float64]:
-        """Return every claim's local weight, shape (claims,), summing to 1 over each task; `bandwidth` per task."""
+    def fit(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> Floats:
+        """Return the local weight of every claim, shape (claims,), summing to 1 over each task.
+
+        Args:
+            claims: of all tasks.
+            bandwidth: shape (tasks,).
+            kernel: defines the Hilbert space.
+        """
         weight = np.ones(len(claims))
-        for stack in stacks(claims, bandwidth, kernel):
-            weight[stack.rows] = self.irwls(stack)
+        for batch in task_batches(claims, bandwidth, kernel):
+            weight[batch.rows] = self.irwls(batch)
         return weight
 
-    def irwls(self, stack: Stack) -> NDArray[np.float64]:
-        """Return the weights of one stack, shape (stacked, degree)."""
-        weight = np.full(stack.z.shape, 1 / stack.z.shape[1])
-        start = np.sqrt(stack.squared_distances(weight))
+    def irwls(self, batch: TaskBatch) -> Floats:
+        """Return the local weights of one batch, shape (batch, degree)."""
+        weight = np.full(batch.z.shape, 1 / batch.z.shape[1])
+        start = np.sqrt(batch.squared_distances(weight))
         median = np.median(start, axis=1, keepdims=True)
-        # Claims that are all equal lie at distance 0; any positive thresholds then leave them equal.
+        # Equal claims have distance 0; any positive thresholds then give equal weights.
         q1, q2, q3 = (q * np.where(median > 0, median, 1) for q in self.thresholds)
         score = hampel_loss if self.loss_as_weight else hampel_weight
         moving = np.ones((len(weight), 1), dtype=bool)
         for _ in range(self.max_steps):
-            scored = score(np.sqrt(stack.squared_distances(weight)), (q1, q2, q3))
+            scored = score(np.sqrt(batch.squared_distances(weight)), (q1, q2, q3))
             usable = moving & (scored.sum(axis=1, keepdims=True) > 0)
-            updated = np.where(usable, normalised(scored), weight)
-            # A task that has converged stays, so that no task's weights depend on what it was stacked with.
+            updated = np.where(usable, normalized(scored), weight)
+            # A converged task keeps its weights, so that they do not depend on the other tasks of its batch.
             moving = np.abs(updated - weight).max(axis=1, keepdims=True) > self.tolerance
             weight = updated
             if not moving.any():
@@ -202,15 +273,15 @@ KINDS = ("combined", "global", "local", "uniform", "public")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """How claims are weighted.
+    """Rule for the weights of claims.
 
     Attributes:
         kind: "combined": local times global, as printed; "global" or "local" alone; "uniform"; "public": `workers`.
-        global_rule, local_rule: how the learned weights are learned.
-        minimiser: combine by the square root of local times global. That, and not the product, is the minimiser of
-            the paper's equation (4).
-        floor: this share of every task's weight is spread evenly over its claims, so that none has weight 0.
-        workers: weights that were known before any claim, in the order of `claims.workers`; only for "public".
+        global_rule, local_rule: settings of the learned weights.
+        minimiser: combine by the square root of local times global, the minimiser of the paper's equation (4), instead
+            of the printed product.
+        floor: share of every task's weight that is spread evenly over its claims, in [0, 1].
+        workers: public weights, independent of the claims, in the order of `claims.workers`; only for "public".
     """
 
     kind: Kind = "combined"
@@ -227,53 +298,50 @@ class Weighting:
             raise SettingsError("floor must be in [0, 1]", value=self.floor)
         if (self.kind == "public") != bool(self.workers):
             raise SettingsError(
-                "a weight for every worker goes with kind 'public'", value=(self.kind, self.workers[:3])
+                "the kind 'public', and no other, needs weights of workers", value=(self.kind, self.workers[:3])
             )
         if not all(math.isfinite(weight) and weight > 0 for weight in self.workers):
             raise SettingsError("public weights must be positive numbers", value=min(self.workers))
 
     @property
     def public(self) -> bool:
-        """Whether the weights are known without looking at the claims."""
+        """Whether the weights are independent of the claims."""
         return self.kind in ("uniform", "public")
 
-    def of(
-        self, claims: Claims, bandwidth: NDArray[np.float64], kernel: Kernel, *, progress: Progress | None = None
-    ) -> NDArray[np.float64]:
-        """Return every claim's weight, shape (claims,), non-negative and summing to 1 over each task.
+    def claim_weights(self, claims: Claims, bandwidth: Floats, kernel: Kernel) -> Floats:
+        """Return the weight of every claim, shape (claims,), non-negative and summing to 1 over each task.
 
         Args:
             claims: of all tasks.
             bandwidth: shape (tasks,).
-            kernel: whose Hilbert space the learned weights use.
-            progress: called after every step of the global weights.
+            kernel: defines the Hilbert space of the learned weights.
 
         Raises:
-            SettingsError: public weights that are not one for each worker.
+            SettingsError: the number of public weights is not that of the workers.
         """
         weight = np.ones(len(claims))
         if self.kind == "public":
             if len(self.workers) != len(claims.workers):
-                raise SettingsError(f"{len(claims.workers)} workers need as many weights", value=len(self.workers))
+                raise SettingsError(
+                    f"{len(claims.workers)} workers need as many public weights", value=len(self.workers)
+                )
             weight = np.asarray(self.workers)[claims.worker]
         if self.kind in ("combined", "local"):
             weight = self.local_rule.fit(claims, bandwidth, kernel)
         if self.kind in ("combined", "global"):
-            shared = self.global_rule.fit(claims, bandwidth, kernel, progress=progress).weight
+            shared = self.global_rule.fit(claims, bandwidth, kernel).weight
             weight = combined(weight, shared[claims.worker], minimiser=self.minimiser and self.kind == "combined")
         equal = task_shares(np.ones(len(claims)), claims)
         return (1 - self.floor) * task_shares(weight, claims) + self.floor * equal
 
 
-def combined(
-    local: NDArray[np.float64], shared: NDArray[np.float64], *, minimiser: bool = False
-) -> NDArray[np.float64]:
-    """Return local times global weights, not normalised (equation 5), or their square root (the minimiser of 4)."""
+def combined(local: Floats, shared: Floats, *, minimiser: bool = False) -> Floats:
+    """Return local times global weights, not normalized (equation 5), or their square root (the minimiser of 4)."""
     product = local * shared
     return np.sqrt(product) if minimiser else product
 
 
-def task_shares(weight: NDArray[np.float64], claims: Claims) -> NDArray[np.float64]:
+def task_shares(weight: Floats, claims: Claims) -> Floats:
     """Return weights that sum to 1 over each task, shape (claims,); equal ones where all of a task's are 0."""
     total = np.bincount(claims.task, weights=weight, minlength=len(claims.tasks))[claims.task]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,1 +1,1 @@
-"""Release with (epsilon, delta)-differential privacy, proven and checked."""
+"""Private releases: pure epsilon-differential privacy, proved and tested."""

@@ -1,6 +1,6 @@
-"""The only part of the sound release that sees claims: counts of a window's bins, with exact integer noise.
+"""Noisy histogram counts: the only part of the histogram method that reads claims.
 
-Whatever is computed from `Noisy` and from public numbers is post-processing.
+Everything computed from `NoisyCounts` and public numbers is post-processing.
 """
 
 from dataclasses import dataclass
@@ -8,144 +8,112 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdveil.randomness import Source
-from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import budget, two_sided_geometric, two_sided_geometric_variance
-from crowdveil.synthesis.private.range_selection import Windows, choose, level_price
+from crowdveil.synthesis.claims import Floats, ScaledClaims
+from crowdveil.synthesis.discrete_noise import (
+    Integers,
+    discrete_laplace_variance,
+    floor_epsilon,
+    sample_discrete_laplace,
+)
+from crowdveil.synthesis.private.exponential_mechanism import DyadicRanges, select_ranges, width_penalty
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-WINDOW_SHARE = 0.35
-"""Part of the budget that finding a window costs; fixed on simulated bimodal tasks
-(docs/explanation/synthesis/utility.md)."""
+RANGE_SELECTION_SHARE = 0.35
+"""Share of the budget spent on range selection; tuned on simulated bimodal tasks (experiments/synthesis/README.md)."""
 SENSITIVITY = 2
-"""Sum of the changes of a task's counts, in claims, when a claim is replaced; it is 1 when one comes or goes."""
-ZOOM_FROM = 60.0
-"""Least weight times epsilon, both public, at which a window can be told from noise; below it nothing is looked for."""
+"""L1 sensitivity of a task's counts, in claims, to a replaced claim; it is 1 for an added or removed claim."""
+LEAST_RANGE_INFORMATION = 60.0
+"""Least weight times epsilon, both public, for range selection; below it a range cannot be told from noise."""
 
 
-class Noisy(NamedTuple):
-    """What is left of the claims of some tasks.
+class NoisyCounts(NamedTuple):
+    """Noisy counts of some tasks.
 
     Attributes:
-        counts: noisy weight in every bin of the window, shape (tasks, bins).
-        outside: noisy weight outside the window; 0 where the window is everything, shape (tasks,).
-        variance: variance of the noise in each of them.
-        window: ends of the window as shares of the bounds, shape (tasks, 2).
+        counts: noisy weight in every bin of the range, shape (tasks, bins).
+        outside: noisy weight outside the range, 0 where the range is the whole interval; shape (tasks,).
+        variance: noise variance of each count.
+        interval: ends of the range in the unit interval, shape (tasks, 2).
     """
 
     counts: Floats
     outside: Floats
     variance: float
-    window: Floats
-
-
-class Positions(NamedTuple):
-    """Claims of some tasks, moved to the unit interval.
-
-    Attributes:
-        tasks: how many tasks.
-        task: local code of each claim's task, shape (claims,).
-        place: (claim - low) / (high - low), shape (claims,).
-        weight: its integer weight, 0 if it is not used, shape (claims,).
-    """
-
-    tasks: int
-    task: Integers
-    place: Floats
-    weight: Integers
-
-    @property
-    def counted(self) -> Integers:
-        """Claims of each task that are used, shape (tasks,)."""
-        return np.bincount(self.task[self.weight > 0], minlength=self.tasks)
+    interval: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogrammer:
-    """Counts with noise for tasks that share a budget and a number of bins.
+class NoisyCounter:
+    """Histogram query for tasks with the same budget and number of bins.
 
     Attributes:
-        epsilon: what a claim of the task loses if it is replaced; half of it if it comes or goes.
-        bins: equal bins of a window.
+        epsilon: privacy loss of a replaced claim of the task; an added or removed one loses half of it.
+        bins: equal bins of a range.
         largest: largest integer weight of a claim.
-        zoom: whether a window is looked for.
+        select_range: whether a range is selected; otherwise it is the whole interval.
     """
 
     epsilon: Fraction
     bins: int
     largest: int
-    zoom: bool
+    select_range: bool
 
     @property
-    def for_counts(self) -> Fraction:
-        """The part of the budget that counts spend; the rest finds the window."""
-        return budget(float(self.epsilon) * (1.0 - WINDOW_SHARE)) if self.zoom else self.epsilon
+    def count_epsilon(self) -> Fraction:
+        """Budget of the counts; the rest is spent on range selection."""
+        return floor_epsilon(float(self.epsilon) * (1.0 - RANGE_SELECTION_SHARE)) if self.select_range else self.epsilon
 
     @property
     def scale(self) -> Fraction:
         """Scale of the noise in every count."""
-        return SENSITIVITY * self.largest / self.for_counts
+        return SENSITIVITY * self.largest / self.count_epsilon
 
-    def count(self, claims: Positions, expected: Floats, source: Source) -> Noisy:
-        """Return noisy counts.
+    def count(self, claims: ScaledClaims, expected: Floats, source: Source) -> NoisyCounts:
+        """Return the noisy counts of some tasks.
 
         Args:
             claims: of the tasks.
             expected: weight that each task publicly has, or is expected to have, shape (tasks,).
             source: of randomness.
         """
-        windows = Windows()
-        chosen = self._chosen(claims, expected, windows, source)
-        exact = tally(claims, chosen, self.bins, windows)
-        noise = two_sided_geometric(self.scale, exact.size, source).reshape(exact.shape)
+        ranges = DyadicRanges()
+        selected = self._select(claims, expected, ranges, source)
+        exact = bin_counts(claims, selected, self.bins, ranges)
+        noise = sample_discrete_laplace(self.scale, exact.size, source).reshape(exact.shape)
         noisy = (exact + noise).astype(np.float64)
-        window = np.stack((windows.first[chosen], windows.last[chosen]), axis=1) / windows.steps
-        outside = np.where(windows.level[chosen] == 0, 0.0, noisy[:, -1])
-        return Noisy(noisy[:, :-1], outside, two_sided_geometric_variance(self.scale), window)
+        interval = np.stack((ranges.first[selected], ranges.last[selected]), axis=1) / ranges.steps
+        outside = np.where(ranges.level[selected] == 0, 0.0, noisy[:, -1])
+        return NoisyCounts(noisy[:, :-1], outside, discrete_laplace_variance(self.scale), interval)
 
-    def _chosen(self, claims: Positions, expected: Floats, windows: Windows, source: Source) -> Integers:
-        if not self.zoom:
+    def _select(self, claims: ScaledClaims, expected: Floats, ranges: DyadicRanges, source: Source) -> Integers:
+        if not self.select_range:
             return np.zeros(claims.tasks, dtype=np.int64)
-        epsilon = float(self.epsilon - self.for_counts)
-        inside = windows.weight_inside(steps(claims, windows), claims.task, claims.weight, claims.tasks)
-        price = level_price(expected, epsilon=epsilon, largest=self.largest)
-        return choose(inside, price, epsilon=epsilon, largest=self.largest, windows=windows, source=source)
+        epsilon = float(self.epsilon - self.count_epsilon)
+        penalty = width_penalty(expected, epsilon=epsilon, largest=self.largest)
+        inside = ranges.weight_in_ranges(claims)
+        return select_ranges(inside, penalty, epsilon=epsilon, largest=self.largest, ranges=ranges, source=source)
 
 
-def steps(claims: Positions, windows: Windows) -> Integers:
-    """Return the position of every claim on the finest grid of the windows, shape (claims,)."""
-    return np.minimum((claims.place * windows.steps).astype(np.int64), windows.steps - 1)
+def bin_counts(claims: ScaledClaims, selected: Integers, bins: int, ranges: DyadicRanges) -> Integers:
+    """Return the weight of the claims in each bin of the range and, last, outside it; shape (tasks, bins + 1).
 
+    A replaced claim moves its weight from one number to another: L1 sensitivity twice the weight. An added or removed
+    claim changes one number by its weight.
 
-def tally(claims: Positions, chosen: Integers, bins: int, windows: Windows) -> Integers:
-    """Return the weight of the claims in each bin of the window and, last, outside it; shape (tasks, bins + 1).
-
-    Replacing a claim takes its weight from one of these numbers and adds it to another: the sum of all changes is at
-    most twice the weight. A claim that comes or goes changes one of them by its weight.
+    Args:
+        claims: of some tasks.
+        selected: range of each task, shape (tasks,).
+        bins: equal bins of a range.
+        ranges: the candidates.
     """
-    step, first, last = steps(claims, windows), windows.first[chosen][claims.task], windows.last[chosen][claims.task]
-    share = (claims.place * windows.steps - first) / (last - first)
+    step, first, last = (
+        ranges.step_of(claims.position),
+        ranges.first[selected][claims.task],
+        ranges.last[selected][claims.task],
+    )
+    share = (claims.position * ranges.steps - first) / (last - first)
     column = np.clip((share * bins).astype(np.int64), 0, bins - 1)
     column = np.where((step >= first) & (step < last), column, bins)
     flat = np.bincount(claims.task * (bins + 1) + column, weights=claims.weight, minlength=claims.tasks * (bins + 1))
     return flat.astype(np.int64).reshape(claims.tasks, bins + 1)
-
-
-def positions(claims: Claims, rows: Integers, weight: Integers) -> Positions:
-    """Gather the claims of some tasks.
-
-    Args:
-        claims: all of them.
-        rows: task codes, shape (tasks,).
-        weight: integer weight of every claim, shape (claims,).
-    """
-    sizes = claims.per_task[rows]
-    task = np.repeat(np.arange(len(rows)), sizes)
-    before = np.concatenate(([0], np.cumsum(sizes)))[:-1]
-    index = (claims.pointers[rows] - before)[task] + np.arange(len(task))
-    low, high = claims.low[rows][task], claims.high[rows][task]
-    return Positions(len(rows), task, (claims.value[index] - low) / (high - low), weight[index])

@@ -8,8 +8,7 @@ from scipy.integrate import quad
 
 from crowdveil.errors import SettingsError
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedDensity
+from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth, WeightedKernelDensity
 from tests.synthesis.small import one_task, plain_density
 
 NAMES = pytest.mark.parametrize("name", KERNELS)
@@ -88,8 +87,8 @@ def test_bandwidth_rules_are_the_textbook_ones() -> None:
     iqr = np.quantile(VALUES, 0.75) - np.quantile(VALUES, 0.25)
     silverman, scott = 0.9 * min(sd, iqr / 1.34) * 5**-0.2, sd * 5**-0.2
 
-    np.testing.assert_allclose(Bandwidth().of(claims), [silverman, np.nan, 10 * silverman], rtol=1e-12)
-    np.testing.assert_allclose(Bandwidth(rule="scott").of(claims), [scott, np.nan, 10 * scott], rtol=1e-12)
+    np.testing.assert_allclose(Bandwidth().for_tasks(claims), [silverman, np.nan, 10 * silverman], rtol=1e-12)
+    np.testing.assert_allclose(Bandwidth(rule="scott").for_tasks(claims), [scott, np.nan, 10 * scott], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +98,13 @@ def test_bandwidth_rules_are_the_textbook_ones() -> None:
 )
 def test_degenerate_tasks_have_a_stated_bandwidth(values: list[float], expected: float) -> None:
     """Equal or single claims get the least bandwidth; where only the quartiles agree, the deviation stands in."""
-    assert math.isclose(float(Bandwidth().of(one_task(values))[0]), expected)
+    assert math.isclose(float(Bandwidth().for_tasks(one_task(values))[0]), expected)
 
 
 def test_an_absurd_claim_does_not_widen_silvermans_rule() -> None:
     """One claim of 6.6e18 leaves the bandwidth to the quartiles."""
-    assert Bandwidth().of(one_task([1, 2, 3, 4, 6.6e18]))[0] < 2
-    assert Bandwidth(rule="scott").of(one_task([1, 2, 3, 4, 6.6e18]))[0] > 1e18
+    assert Bandwidth().for_tasks(one_task([1, 2, 3, 4, 6.6e18]))[0] < 2
+    assert Bandwidth(rule="scott").for_tasks(one_task([1, 2, 3, 4, 6.6e18]))[0] > 1e18
 
 
 def test_public_bandwidths() -> None:
@@ -113,13 +112,13 @@ def test_public_bandwidths() -> None:
     derived = one_task(VALUES)
     given = Claims.from_arrays(["t"] * 5, range(5), VALUES, bounds=(0, 20))
 
-    assert Bandwidth(rule="given", width=2.0).of(derived).tolist() == [2.0]
-    assert Bandwidth(rule="share", width=0.1).of(given).tolist() == [2.0]
+    assert Bandwidth(rule="given", width=2.0).for_tasks(derived).tolist() == [2.0]
+    assert Bandwidth(rule="share", width=0.1).for_tasks(given).tolist() == [2.0]
     assert Bandwidth(rule="given", width=2.0).public(derived)
     assert Bandwidth(rule="share", width=0.1).public(given)
     assert not Bandwidth().public(given)
     with pytest.raises(SettingsError, match="given bounds"):
-        Bandwidth(rule="share", width=0.1).of(derived)
+        Bandwidth(rule="share", width=0.1).for_tasks(derived)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +135,17 @@ def test_bad_bandwidths_are_refused(settings: dict[str, object]) -> None:
 def test_density_is_the_weighted_sum_of_bumps(name: str) -> None:
     """Equation 5 as loops, and mass 1 over the stated support."""
     weight = np.array([0.4, 0.1, 0.2, 0.3, 0.0])
-    density = WeightedDensity(value=np.array(VALUES), weight=weight, bandwidth=0.7, kernel=KERNELS[name])
+    density = WeightedKernelDensity(value=np.array(VALUES), weight=weight, bandwidth=0.7, kernel=KERNELS[name])
     points = np.linspace(-2, 12, 57)
     loops = [
         sum(w * plain_density(name, (x - v) / 0.7) / 0.7 for v, w in zip(VALUES, weight, strict=True)) for x in points
     ]
 
-    np.testing.assert_allclose(density.at(points), loops, rtol=1e-12, atol=1e-16)
-    grid = np.linspace(*density.support, 20001)
-    assert math.isclose(float(np.trapezoid(density.at(grid), grid)), 1.0, abs_tol=1e-6)
+    np.testing.assert_allclose(density.pdf(points), loops, rtol=1e-12, atol=1e-16)
+    grid = np.linspace(
+        density.value.min() - 10 * density.bandwidth, density.value.max() + 10 * density.bandwidth, 20001
+    )
+    assert math.isclose(float(np.trapezoid(density.pdf(grid), grid)), 1.0, abs_tol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,6 @@ def test_density_is_the_weighted_sum_of_bumps(name: str) -> None:
 def test_a_density_needs_weights_that_sum_to_1(weight: list[float], bandwidth: float) -> None:
     """Weights of another length, negative or not summing to 1, and bandwidth 0 are refused."""
     with pytest.raises(SettingsError):
-        WeightedDensity(
+        WeightedKernelDensity(
             value=np.array([1.0, 2.0]), weight=np.array(weight), bandwidth=bandwidth, kernel=KERNELS["gaussian"]
         )

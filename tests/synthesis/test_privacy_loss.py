@@ -10,14 +10,18 @@ import pytest
 from crowdveil.channels.guarantee import Unit
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
-from crowdveil.synthesis.budgets import Budgets, divide
-from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.discrete_noise import budget
+from crowdveil.synthesis.budgets import TaskBudgets, allocate
+from crowdveil.synthesis.claims import Claims, scale_claims
+from crowdveil.synthesis.discrete_noise import floor_epsilon
+from crowdveil.synthesis.private.exponential_mechanism import (
+    DyadicRanges,
+    exponential_weights,
+    largest_range_counts,
+    location_scores,
+)
 from crowdveil.synthesis.private.histogram import Histogram
-from crowdveil.synthesis.private.location import captured, scores
-from crowdveil.synthesis.private.noisy_counts import Histogrammer, positions, tally
-from crowdveil.synthesis.private.pooled_shape import SHAPE_SHARE, SPREAD_SHARE, Shared, shape_counts
-from crowdveil.synthesis.private.range_selection import Windows, decayed
+from crowdveil.synthesis.private.noisy_counts import NoisyCounter, bin_counts
+from crowdveil.synthesis.private.pooled_shape import SHAPE_SHARE, SPREAD_SHARE, PooledShape, shape_counts
 
 TASKS = np.array(["a", "b", "c"])
 PLACES = (None, 0.1, 0.9)
@@ -49,22 +53,22 @@ def worst_loss(tables: Sequence[np.ndarray], states: Sequence[State], unit: Unit
     return max(float(np.log(tables[one] / tables[other]).max()) for one, other in pairs)
 
 
-def histogram_table(state: State, mode: Histogram) -> np.ndarray:
+def histogram_table(state: State, method: Histogram) -> np.ndarray:
     """Probabilities, up to a common factor, of the noisy counts of both bins that the claims can be in.
 
     Counts are 0 or 1, so that noisy counts below 0 tell as much as 0, and those above 1 as much as 1.
     """
     claims = worker_claims(state)
-    budgets = divide(
-        claims, epsilon=mode.epsilon, unit=mode.unit, participation="protected", most_claims=mode.most_claims
+    budgets = allocate(
+        claims, epsilon=method.epsilon, unit=method.unit, participation="protected", most_claims=method.most_claims
     )
-    epsilon = budgets.exact[int(budgets.parts[0])]
-    scale = float(Histogrammer(epsilon=epsilon, bins=8, largest=1, zoom=False).scale)
+    epsilon = budgets.exact_epsilon[int(budgets.divisor[0])]
+    scale = float(NoisyCounter(epsilon=epsilon, bins=8, largest=1, select_range=False).scale)
     outputs = np.array(list(itertools.product((0, 1), repeat=2 * len(state))))
     parts = []
-    for some in subsets(state, mode.most_claims):
-        used = positions(worker_claims(some), np.arange(len(state)), np.ones(3, dtype=np.int64))
-        counts = tally(used, np.zeros(len(state), dtype=int), 8, Windows())[:, [0, 7]]
+    for some in subsets(state, method.most_claims):
+        used = scale_claims(worker_claims(some), np.arange(len(state)), np.ones(3, dtype=np.int64))
+        counts = bin_counts(used, np.zeros(len(state), dtype=int), 8, DyadicRanges())[:, [0, 7]]
         parts.append(np.exp(-np.abs(outputs - counts.ravel()).sum(axis=1) / scale))
     return np.mean(parts, axis=0)
 
@@ -75,10 +79,10 @@ def test_printed_figures_hold_for_every_change_of_claims(asked: Unit, most: int 
     """Claims that come, go, are replaced or put others out of use: the exact loss is below the printed, and near it."""
     if asked == "worker" and most is None:
         most = 3
-    mode = Histogram(epsilon=1.0, unit=asked, participation="protected", most_claims=most, expected_claims=1)
+    method = Histogram(epsilon=1.0, unit=asked, participation="protected", most_claims=most, expected_claims=1)
     states = list(itertools.product(PLACES, repeat=3))
-    tables = [histogram_table(state, mode) for state in states]
-    printed = {g.unit: g.epsilon for g in mode.release(worker_claims(states[-1]), seeded(1)).guarantees()}
+    tables = [histogram_table(state, method) for state in states]
+    printed = {g.unit: g.epsilon for g in method.release(worker_claims(states[-1]), seeded(1)).guarantees()}
 
     assert printed[asked] == pytest.approx(1.0, abs=1e-5)
     for unit in ("cell", "worker"):
@@ -87,13 +91,13 @@ def test_printed_figures_hold_for_every_change_of_claims(asked: Unit, most: int 
         assert exact > 0.99 * min(printed[unit], 3 * printed["cell"])
 
 
-def shared_outputs(pair: tuple[State, State], mode: Shared) -> Iterable[tuple[float, float]]:
+def shared_outputs(pair: tuple[State, State], method: PooledShape) -> Iterable[tuple[float, float]]:
     """Probabilities of outputs of `Shared` under two states of one worker; two others have a claim on a task each."""
     crowds = [_with_others(state) for state in pair]
-    budgets = divide(
-        crowds[0], epsilon=mode.epsilon, unit=mode.unit, participation="public", most_claims=mode.most_claims
+    budgets = allocate(
+        crowds[0], epsilon=method.epsilon, unit=method.unit, participation="public", most_claims=method.most_claims
     )
-    chances = [_chances(crowd, budgets, mode) for crowd in crowds]
+    chances = [_chances(crowd, budgets, method) for crowd in crowds]
     for spread, first, second in itertools.product(range(3), range(8), range(8)):
         outputs = [chance(spread, (first, second)) for chance in chances]
         yield from zip(*outputs, strict=True)
@@ -103,12 +107,12 @@ def _with_others(state: State) -> Claims:
     return Claims.from_arrays(["a", "a", "b", "b"], ["w", "x", "w", "y"], [state[0], 0.1, state[1], 0.1], bounds=(0, 1))
 
 
-def _chances(claims: Claims, budgets: Budgets, mode: Shared) -> Callable[[int, tuple[int, int]], np.ndarray]:
+def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Callable[[int, tuple[int, int]], np.ndarray]:
     """Return the probability of a noisy spread, two places and every noisy shape, by the page on the sound modes."""
     mine = np.flatnonzero(claims.worker == 0)
-    choices = list(itertools.combinations(mine, min(2, mode.most_claims or 2)))
-    least = min(budgets.exact.values())
-    for_spread, for_shapes = budget(float(least) * SPREAD_SHARE), budget(float(least) * SHAPE_SHARE)
+    choices = list(itertools.combinations(mine, min(2, method.most_claims or 2)))
+    least = min(budgets.exact_epsilon.values())
+    for_spread, for_shapes = floor_epsilon(float(least) * SPREAD_SHARE), floor_epsilon(float(least) * SHAPE_SHARE)
     rest = float(least - for_spread - for_shapes)
     rows, columns = np.arange(2), np.array(list(itertools.product(range(3), repeat=3)))
 
@@ -116,9 +120,9 @@ def _chances(claims: Claims, budgets: Budgets, mode: Shared) -> Callable[[int, t
         parts = []
         for chosen in choices:
             used = np.where(np.isin(np.arange(4), chosen) | (claims.worker > 0), 1, 0)
-            here = positions(claims, rows, used)
-            levels = np.abs(captured(here, Windows())[1:] - spread).sum()
-            weight = decayed(scores(here, 8), epsilon=rest, largest=8)
+            here = scale_claims(claims, rows, used)
+            levels = np.abs(largest_range_counts(here, DyadicRanges())[1:] - spread).sum()
+            weight = exponential_weights(location_scores(here, 8), epsilon=rest, largest=8)
             places = np.prod([weight[t, place[t]] / weight[t].sum() for t in rows])
             # Claims lie at two places, so that three shape bins around two places tell everything.
             counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
@@ -133,7 +137,7 @@ def _chances(claims: Claims, budgets: Budgets, mode: Shared) -> Callable[[int, t
 def _told(claims: Claims, place: tuple[int, int]) -> np.ndarray:
     """Three of the shape bins that claims at either end of the bounds fall into, for given places."""
     ends = Claims.from_arrays(["a", "a", "b", "b"], [0, 1, 0, 1], [0.1, 0.9] * 2, bounds=(0, 1))
-    here = positions(ends, np.arange(2), np.ones(4, dtype=np.int64))
+    here = scale_claims(ends, np.arange(2), np.ones(4, dtype=np.int64))
     counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
     return np.resize(np.flatnonzero(counts), 3)
 
@@ -142,12 +146,12 @@ def _told(claims: Claims, place: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("asked", ["cell", "worker"])
 def test_shared_keeps_its_figures_when_only_some_claims_are_used(asked: Unit, most: int | None) -> None:
     """Exact probabilities of spread, places and shapes: no replaced claim, or worker, exceeds the printed figure."""
-    mode = Shared(epsilon=2.0, unit=asked, most_claims=most)
+    method = PooledShape(epsilon=2.0, unit=asked, most_claims=most)
     values = [(one, other) for one in (0.1, 0.9) for other in (0.1, 0.9)]
-    printed = {g.unit: g.epsilon for g in mode.release(_with_others((0.1, 0.9)), seeded(1)).guarantees()}
+    printed = {g.unit: g.epsilon for g in method.release(_with_others((0.1, 0.9)), seeded(1)).guarantees()}
     worst = {"cell": 0.0, "worker": 0.0}
     for pair in itertools.permutations(values, 2):
-        loss = max(abs(math.log(one / other)) for one, other in shared_outputs(pair, mode))
+        loss = max(abs(math.log(one / other)) for one, other in shared_outputs(pair, method))
         unit = "cell" if sum(a != b for a, b in zip(*pair, strict=True)) == 1 else "worker"
         worst[unit] = max(worst[unit], loss)
 
@@ -160,12 +164,12 @@ def test_a_list_of_tasks_that_follows_from_the_claims_is_refused() -> None:
     """A task's only claim would be visible with certainty, so protected participation needs the list from elsewhere."""
     taken = Claims.from_arrays(["a", "b"], ["v", "w"], [1.0, 2.0], bounds=(0, 5))
     listed = Claims.from_arrays(["a", "b"], ["v", "w"], [1.0, 2.0], bounds=(0, 5), tasks=["a", "b", "c"])
-    mode = Histogram(epsilon=1.0, records=2, participation="protected", expected_claims=2)
+    method = Histogram(epsilon=1.0, records=2, participation="protected", expected_claims=2)
 
     assert (taken.public_tasks, listed.public_tasks, listed.public_workers) == (False, True, False)
     with pytest.raises(SettingsError, match=r"public list of tasks.*--tasks FILE"):
-        mode.release(taken, seeded(1))
-    assert mode.release(listed, seeded(1)).tasks.tolist() == ["a", "b", "c"]
+        method.release(taken, seeded(1))
+    assert method.release(listed, seeded(1)).tasks.tolist() == ["a", "b", "c"]
     assert Histogram(epsilon=1.0, records=2).release(taken, seeded(1)).tasks.tolist() == ["a", "b"]
 
 
@@ -177,8 +181,8 @@ def test_neither_workers_nor_the_order_of_rows_matter() -> None:
         Claims.from_arrays(task[::-1], worker[::-1], value[::-1], bounds=(0, 5), tasks=["b", "c", "a"]),
         Claims.from_arrays(task, [9, 7, 7], value, bounds=(0, 5), tasks=["b", "c", "a"], workers=range(99)),
     ]
-    mode = Histogram(epsilon=9.0, records=2, participation="protected", expected_claims=2)
-    made = [mode.release(crowd, seeded(4)) for crowd in crowds]
+    method = Histogram(epsilon=9.0, records=2, participation="protected", expected_claims=2)
+    made = [method.release(crowd, seeded(4)) for crowd in crowds]
 
     assert {tuple(release.value) for release in made} == {tuple(made[0].value)}
     assert {release.curves for release in made} == {made[0].curves}

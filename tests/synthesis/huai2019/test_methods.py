@@ -1,4 +1,4 @@
-"""The modes built on Algorithm 1, end to end: what they release, what they withhold, what they promise."""
+"""Release methods of Huai et al.: records, withheld tasks, and guarantees."""
 
 import math
 
@@ -10,11 +10,10 @@ from crowdveil.randomness import Source, seeded
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019 import accounting
 from crowdveil.synthesis.huai2019.accounting import WeightProfile
-from crowdveil.synthesis.huai2019.bandwidth import Bandwidth
-from crowdveil.synthesis.huai2019.modes import Published, Substituted
-from crowdveil.synthesis.huai2019.sampler import PrivacyTest
+from crowdveil.synthesis.huai2019.candidates import PrivacyTest
+from crowdveil.synthesis.huai2019.kernel_density import Bandwidth
+from crowdveil.synthesis.huai2019.methods import HuaiCorrected, HuaiPublished
 from crowdveil.synthesis.huai2019.weights import Weighting
-from crowdveil.synthesis.release import Mode
 from tests.real_data import load_or_skip
 
 PUBLIC = {"bandwidth": Bandwidth(rule="given", width=0.5), "weighting": Weighting(kind="uniform")}
@@ -32,15 +31,15 @@ def crowd(seed: int = 1, workers: int = 60) -> Claims:
 
 
 @pytest.mark.parametrize(
-    "mode",
-    [Published(records=7), Substituted(records=7, test=STRICT, bandwidth=PUBLIC["bandwidth"])],
+    "method",
+    [HuaiPublished(records=7), HuaiCorrected(records=7, test=STRICT, bandwidth=PUBLIC["bandwidth"])],
     ids=lambda m: m.name,
 )
-def test_tasks_with_fewer_than_k_claims_release_nothing(mode: Mode) -> None:
+def test_tasks_with_fewer_than_k_claims_release_nothing(method: HuaiPublished | HuaiCorrected) -> None:
     """Three claims or none: withheld and counted; the others release what was asked, under fresh names."""
-    made = mode.release(crowd(), seeded(3))
+    made = method.release(crowd(), seeded(3))
 
-    assert made.mode == mode.name
+    assert made.method == method.name
     assert made.reports().per_task.tolist() == [7, 0, 0]
     assert made.worker.tolist() == list(range(7))
     assert [(note.tasks, note.records) for note in made.withheld] == [(2, 14)]
@@ -49,15 +48,15 @@ def test_tasks_with_fewer_than_k_claims_release_nothing(mode: Mode) -> None:
 
 def test_secure_randomness_is_the_default() -> None:
     """Without a source a release is no simulation, and no two are equal."""
-    first, second = (Published(records=5, **PUBLIC).release(crowd()) for _ in range(2))
+    first, second = (HuaiPublished(records=5, **PUBLIC).release(crowd()) for _ in range(2))
 
     assert not first.simulation
     assert first.value.tolist() != second.value.tolist()
 
 
-def test_the_paper_s_settings_promise_nothing() -> None:
+def test_the_paper_s_settings_have_no_guarantee() -> None:
     """Learned weights and bandwidths: exact epsilon infinite at any delta, the reasons named, the claim beside it."""
-    cell, worker = Published(weighting=Weighting(floor=0.2)).release(crowd(), seeded(1)).guarantees(0.5)
+    cell, worker = HuaiPublished(weighting=Weighting(floor=0.2)).release(crowd(), seeded(1)).guarantees(0.5)
 
     assert math.isinf(cell.epsilon)
     assert math.isinf(worker.epsilon)
@@ -68,12 +67,12 @@ def test_the_paper_s_settings_promise_nothing() -> None:
     assert worker.claimed is None
 
 
-def test_published_with_public_settings_promises_nothing() -> None:
+def test_huai_published_with_public_settings_has_no_guarantee() -> None:
     """The loop, and floating-point records that tell their seed, leave no finite epsilon; the claim stands beside."""
-    claims, mode = crowd(), Published(records=2, test=STRICT, attempts=500, **PUBLIC)
-    profile = WeightProfile.of(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
+    claims, method = crowd(), HuaiPublished(records=2, test=STRICT, attempts=500, **PUBLIC)
+    profile = WeightProfile.from_claims(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
 
-    cell, worker = mode.release(claims, seeded(1)).curves
+    cell, worker = method.release(claims, seeded(1)).curves
 
     assert math.isinf(cell.guarantee(0.5).epsilon)
     assert math.isinf(worker.guarantee(0.5).epsilon)
@@ -84,8 +83,8 @@ def test_published_with_public_settings_promises_nothing() -> None:
 
 def test_records_that_never_pass_are_counted() -> None:
     """Where no candidate passes within the attempts, the records are withheld and counted."""
-    mode = Published(records=3, attempts=2, test=PrivacyTest(k=50, gamma=1.1, epsilon0=5.0), **PUBLIC)
-    made = mode.release(crowd(), seeded(1))
+    method = HuaiPublished(records=3, attempts=2, test=PrivacyTest(k=50, gamma=1.1, epsilon0=5.0), **PUBLIC)
+    made = method.release(crowd(), seeded(1))
 
     assert (len(made), [note.records for note in made.withheld]) == (0, [6, 3])
 
@@ -94,23 +93,25 @@ def test_records_that_never_pass_are_counted() -> None:
     "settings",
     [{"weighting": Weighting()}, {"weighting": Weighting(kind="global")}, {"bandwidth": Bandwidth()}],
 )
-def test_substituted_refuses_what_has_no_finite_epsilon(settings: dict[str, object]) -> None:
+def test_huai_corrected_refuses_settings_without_finite_epsilon(settings: dict[str, object]) -> None:
     """Learned weights, learned bandwidths and derived bounds are refused with the reason."""
     with pytest.raises(SettingsError, match="follow from the claims"):
-        Substituted(**settings).release(crowd(), seeded(1))  # type: ignore[arg-type]
+        HuaiCorrected(**settings).release(crowd(), seeded(1))  # type: ignore[arg-type]
 
 
-def test_substituted_refuses_derived_bounds() -> None:
+def test_huai_corrected_refuses_derived_bounds() -> None:
     """Public draws need a public domain."""
     claims = Claims.from_arrays([0] * 5, range(5), [1, 2, 3, 4, 5])
     with pytest.raises(SettingsError, match="bounds follow"):
-        Substituted(bandwidth=PUBLIC["bandwidth"]).release(claims, seeded(1))
+        HuaiCorrected(bandwidth=PUBLIC["bandwidth"]).release(claims, seeded(1))
 
 
-def test_substituted_has_a_small_delta_for_large_crowds() -> None:
+def test_huai_corrected_has_a_small_delta_for_large_crowds() -> None:
     """5,000 claims: epsilon 0.056 at delta 1e-6 for a record; no curve of the loop reaches that delta."""
-    mode = Substituted(test=PrivacyTest(k=400, gamma=2.0, epsilon0=0.05), bandwidth=Bandwidth(rule="share", width=0.02))
-    made = mode.release(crowd(workers=5000), seeded(1))
+    method = HuaiCorrected(
+        test=PrivacyTest(k=400, gamma=2.0, epsilon0=0.05), bandwidth=Bandwidth(rule="share", width=0.02)
+    )
+    made = method.release(crowd(workers=5000), seeded(1))
     cell, worker = made.guarantees(1e-6)
 
     assert round(cell.epsilon, 3) == 0.056
@@ -119,13 +120,13 @@ def test_substituted_has_a_small_delta_for_large_crowds() -> None:
     assert (cell.epsilon, cell.delta) == (worker.epsilon, worker.delta)
 
 
-def test_substituted_stays_within_the_bounds_and_fills_every_record() -> None:
-    """Failed candidates become draws from the bounds: none is missing or outside; hopeless tests leave a uniform law.
+def test_huai_corrected_stays_within_the_bounds_and_fills_every_record() -> None:
+    """Failed candidates become draws within the bounds; a test that always fails gives a uniform distribution.
 
-    4,000 records: mean and spread of a uniform law within 4.5 standard errors.
+    4,000 records: mean and spread of a uniform distribution within 4.5 standard errors.
     """
     hopeless = PrivacyTest(k=60, gamma=1.01, epsilon0=5.0)
-    made = Substituted(records=4000, test=hopeless, bandwidth=PUBLIC["bandwidth"]).release(crowd(), seeded(2))
+    made = HuaiCorrected(records=4000, test=hopeless, bandwidth=PUBLIC["bandwidth"]).release(crowd(), seeded(2))
 
     assert len(made) == 4000
     assert np.all((made.value >= -10) & (made.value <= 30))
@@ -134,32 +135,32 @@ def test_substituted_stays_within_the_bounds_and_fills_every_record() -> None:
 
 
 def test_records_of_public_weights_follow_them() -> None:
-    """A worker whose public weight is all there is gets all the seeds."""
+    """A worker with nearly all of the public weight gets all the seeds."""
     weights = tuple([1e-9] * 59 + [1.0])
-    mode = Published(
+    method = HuaiPublished(
         records=40, test=PrivacyTest(k=1), bandwidth=Bandwidth(rule="given", width=1e-3), kernel="epanechnikov",
         weighting=Weighting(kind="public", workers=weights),
     )  # fmt: skip
     claims = crowd()
 
-    made = mode.release(claims, seeded(4))
+    made = method.release(claims, seeded(4))
 
-    np.testing.assert_allclose(made.value[made.task == 0], claims.of(0)[59], atol=3e-3)
+    np.testing.assert_allclose(made.value[made.task == 0], claims.of_task(0)[59], atol=3e-3)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Published(records=0),
-        lambda: Published(attempts=0),
-        lambda: Published(kernel="box"),  # type: ignore[arg-type]
-        lambda: Substituted(public_share=0.0),
-        lambda: Substituted(records=0),
-        lambda: Substituted(cells=1),
+        lambda: HuaiPublished(records=0),
+        lambda: HuaiPublished(attempts=0),
+        lambda: HuaiPublished(kernel="box"),  # type: ignore[arg-type]
+        lambda: HuaiCorrected(public_share=0.0),
+        lambda: HuaiCorrected(records=0),
+        lambda: HuaiCorrected(cells=1),
     ],
 )
 def test_bad_settings_are_refused(make) -> None:
-    """Settings that mean nothing are refused at birth."""
+    """Invalid settings are refused by the constructor."""
     with pytest.raises(SettingsError):
         make()
 
@@ -167,7 +168,7 @@ def test_bad_settings_are_refused(make) -> None:
 def test_constant_and_absurd_tasks_go_through() -> None:
     """Equal claims release (nearly) themselves, and one claim of 6.6e18 does not spoil its task."""
     claims = Claims.from_arrays([0] * 8 + [1] * 8, [*range(8)] * 2, [7.0] * 8 + [6.6e18, 1, 2, 3, 2, 1, 2, 3])
-    made = Published(records=20).release(claims, seeded(1))
+    made = HuaiPublished(records=20).release(claims, seeded(1))
 
     np.testing.assert_allclose(made.value[made.task == 0], 7, atol=1e-6)
     assert np.all(np.abs(made.value[made.task == 1]) < 10)
@@ -179,16 +180,16 @@ def test_constant_and_absurd_tasks_go_through() -> None:
 )
 def test_real_claims_go_through(name: str, releasing: int) -> None:
     """Outliers and long tail included, every task is released or counted; 2 to 3 in 10 claims have weight 0."""
-    claims, mode = Claims.from_reports(load_or_skip(name).answers), Published(records=3)
-    told: list[int] = []
-    made = mode.release(claims, seeded(1), progress=lambda done, of: told.append(done))
-    weight = mode.densities(claims).weight[claims.per_task[claims.task] >= 5]
+    claims, method = Claims.from_reports(load_or_skip(name).answers), HuaiPublished(records=3)
+    calls: list[int] = []
+    made = method.release(claims, seeded(1), progress=lambda done, of: calls.append(done))
+    weight = method.densities(claims).weight[claims.per_task[claims.task] >= 5]
 
     assert releasing == len(claims.tasks) - made.withheld[0].tasks
     assert len(made) + sum(note.records for note in made.withheld) == 3 * len(claims.tasks)
     assert np.isfinite(made.value).all()
     assert 0.2 < (weight == 0).mean() < 0.3
-    assert told
+    assert calls
 
 
 class Counting:
@@ -205,12 +206,12 @@ class Counting:
         return self.source.words(count)
 
 
-def test_work_of_substituted_does_not_depend_on_the_claims() -> None:
+def test_work_of_huai_corrected_does_not_depend_on_the_claims() -> None:
     """One attempt a record: the same random words are used up whatever the claims, outliers or none."""
     used = []
     for seed in (1, 2):
         source = Counting(seeded(7))
-        Substituted(records=9, test=STRICT, bandwidth=PUBLIC["bandwidth"]).release(crowd(seed), source)
+        HuaiCorrected(records=9, test=STRICT, bandwidth=PUBLIC["bandwidth"]).release(crowd(seed), source)
         used.append(source.used)
 
     assert used[0] == used[1] > 9 * 5

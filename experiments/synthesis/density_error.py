@@ -17,8 +17,8 @@ from crowdveil.errors import SettingsError
 from crowdveil.estimators import WeightedMean
 from crowdveil.randomness import Seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram_density import Densities
-from crowdveil.synthesis.huai2019.kernel_density import WeightedDensity
+from crowdveil.synthesis.huai2019.kernel_density import WeightedKernelDensity
+from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ BASIC_EPSILONS = {"strong": 0.1, "normal": 1.0, "weak": 10.0}
 """Noise levels of the baseline Basic: epsilon of every claim."""
 
 
-class Line(NamedTuple):
+class DensityCurve(NamedTuple):
     """A density as a function, and between which points it is smooth.
 
     Attributes:
@@ -42,7 +42,7 @@ class Line(NamedTuple):
     breaks: Floats
 
 
-def of_claims(density: WeightedDensity) -> Line:
+def kernel_curve(density: WeightedKernelDensity) -> DensityCurve:
     """Return the density of claims, original or synthetic."""
     reach = density.bandwidth * np.array([-r for r in REACH] + [0.0, *REACH])
     breaks = np.unique(density.value[:, None] + reach)
@@ -50,15 +50,15 @@ def of_claims(density: WeightedDensity) -> Line:
         # Among so many bumps nothing bends on a smaller scale than half a bandwidth.
         _, first = np.unique(np.floor(breaks / (0.5 * density.bandwidth)), return_index=True)
         breaks = breaks[np.append(first, len(breaks) - 1)]
-    return Line(density.at, breaks)
+    return DensityCurve(density.pdf, breaks)
 
 
-def of_steps(densities: Densities, row: int) -> Line:
+def histogram_curve(densities: HistogramDensities, row: int) -> DensityCurve:
     """Return one of some piecewise constant densities."""
-    return Line(lambda points: densities.at(row, points), np.unique(densities.edges(slice(row, row + 1))))
+    return DensityCurve(lambda points: densities.pdf(row, points), np.unique(densities.edges(slice(row, row + 1))))
 
 
-def integrated_squared_error(first: Line, second: Line) -> float:
+def integrated_squared_error(first: DensityCurve, second: DensityCurve) -> float:
     """Return the integral of the squared difference, by Gauss-Legendre quadrature between all breaks of both."""
     ends = np.union1d(first.breaks, second.breaks)
     half = np.diff(ends) / 2.0

@@ -4,6 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from experiments.synthesis.density_error import (
+    basic_release,
+    histogram_curve,
+    integrated_squared_error,
+    kernel_curve,
+    summarize,
+    truth_gap,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,21 +19,13 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.randomness import seeded
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.histogram_density import Densities
-from crowdveil.synthesis.huai2019.kernel_density import EpanechnikovKernel, GaussianKernel, WeightedDensity
-from crowdveil.synthesis.utility import (
-    basic_release,
-    integrated_squared_error,
-    of_claims,
-    of_steps,
-    summarize,
-    truth_gap,
-)
+from crowdveil.synthesis.huai2019.kernel_density import EpanechnikovKernel, GaussianKernel, WeightedKernelDensity
+from crowdveil.synthesis.private.histogram_density import HistogramDensities
 
 
-def bumps(value: list[float], bandwidth: float) -> WeightedDensity:
+def bumps(value: list[float], bandwidth: float) -> WeightedKernelDensity:
     """Equally weighted Gaussian bumps."""
-    return WeightedDensity(
+    return WeightedKernelDensity(
         value=np.array(value),
         weight=np.full(len(value), 1 / len(value)),
         bandwidth=bandwidth,
@@ -33,10 +33,10 @@ def bumps(value: list[float], bandwidth: float) -> WeightedDensity:
     )
 
 
-def closed_form(first: WeightedDensity, second: WeightedDensity) -> float:
+def closed_form(first: WeightedKernelDensity, second: WeightedKernelDensity) -> float:
     """Integral of the squared difference of two Gaussian mixtures, term by term."""
 
-    def product(a: WeightedDensity, b: WeightedDensity) -> float:
+    def product(a: WeightedKernelDensity, b: WeightedKernelDensity) -> float:
         variance = a.bandwidth**2 + b.bandwidth**2
         return sum(
             float(v) * float(w) * math.exp(-((x - y) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
@@ -59,7 +59,9 @@ def test_quadrature_equals_the_closed_form(
     a, b = bumps([unit * x for x in first], unit * bandwidth), bumps([unit * x for x in second], unit * bandwidth * 1.5)
     size = closed_form(a, bumps([1e12 * unit], unit))
 
-    assert integrated_squared_error(of_claims(a), of_claims(b)) == pytest.approx(closed_form(a, b), abs=1e-6 * size)
+    assert integrated_squared_error(kernel_curve(a), kernel_curve(b)) == pytest.approx(
+        closed_form(a, b), abs=1e-6 * size
+    )
 
 
 def test_many_claims_need_no_more_panels_than_bandwidths() -> None:
@@ -67,25 +69,25 @@ def test_many_claims_need_no_more_panels_than_bandwidths() -> None:
     generator = np.random.default_rng(1)
     a, b = bumps(list(generator.normal(size=500)), 0.2), bumps(list(generator.normal(size=40)), 0.3)
 
-    assert len(of_claims(a).breaks) < 150
-    assert integrated_squared_error(of_claims(a), of_claims(b)) == pytest.approx(closed_form(a, b), abs=1e-9)
+    assert len(kernel_curve(a).breaks) < 150
+    assert integrated_squared_error(kernel_curve(a), kernel_curve(b)) == pytest.approx(closed_form(a, b), abs=1e-9)
 
 
 def test_steps_and_parabolas_are_integrated_too() -> None:
     """A flat density against itself gives 0, against an Epanechnikov bump the integral done by hand."""
-    flat = Densities(
+    flat = HistogramDensities(
         task=np.array([0]),
         low=np.array([-10.0]),
         high=np.array([10.0]),
-        window_low=np.array([-10.0]),
-        window_high=np.array([10.0]),
+        range_low=np.array([-10.0]),
+        range_high=np.array([10.0]),
         mass=np.array([[0.0, 0.5, 0.5, 0.0]]),
     )
-    bump = WeightedDensity(value=np.array([0.0]), weight=np.ones(1), bandwidth=1.0, kernel=EpanechnikovKernel())
+    bump = WeightedKernelDensity(value=np.array([0.0]), weight=np.ones(1), bandwidth=1.0, kernel=EpanechnikovKernel())
 
-    assert integrated_squared_error(of_steps(flat, 0), of_steps(flat, 0)) == 0.0
+    assert integrated_squared_error(histogram_curve(flat, 0), histogram_curve(flat, 0)) == 0.0
     expected = 3 / (5 * math.sqrt(5)) - 2 / 20 + 1 / 20  # of the parabola squared, minus twice the product, plus flat
-    assert integrated_squared_error(of_claims(bump), of_steps(flat, 0)) == pytest.approx(expected, rel=1e-9)
+    assert integrated_squared_error(kernel_curve(bump), histogram_curve(flat, 0)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_sums_are_those_of_the_paper() -> None:
