@@ -90,7 +90,7 @@ def test_coin_is_exactly_exponential(numerator, denominator):
 def test_noise_is_exactly_discrete_laplace(scale):
     """Enumerated probabilities never exceed the definition's, and fall short by the mass of paths not followed only."""
     reached, given_up = enumerate_outcomes(
-        lambda uniform: discrete_laplace._laplace(scale, uniform), Fraction(1, 200_000)
+        lambda uniform: discrete_laplace._discrete_laplace(scale, uniform), Fraction(1, 200_000)
     )
 
     exact = probability(np.array(list(reached)), scale)

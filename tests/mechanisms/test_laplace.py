@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from crowdveil.channels.alphabet import NULL, Categories, Scale
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Laplace
-from crowdveil.mechanisms.laplace import binned_laplace_channel, folded_geometric, simulate_continuous_laplace
+from crowdveil.mechanisms.laplace import binned_laplace_channel, clipped_geometric, simulate_continuous_laplace
 from crowdveil.randomness import secure, seeded
 from tests.chi_square import chi_square_p_value
 from tests.mechanisms.test_mechanism_contract import below_exp
@@ -30,14 +30,14 @@ def test_table_is_geometric_noise_clipped_into_the_domain(scale, epsilon):
             y = min(max(x + z, 0), scale.size - 1)
             expected[x, y] += (1 - decay) / (1 + decay) * decay ** abs(z)
 
-    np.testing.assert_allclose(folded_geometric(scale.size, epsilon), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(clipped_geometric(scale.size, epsilon), expected, rtol=0, atol=1e-12)
     table = Laplace(alphabet=scale, epsilon=epsilon, participation="public").channel().probabilities
     np.testing.assert_allclose(table, expected, rtol=0, atol=1e-12)
 
 
 def test_folding_leaves_epsilon_as_it_is():
     """The ends of the domain still differ by the whole epsilon; a value inside by epsilon times its reach / range."""
-    table = folded_geometric(10, 2.0)
+    table = clipped_geometric(10, 2.0)
     losses = np.log(table.max(axis=0) / table.min(axis=0))
     expected = [2.0 * max(y, 9 - y) / 9 for y in range(10)]
 

@@ -110,7 +110,7 @@ def test_as_many_answers_as_dimensions_have_a_minimiser():
 
 def test_secure_randomness_is_refused():
     """It cannot be used on a device, whose only source is secure."""
-    with pytest.raises(SettingsError, match="simulations, without privacy"):
+    with pytest.raises(SettingsError, match="simulations only, without privacy"):
         make().perturb(crowd_answers(1, 12, 8, seed=3)[0], secure())
 
 

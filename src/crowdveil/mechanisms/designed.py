@@ -1,7 +1,6 @@
-"""A channel designed elsewhere for one question, carried and checked by the device.
+"""Mechanism of a given integer channel, for example one designed for an objective (`crowdveil.channel_design`).
 
-The curator designs such channels (`crowdveil.channel_design`). The device holds the integers only and reads its
-epsilon off the table.
+The device holds the integers and computes epsilon from them.
 """
 
 from dataclasses import dataclass, field
@@ -24,18 +23,18 @@ Rows = tuple[tuple[int, ...], ...]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Designed(ChannelMechanism):
-    """Send one symbol of a given integer channel.
+    """Sample a given integer channel.
 
     Attributes:
         alphabet: what an answer can be.
         participation: "protected" or "public".
-        outputs: names of the report symbols, as a rule sets of labels: `0`, `1..9`, `NULL`.
+        outputs: names of the report symbols, often sets of labels: `0`, `1..9`, `NULL`.
         rows: integers indexed [input, output], every row summing to 2**48.
-        epsilon: exact privacy loss of one cell in nats, from the integers; it cannot be asked for.
+        epsilon: exact privacy loss of one cell in nats, computed from the integers.
 
     Raises:
         CertificateError: the table is not a channel.
-        SettingsError: its denominator is not the device's, or its epsilon is outside what mechanisms accept.
+        SettingsError: its denominator is not 2^48, or its epsilon is outside the accepted range.
     """
 
     name: ClassVar[str] = DESIGNED
@@ -64,22 +63,22 @@ class Designed(ChannelMechanism):
 
     @classmethod
     def from_channel(cls, channel: Channel) -> Self:
-        """Return the mechanism that sends through `channel`."""
+        """Return the mechanism of `channel`."""
         return cls(
             alphabet=channel.alphabet, participation=channel.participation, outputs=channel.outputs, rows=channel.rows
         )
 
     @classmethod
     def from_certificate(cls, text: str | bytes) -> Self:
-        """Return the mechanism of a channel's certificate, checking everything it says: what a device does.
+        """Return the mechanism of a channel's certificate, after all checks of `Channel.from_certificate`.
 
         Raises:
-            CertificateError: see `Channel.from_certificate`.
+            CertificateError: a check failed.
         """
         return cls.from_channel(Channel.from_certificate(text))
 
     def channel(self) -> Channel:
-        """Return the table as a channel, under this mechanism's name."""
+        """Return the channel of the table, under this mechanism's name."""
         return _channel(self.alphabet, self.participation, self.outputs, self.rows)
 
 

@@ -1,8 +1,7 @@
-"""Discrete Laplace noise from uniform words, exact: integers only, no float, no approximation of the exponential.
+"""Exact discrete Laplace noise from uniform words, in integer arithmetic.
 
-P(z) is proportional to exp(-|z| / scale) on the integers, for a rational `scale`. The steps are those of Canonne,
-Kamath and Steinke, "The discrete Gaussian for differential privacy" (2020), Algorithms 1 and 2. How long a draw takes
-depends on the noise alone; it never sees an answer.
+P(z) is proportional to exp(-|z| / scale) on the integers, for a rational `scale`. Canonne, Kamath and Steinke, "The
+discrete Gaussian for differential privacy" (2020), Algorithms 1 and 2. The time of a draw depends on the noise only.
 """
 
 import math
@@ -16,41 +15,37 @@ from crowdveil.errors import SettingsError
 from crowdveil.randomness import WORD_BITS, Seeded, Source
 
 MAX_SCALE = 1 << 40
-"""Largest scale accepted: a sum of 64-bit reports then has no chance to overflow."""
-WORDS_AT_ONCE = 256
+"""Largest scale; sums of 64-bit reports then do not overflow."""
+WORDS_PER_READ = 256
 
 UniformBelow = Callable[[int], int]
-"""Returns an integer uniform on 0 .. bound - 1."""
+"""Function of a bound that returns an integer uniform on 0 .. bound - 1."""
 
 
 def sample_discrete_laplace(scale: Fraction, count: int, source: Source) -> list[int]:
-    """Draw independent discrete Laplace integers, exactly.
+    """Return `count` independent exact discrete Laplace integers.
 
     Args:
-        scale: rational, in (0, MAX_SCALE]; ratio of neighbouring probabilities is exp(-1 / scale).
-        count: how many.
+        scale: rational, in (0, MAX_SCALE]; the ratio of neighbouring probabilities is exp(-1 / scale).
+        count: number of integers.
         source: `randomness.secure()` on a device.
 
-    Returns:
-        `count` integers.
-
     Raises:
-        SettingsError: the scale is out of its range.
+        SettingsError: the scale is out of range.
     """
     require_scale(scale)
     uniform = _uniform_below(source)
-    return [_laplace(scale, uniform) for _ in range(count)]
+    return [_discrete_laplace(scale, uniform) for _ in range(count)]
 
 
 def simulate_discrete_laplace_sum(scale: Fraction, terms: int, count: int, source: Seeded) -> NDArray[np.int64]:
-    """SIMULATION ONLY, in floating point: draw `count` sums of `terms` independent discrete Laplace integers each.
+    """Return `count` sums of `terms` discrete Laplace integers each, shape (count,). Simulation only: no privacy.
 
-    A discrete Laplace integer is the difference of two geometric ones, so a sum of them is the difference of two
-    negative
-    binomial numbers: the cost does not depend on `terms`.
+    A sum is drawn in floating point as the difference of two negative binomial numbers; its cost does not depend on
+    `terms`.
 
     Raises:
-        SettingsError: the scale is out of its range, or there are no terms.
+        SettingsError: the scale is out of range, or there are no terms.
     """
     require_scale(scale)
     if terms < 1:
@@ -77,8 +72,8 @@ def require_scale(scale: Fraction) -> None:
         )
 
 
-def _laplace(scale: Fraction, uniform: UniformBelow) -> int:
-    """Algorithm 2: a geometric magnitude with a fair sign; "minus zero" is drawn again, or 0 would count twice."""
+def _discrete_laplace(scale: Fraction, uniform: UniformBelow) -> int:
+    """Return a discrete Laplace integer (Algorithm 2): geometric magnitude, fair sign; "minus zero" is rejected."""
     while True:
         magnitude = _geometric(scale, uniform)
         negative = uniform(2) == 1
@@ -87,7 +82,7 @@ def _laplace(scale: Fraction, uniform: UniformBelow) -> int:
 
 
 def _geometric(scale: Fraction, uniform: UniformBelow) -> int:
-    """Draw g >= 0 with P(g) proportional to exp(-g / scale), scale = t / s."""
+    """Return g >= 0 with P(g) proportional to exp(-g / scale), scale = t / s."""
     t, s = scale.numerator, scale.denominator
     while True:
         fraction = uniform(t)
@@ -100,9 +95,9 @@ def _geometric(scale: Fraction, uniform: UniformBelow) -> int:
 
 
 def _bernoulli_exponential(numerator: int, denominator: int, uniform: UniformBelow) -> bool:
-    """Algorithm 1: return True with probability exp(-gamma), gamma = numerator / denominator in [0, 1].
+    """Return True with probability exp(-gamma), gamma = numerator / denominator in [0, 1] (Algorithm 1).
 
-    The first k at which a coin of bias gamma / k fails is odd with probability 1 - gamma + gamma^2/2! - ... =
+    The first k at which a Bernoulli(gamma / k) trial fails is odd with probability 1 - gamma + gamma^2/2! - ... =
     exp(-gamma).
     """
     k = 1
@@ -112,7 +107,7 @@ def _bernoulli_exponential(numerator: int, denominator: int, uniform: UniformBel
 
 
 def _uniform_below(source: Source) -> UniformBelow:
-    """Return a function that turns words into uniform integers by rejection, exact for any bound."""
+    """Return a sampler of uniform integers from words, by rejection, exact for any bound."""
     words = _stream(source)
 
     def uniform(bound: int) -> int:
@@ -130,4 +125,4 @@ def _uniform_below(source: Source) -> UniformBelow:
 
 def _stream(source: Source) -> Iterator[int]:
     while True:
-        yield from source.words(WORDS_AT_ONCE).tolist()
+        yield from source.words(WORDS_PER_READ).tolist()

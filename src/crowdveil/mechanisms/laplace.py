@@ -1,7 +1,7 @@
 """Laplace perturbation with NULL replaced by a public value (Sun et al. 2018, section IV-A, equations 6-7).
 
-On a device the noise is the two-sided geometric law on the answer grid, folded into the domain: a finite table like any
-other. `simulate_continuous_laplace` is the published real-valued form, for simulations only.
+On a device the noise is two-sided geometric on the answer grid, clipped to the domain: an exact integer channel.
+`simulate_continuous_laplace` is the published real-valued form, for simulations only.
 """
 
 import math
@@ -26,19 +26,17 @@ NullValue = float | Literal["uniform"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laplace(ChannelMechanism):
-    """Add two-sided geometric noise of scale range / epsilon to the answer and fold it back into the domain.
+    """Add two-sided geometric noise of scale range / epsilon to the answer and clip the sum to the domain.
 
-    With decay = exp(-epsilon * step / range), a report y of an answer x has probability proportional to
-    decay ** (|x - y| / step); what falls outside is sent as the nearest end of the domain. NULL is replaced by
-    `null_value` first, so no report is NULL.
+    With decay = exp(-epsilon * step / range), the noise z has probability proportional to decay ** (|z| / step). NULL
+    is replaced by `null_value` first, so no report is NULL.
 
     Attributes:
-        alphabet: a `Scale`, or ordered `Categories`, whose positions 0, 1, ... are then the numbers.
+        alphabet: a `Scale`, or ordered `Categories` with positions 0, 1, ... as numbers.
         epsilon: privacy loss of one cell, in nats.
-        participation: "public" leaves NULL cells visibly absent.
-        null_value: what a protected NULL is replaced by: a value of the domain (public, chosen without looking at
-            answers; the centre of the prior is a good one), or "uniform" for a uniform draw from the domain. Not used
-            where participation is public.
+        participation: "protected" or "public".
+        null_value: replacement of a protected NULL: a public value of the domain, chosen independently of answers (for
+            example the prior mean), or "uniform" for a uniform draw from the domain.
 
     Raises:
         SettingsError: the alphabet has no order, epsilon is not accepted, or `null_value` is outside the domain.
@@ -56,7 +54,7 @@ class Laplace(ChannelMechanism):
             raise SettingsError(
                 "laplace needs numbers or ordered labels",
                 value=self.alphabet.names,
-                hint="Use randomized-response, or say that the labels are ordered.",
+                hint="Use randomized-response, or declare the labels ordered.",
             )
         if self.null_value != "uniform":
             _position(self.alphabet.values, self.null_value)
@@ -71,12 +69,12 @@ class Laplace(ChannelMechanism):
         )
 
     def channel(self) -> Channel:
-        """Return the exact table; outputs are the values of the domain, NULL is never sent."""
+        """Return the exact channel; outputs are the values of the domain, without NULL."""
         return _channel(self.alphabet, self.epsilon, self.participation, self.null_value)
 
 
-def folded_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
-    """Return P(report | answer) of geometric noise on `size` grid points, folded into them; indexed [answer, report].
+def clipped_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
+    """Return P(report | answer) of geometric noise clipped to `size` grid points, indexed [answer, report].
 
     Neighbouring points differ by a factor exp(epsilon / (size - 1)), so the two ends differ by exp(epsilon).
     """
@@ -89,28 +87,28 @@ def folded_geometric(size: int, epsilon: float) -> NDArray[np.float64]:
 
 @cache
 def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, null_value: NullValue) -> Channel:
-    table = folded_geometric(alphabet.size, epsilon - _rounding_room(epsilon))
+    table = clipped_geometric(alphabet.size, epsilon - _epsilon_margin(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, alphabet, null_value)))
     claim = exp_rounded_down(epsilon)
     return Channel.from_probabilities(alphabet, participation, alphabet.names, table, claim, Laplace.name)
 
 
-def _rounding_room(epsilon: float) -> float:
-    """Return by how much a table's epsilon must be smaller, so that its integers keep what is claimed."""
-    rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # share of the rarest entry that rounding can take, at most
+def _epsilon_margin(epsilon: float) -> float:
+    """Return how far the real table's epsilon must be below the claim, so that the integer table keeps it."""
+    rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # largest relative rounding of the smallest entry
     return min(2 * rounding + 2e-14, epsilon / 2)
 
 
 def _null_row(table: NDArray[np.float64], alphabet: Alphabet, null_value: NullValue) -> NDArray[np.float64]:
-    """Return the row of NULL, which is replaced first; shape (outputs,)."""
+    """Return P(report | NULL), shape (outputs,); NULL is replaced before the noise is added."""
     if null_value == "uniform":
         return np.asarray(table.mean(axis=0))
     return np.asarray(table[_position(alphabet.values, float(null_value))])
 
 
 def _position(values: NDArray[np.float64], wanted: float) -> int:
-    """Return the code of a value of the domain."""
+    """Return the code of a value of the domain; raise SettingsError if it is none."""
     nearest = int(np.abs(values - wanted).argmin())
     if not abs(values[nearest] - wanted) <= 1e-9 * (values[1] - values[0]):
         raise SettingsError(
@@ -132,16 +130,13 @@ def binned_laplace_channel(
 
     Args:
         domain, epsilon, null_value: as in `simulate_continuous_laplace`.
-        participation: "public" where NULL cells sent nothing.
-
-    Returns:
-        Outputs are the values of the domain, NULL is never sent.
+        participation: "public" if NULL cells send nothing.
 
     Raises:
-        SettingsError: a bad epsilon or `null_value`.
+        SettingsError: an invalid epsilon or `null_value`.
     """
     require_epsilon(epsilon)
-    table = _binned_laplace(domain.size, epsilon - _rounding_room(epsilon))
+    table = _binned_laplace(domain.size, epsilon - _epsilon_margin(epsilon))
     if participation == "protected":
         table = np.vstack((table, _null_row(table, domain, null_value)))
     return Channel.from_probabilities(
@@ -150,8 +145,8 @@ def binned_laplace_channel(
 
 
 def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
-    """Return P(bin | answer) of Laplace noise on `size` points, ends taking the tails; indexed [answer, bin]."""
-    # Tails are taken from the side where they are small, so that far bins keep their digits.
+    """Return P(bin | answer) of Laplace noise on `size` points, indexed [answer, bin]; end bins include the tails."""
+    # The smaller tail is used, for relative accuracy of small probabilities.
     cuts = (np.arange(size - 1) + 0.5 - np.arange(size)[:, None]) * epsilon / (size - 1)
     tail = 0.5 * np.exp(-np.abs(cuts))
     below, above = np.where(cuts < 0, tail, 1 - tail), np.where(cuts < 0, 1 - tail, tail)
@@ -162,27 +157,24 @@ def _binned_laplace(size: int, epsilon: float) -> NDArray[np.float64]:
 def simulate_continuous_laplace(
     values: ArrayLike, *, domain: Scale, epsilon: float, source: Source, null_value: NullValue = "uniform"
 ) -> NDArray[np.float64]:
-    """Add real-valued Laplace noise of scale range / epsilon, as published: FOR SIMULATIONS ONLY.
+    """Return answers with real-valued Laplace noise of scale range / epsilon, same shape. Simulation only: no privacy.
 
-    Floating-point noise leaks the answer through its last bits, so this form protects nobody on a real device; it
-    exists to reproduce the paper. Use `Laplace` on devices.
+    Floating-point noise reveals the answer through its last bits. This form reproduces the paper; devices use
+    `Laplace`.
 
     Args:
-        values: answers of any shape, clipped into the domain first; NaN stands for NULL.
-        domain: the answers' domain; only its range sets the scale, its points are what "uniform" draws from.
+        values: answers of any shape, clipped to the domain first; NaN is NULL.
+        domain: domain of the answers; its range sets the noise scale.
         epsilon: privacy loss of one cell in exact real arithmetic, in nats.
         source: must be seeded.
-        null_value: what NULL is replaced by.
-
-    Returns:
-        Perturbed numbers, same shape; unbounded.
+        null_value: replacement of NULL.
 
     Raises:
-        SettingsError: a secure source (which would make the result look private), or a bad epsilon or `null_value`.
+        SettingsError: a secure source, or an invalid epsilon or `null_value`.
     """
     if not isinstance(source, Seeded):
         raise SettingsError(
-            "simulate_continuous_laplace is for simulations and takes a seeded source",
+            "simulate_continuous_laplace is for simulations only and needs a seeded source",
             value=type(source).__name__,
             hint="Use the mechanism laplace for real answers.",
         )

@@ -1,10 +1,10 @@
-"""Matrix factorization, corrected: a short vector of integers per worker, exact epsilon for values and participation.
+"""Matrix factorization, corrected: a noisy vector of integers per worker, with exact epsilon.
 
-Sun et al. 2018, section V, send the minimiser of a perturbed loss; that hides no participation (see
-`matrix_factorization_published`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c) with noise of
-its own, so the noise is added to something of bounded sensitivity. Everything is an integer from the start: answers
-count half steps of the scale from the centre, public profiles are multiples of 1 / RESOLUTION, so nothing is ever
-rounded and no sensitivity is lost to rounding. Theorem and proof: docs/explanation/mechanisms/matrix-factorization.md.
+Sun et al. 2018, section V, send the minimiser of a perturbed loss, which does not protect participation (see
+`matrix_factorization_published`). Here the worker sends the sufficient statistic b = sum_j v_j (a_j - c), which has
+bounded sensitivity, with discrete Laplace noise. All numbers are integers: answers in half steps of the scale from the
+centre c, public profiles v_j in multiples of 1 / RESOLUTION. Proof:
+docs/explanation/mechanisms/matrix-factorization.md.
 """
 
 import hashlib
@@ -31,15 +31,15 @@ from crowdveil.mechanisms.discrete_laplace import (
 from crowdveil.randomness import Seeded, Source
 
 RESOLUTION = 1 << 16
-"""Dense profiles are multiples of its inverse, with L1 norm exactly 1."""
+"""Denominator of dense profiles, whose L1 norm is exactly 1."""
 MAX_DENSE_DIMENSIONS = 1 << 12
 MARGIN = Fraction(1, 10**12)
-"""Share by which the noise keeps below an epsilon like 0.1, so that sums that are rounded up stay below 0.1 n."""
+"""Relative reduction of the noise's epsilon for decimals such as 0.1, so that rounded-up sums stay below 0.1 n."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ProfileTotals:
-    """The sum of all workers' reports, in the units of the answers.
+    """Sum of all workers' reports, in the units of the answers.
 
     Attributes:
         numerators: estimates of sum_j v_j (sum of a_j - c over those who answered j), shape (dimensions,).
@@ -48,7 +48,7 @@ class ProfileTotals:
         profiles: the bucket of each task, integers of shape (tasks,), for unit profiles; else numbers indexed
             [dimension, task].
         low, high, centre: range of the answers and the public centre c.
-        workers: how many reports were summed.
+        workers: number of reports in the sum.
     """
 
     numerators: NDArray[np.float64]
@@ -71,12 +71,12 @@ class MatrixFactorization(Mechanism):
 
     Attributes:
         alphabet: the grid of answers.
-        epsilon: privacy loss per cell, in nats; what is promised exactly.
-        dimensions: length d of each of the two sums; None gives every task a bucket of its own (d = number of tasks).
-        centre: public number c that stands for "no answer", on the half-step grid; None is the midpoint.
-        profiles: "unit": task j adds to bucket j mod d, which keeps the most signal; "dense": signed numbers from
+        epsilon: exact privacy loss of one cell, in nats.
+        dimensions: length d of each of the two sums; None for one bucket per task (d = number of tasks).
+        centre: public number c that replaces NULL, on the half-step grid; None for the midpoint.
+        profiles: "unit": task j adds to bucket j mod d, the most signal per task; "dense": signed numbers from
             `profile_seed`.
-        profile_seed: what dense profiles are derived from; public.
+        profile_seed: public seed of dense profiles.
         participation: always "protected".
     """
 
@@ -117,11 +117,11 @@ class MatrixFactorization(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Epsilon per cell, value against value and value against NULL: that of the noise."""
+        """Guarantee of one cell, value against value and value against NULL."""
         return Guarantee(epsilon=float_rounded_up(self._noise_epsilon))
 
     def channel(self) -> None:
-        """Return None: the report is about all cells at once."""
+        """Return None: a report combines all cells."""
         return None
 
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.int64]:
@@ -139,19 +139,17 @@ class MatrixFactorization(Mechanism):
     def simulate_sum(
         self, task: NDArray[np.integer], code: NDArray[np.integer], tasks: int, workers: int, source: Seeded
     ) -> NDArray[np.int64]:
-        """SIMULATION ONLY: return the sum of all workers' reports without making any of them.
+        """Return the sum of all workers' reports, shape (2 * dimensions,). Simulation only: no privacy.
 
-        The cost is that of the answers plus the dimensions; the noise of all workers is drawn at once, in floating
-        point.
+        The noise of all workers is drawn at once, in floating point.
 
         Args:
             task, code: task and label code of every non-NULL answer of the crowd, shape (answers,).
             tasks: number of tasks.
-            workers: number of workers, those without an answer included.
-            source: seeded; there is no such thing on a device.
+            workers: number of workers, including those without an answer.
+            source: seeded.
 
-        Returns:
-            Shape (2 * dimensions,), in the units of `perturb`.
+        The units are those of `perturb`.
         """
         values, counts = np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
         np.add.at(values, task, 2 * np.asarray(code, dtype=np.int64) - int(self._centre_in_half_steps))
@@ -160,7 +158,7 @@ class MatrixFactorization(Mechanism):
         return exact + simulate_discrete_laplace_sum(self.noise_scale, workers, len(exact), source)
 
     def totals(self, summed: NDArray[np.integer], *, tasks: int, workers: int) -> ProfileTotals:
-        """Turn the sum of `workers` reports into numbers in the units of the answers.
+        """Return the sum of `workers` reports in the units of the answers.
 
         Args:
             summed: sum over workers of their reports, shape (2 * dimensions,).
@@ -190,7 +188,7 @@ class MatrixFactorization(Mechanism):
         )
 
     def profile_table(self, tasks: int) -> NDArray[np.int64]:
-        """Return the public profiles as integers over the resolution, indexed [dimension, task]; the L1 norms are 1."""
+        """Return the public profiles times the resolution, as integers [dimension, task]; columns have L1 norm 1."""
         if self.profiles == "dense":
             return _dense_profiles(tasks, self._length(tasks), self.profile_seed)
         table = np.zeros((self._length(tasks), tasks), dtype=np.int64)
@@ -204,7 +202,7 @@ class MatrixFactorization(Mechanism):
 
     @property
     def _noise_epsilon(self) -> Fraction:
-        """Epsilon of the noise: the asked one, or, where binary and decimal value of the float differ, just below."""
+        """Epsilon of the noise: the requested one, or just below it if binary and decimal value of the float differ."""
         binary, decimal = Fraction(self.epsilon), Fraction(repr(float(self.epsilon)))
         return binary if binary == decimal else min(binary, decimal) * (1 - MARGIN)
 
@@ -225,7 +223,7 @@ class MatrixFactorization(Mechanism):
 
     @property
     def _gain(self) -> int:
-        """What an answered cell adds to the participation sum, in half steps: what values leave of the sensitivity."""
+        """Weight g of an answered cell in the participation sum, in half steps: sensitivity not used by values."""
         centre = int(self._centre_in_half_steps)
         return 2 * self._levels - max(centre, 2 * self._levels - centre)
 
@@ -233,7 +231,7 @@ class MatrixFactorization(Mechanism):
         return tasks if self.dimensions is None else self.dimensions
 
     def _project(self, values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the profiles times the two columns, one after the other; shape (2 * dimensions,)."""
+        """Return the profiles times each of the two columns, concatenated; shape (2 * dimensions,)."""
         both = np.stack([values, counts])
         if self.profiles == "dense":
             return (both @ self.profile_table(len(values)).T).ravel()
@@ -244,7 +242,7 @@ class MatrixFactorization(Mechanism):
 
 
 def require_numeric_and_protected(name: str, alphabet: object, participation: Participation) -> None:
-    """Refuse what no matrix-factorization mechanism can do.
+    """Check the alphabet and participation of a matrix-factorization mechanism.
 
     Raises:
         SettingsError: the alphabet is not a `Scale`, or participation is public.
@@ -258,12 +256,12 @@ def require_numeric_and_protected(name: str, alphabet: object, participation: Pa
 
 @lru_cache(maxsize=4)
 def _dense_profiles(tasks: int, dimensions: int, seed: int) -> NDArray[np.int64]:
-    """Derive signed profiles from a public seed by SHAKE-256; indexed [dimension, task], L1 norms RESOLUTION."""
+    """Return signed profiles from a public seed by SHAKE-256, indexed [dimension, task], with L1 norm RESOLUTION."""
     text = f"crowdveil-profiles/1:{seed}:{dimensions}:{tasks}".encode()
     raw = np.frombuffer(hashlib.shake_256(text).digest(4 * dimensions * tasks), dtype="<i4").astype(np.int64)
     drawn = 2 * raw.reshape(tasks, dimensions).T + 1  # odd, so that no column is all zero
     table = np.sign(drawn) * (np.abs(drawn) * RESOLUTION // np.abs(drawn).sum(axis=0))
-    # What truncation lost goes to the largest entry: the L1 norm is exact, and so is epsilon.
+    # The truncated remainder is added to the largest entry, so the L1 norm and epsilon are exact.
     largest, column = np.abs(drawn).argmax(axis=0), np.arange(tasks)
     table[largest, column] += np.sign(drawn[largest, column]) * (RESOLUTION - np.abs(table).sum(axis=0))
     table.flags.writeable = False

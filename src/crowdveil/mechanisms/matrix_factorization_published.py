@@ -1,9 +1,7 @@
-"""Matrix factorization as published (Sun et al. 2018, section V, Algorithm 2): a reproduction, NOT private.
+"""Matrix factorization as published (Sun et al. 2018, section V, Algorithm 2). Simulation only: no privacy.
 
-The minimiser of the perturbed loss shows which tasks a worker answered, so Theorem 4 is false as stated; see
-docs/explanation/mechanisms/matrix-factorization-published.md. It refuses secure randomness, so that no device can use
-it by
-accident.
+The minimiser of the perturbed loss reveals which tasks a worker answered, so Theorem 4 is false as stated; see
+docs/explanation/mechanisms/matrix-factorization-published.md. Secure randomness is refused, so no device can use it.
 """
 
 import math
@@ -35,12 +33,12 @@ class MatrixFactorizationPublished(Mechanism):
 
     Attributes:
         alphabet: the grid of answers; |Gamma| is its number of points, as in the paper, not its range.
-        epsilon: what the paper claims.
-        tasks, dimensions: the shape n, d of the public profiles V, indexed [dimension, task].
-        profiles: how V is drawn before its columns are scaled to L1 norm 1; the paper says only "randomly".
-        profile_seed: public.
-        ridge: adds ridge |u|^2 to the loss, which the paper does not have; without it there is often no minimiser.
-        participation: "protected", as claimed; `guarantee` says what is true.
+        epsilon: the paper's claim.
+        tasks, dimensions: numbers n of tasks and d of dimensions of the public profiles V, indexed [dimension, task].
+        profiles: distribution of V before its columns are scaled to L1 norm 1; the paper says only "randomly".
+        profile_seed: public seed of V.
+        ridge: weight of an added ridge |u|^2, which the paper does not have; without it there is often no minimiser.
+        participation: "protected", as claimed; `guarantee` has the exact figure.
     """
 
     name: ClassVar[str] = "matrix-factorization-published"
@@ -73,7 +71,7 @@ class MatrixFactorizationPublished(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Claimed epsilon; in truth none."""
+        """Guarantee of one cell: the claimed epsilon; the exact one is infinite."""
         return Guarantee(
             epsilon=math.inf,
             claimed=self.epsilon,
@@ -83,23 +81,23 @@ class MatrixFactorizationPublished(Mechanism):
 
     @property
     def value_epsilon(self) -> float:
-        """What holds of Theorem 4: value against value, the answered tasks being known; range / |Gamma| * epsilon."""
+        """Epsilon of value against value for known answered tasks, range / |Gamma| * epsilon (true part of Theorem 4)."""
         return float_rounded_up(least_reading(self.alphabet.range) / self.alphabet.size * least_reading(self.epsilon))
 
     def channel(self) -> None:
-        """Return None: the report is about all cells at once."""
+        """Return None: a report combines all cells."""
         return None
 
     @property
     def profile_table(self) -> NDArray[np.float64]:
-        """The public V, indexed [dimension, task]; every column has L1 norm 1."""
+        """Public profiles V, indexed [dimension, task]; every column has L1 norm 1."""
         return _profiles(self.tasks, self.dimensions, self.profiles, self.profile_seed)
 
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[np.float64]:
-        """Return u V, a made-up number for every task, shape (tasks,).
+        """Return u V, one number for every task, answered or not, shape (tasks,).
 
         Raises:
-            SettingsError: the source is secure (this is no mechanism for a device), or the answers have the wrong form.
+            SettingsError: the source is secure, or the answers have the wrong form.
             NoMinimiserError: without ridge, the answered profiles do not span all dimensions.
         """
         return self.worker_profile(answers, source) @ self.profile_table
@@ -120,14 +118,14 @@ class MatrixFactorizationPublished(Mechanism):
         return np.asarray(np.linalg.solve(matrix, wanted), dtype=np.float64)
 
     def noise(self, source: Source) -> NDArray[np.float64]:
-        """Return eta, shape (dimensions,): what `worker_profile` draws from the same source.
+        """Return eta, shape (dimensions,), as `worker_profile` draws it.
 
         Raises:
             SettingsError: the source is secure.
         """
         if not source.simulation:
             raise SettingsError(
-                f"{self.name} is a reproduction for simulations, without privacy",
+                f"{self.name} is for simulations only, without privacy",
                 value="secure randomness",
                 hint="Use matrix-factorization on a device.",
             )

@@ -1,9 +1,7 @@
-"""Randomized response over public blocks of labels: say which block, not which label.
+"""Randomized response over public blocks of labels: the report names a block, not a label.
 
-With few blocks the block is kept more often than a label would be. Which blocks are worth it follows from what is
-publicly expected of the truths (`for_objective`), never from answers.
-
-Names of report symbols that stand for several labels: `0`, `1..9`, `no|maybe`, `8..9|NULL`.
+Fewer symbols are kept with a higher probability. Blocks are chosen for a public design objective (`for_objective`),
+never from answers. Report symbols are named by their labels: `0`, `1..9`, `no|maybe`, `8..9|NULL`.
 """
 
 import math
@@ -25,10 +23,10 @@ from crowdveil.mechanisms.design_objective import DesignObjective
 
 
 def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
-    """Return one distinct name per block; a block of one label keeps the label's name.
+    """Return one distinct name per block; a block of one label has the label's name.
 
-    Neighbours of an ordered alphabet are written `low..high`, everything else is joined by `|`. A composed name that is
-    taken already (labels may contain dots and bars) gets a prime.
+    Runs of an ordered alphabet are written `low..high` and joined by `|`. A composed name that equals another name
+    (labels may contain dots and bars) gets a prime.
 
     Args:
         alphabet: what an answer can be.
@@ -49,7 +47,7 @@ def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[
 
 
 def _runs(alphabet: Alphabet, block: tuple[int, ...]) -> list[str]:
-    """Write each unbroken run of an ordered alphabet as one word; NULL is nobody's neighbour."""
+    """Return the text of each unbroken run of ordered labels; NULL belongs to no run."""
     symbols = (*alphabet.names, NULL)
     joined = [alphabet.ordered and b == a + 1 and b < alphabet.size for a, b in pairwise(block)]
     starts = [k for k in range(len(block)) if k == 0 or not joined[k - 1]]
@@ -64,22 +62,22 @@ Blocks = tuple[tuple[int, ...], ...]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantizedResponse(ChannelMechanism):
-    """Report the answer's block with probability e^epsilon / (S - 1 + e^epsilon), any other of the S symbols alike.
+    """Report the answer's block with probability e^epsilon / (S - 1 + e^epsilon), any other symbol uniformly.
 
-    The S symbols are the blocks and, where participation is protected, NULL as its own symbol. The integer table is
+    The S symbols are the blocks and, if participation is protected, NULL. The integer table is
     that of randomized response over S symbols, with the row of a block repeated for each of its labels.
 
     Attributes:
         alphabet: what an answer can be.
         epsilon: privacy loss of one cell, in nats.
         participation: "protected" or "public".
-        cuts: first codes of the blocks after the first, ascending, for an ordered alphabet: (1,) over a scale 0..9
-            makes the blocks 0 and 1..9. Public.
-        blocks: in place of `cuts`: the codes of each block, for labels in no order. Public.
+        cuts: thresholds of an ordered alphabet, as the ascending first codes of the blocks after the first: (1,) on a
+            scale 0..9 gives the blocks 0 and 1..9. Public.
+        blocks: codes of each block, instead of `cuts`, for labels without an order. Public.
 
     Raises:
-        SettingsError: both or neither of `cuts` and `blocks`, cuts that are not ascending codes or belong to an
-            alphabet without order, blocks that are not a partition of the codes into two or more sets.
+        SettingsError: both or neither of `cuts` and `blocks`; cuts that are not ascending codes of an ordered alphabet;
+            blocks that are not a partition of the codes into two or more sets.
     """
 
     name: ClassVar[str] = "quantized-response"
@@ -109,10 +107,10 @@ class QuantizedResponse(ChannelMechanism):
 
     @classmethod
     def for_objective(cls, objective: DesignObjective, epsilon: float) -> Self:
-        """Return the best blocks for a public prior, participation rate and worker model.
+        """Return the mechanism with the blocks of the largest objective.
 
-        Ordered alphabets: the best of all ways to cut, exactly. Others: the labels are lined up from the one expected
-        most often to the rarest, and the best of all ways to cut this line is taken.
+        Ordered alphabets: the exact optimum over all cuts. Others: the optimum over all cuts of the labels sorted by
+        decreasing expected frequency.
         """
         require_epsilon(epsilon)
         alphabet, line = objective.alphabet, np.arange(objective.alphabet.size)
@@ -156,7 +154,7 @@ def _require_cuts(cuts: tuple[int, ...], alphabet: Alphabet) -> None:
         raise SettingsError(
             "cuts need numbers or ordered labels",
             value=alphabet.names,
-            hint="Give blocks, or say that the labels are ordered.",
+            hint="Give blocks, or declare the labels ordered.",
         )
     if list(cuts) != sorted(set(cuts)) or not (cuts[0] >= 1 and cuts[-1] < alphabet.size):
         raise SettingsError(f"cuts must be ascending codes in 1..{alphabet.size - 1}", value=cuts)
@@ -170,22 +168,22 @@ def _require_partition(blocks: Blocks, size: int) -> None:
 
 
 def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integer]) -> tuple[int, ...]:
-    """Cut the line `order` where the objective of randomized response over the blocks and NULL is largest.
+    """Return the cuts of the sequence `order` with the largest objective of randomized response over blocks and NULL.
 
-    The objective is the sum of one gain per block, over the common denominator S - 1 + ratio: for each number of blocks
-    the best sum is found by dynamic programming over the line.
+    The objective is the sum of one gain per block, divided by S - 1 + ratio. For each number of blocks the largest sum
+    is found by dynamic programming.
     """
     size, null = len(order), objective.participation == "protected"
     gain = _block_gains(objective, ratio, order)
-    none = float(objective.gains(_raised(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
-    best, back = gain[0].copy(), []  # best[b]: of the line's first b labels, in one block so far
+    none = float(objective.gains(_two_level_column(size + 1, slice(size, None), ratio)).sum()) if null else 0.0
+    best, back = gain[0].copy(), []  # best[b]: largest sum over the first b labels
     winner, score = 0, -math.inf
     for blocks in range(2, size + 1):
         sums = best[:, None] + gain
         back.append(sums.argmax(axis=0))
         best = sums.max(axis=0)
         value = (best[size] + none) / (blocks - 1 + null + ratio)
-        if value > score * (1 + 1e-12):  # of equals, the fewest blocks
+        if value > score * (1 + 1e-12):  # among equals, the fewest blocks
             winner, score = blocks, value
     ends = [size]
     for previous in reversed(back[: winner - 1]):
@@ -194,7 +192,7 @@ def _best_cuts(objective: DesignObjective, ratio: float, order: NDArray[np.integ
 
 
 def _block_gains(objective: DesignObjective, ratio: float, order: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the gain of a block [first, end) of the line under an unnormalised column; -inf where it is empty."""
+    """Return the gain of each block [first, end) of the sequence, by an unnormalised column; -inf if it is empty."""
     size, inputs = len(order), objective.input_count
     gain = np.full((size + 1, size + 1), -math.inf)
     for first in range(size):
@@ -204,8 +202,8 @@ def _block_gains(objective: DesignObjective, ratio: float, order: NDArray[np.int
     return gain
 
 
-def _raised(inputs: int, where: slice, ratio: float) -> NDArray[np.float64]:
-    """Return one column that is `ratio` at some inputs and 1 at the others."""
+def _two_level_column(inputs: int, where: slice, ratio: float) -> NDArray[np.float64]:
+    """Return a column that is `ratio` at some inputs and 1 at the others, shape (inputs, 1)."""
     column = np.ones((inputs, 1))
     column[where] = ratio
     return column

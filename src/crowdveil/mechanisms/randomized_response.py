@@ -1,6 +1,7 @@
 """k-ary randomized response with NULL as one more label (Sun et al. 2018, section IV-B, equation 8).
 
-The one-layer mechanism (Li et al. 2018, Definition 5.1, Algorithm 1 and Theorem 6.2).
+It includes the one-layer mechanism (Li et al. 2018, Definition 5.1, Algorithm 1 and Theorem 6.2), which has the same
+channel and is parameterized by the flip probability.
 """
 
 import math
@@ -20,7 +21,7 @@ from crowdveil.mechanisms.base import ChannelMechanism
 class RandomizedResponse(ChannelMechanism):
     """Report the answer with probability e^epsilon / (S - 1 + e^epsilon), any other symbol with equal probability.
 
-    The S symbols are the labels and, where participation is protected, NULL. With public participation and two labels
+    The S symbols are the labels and, if participation is protected, NULL. With public participation and two labels
     this is Wang & Xu's equation (9). The integer table keeps `flip` = ceil(2^48 / (S - 1 + e^epsilon)) off the
     diagonal, so its column ratio never exceeds e^epsilon.
     """
@@ -44,7 +45,7 @@ class RandomizedResponse(ChannelMechanism):
         )
 
     def channel(self) -> Channel:
-        """Return the exact table; inputs and outputs are the same symbols."""
+        """Return the exact channel; inputs and outputs are the same symbols."""
         return _channel(self.alphabet, self.epsilon, self.participation)
 
 
@@ -59,27 +60,27 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation) -
 
 
 def symbol_count(alphabet: Alphabet, participation: Participation) -> int:
-    """Return s, the number of symbols a cell can hold: the labels, and NULL where participation is protected."""
+    """Return s, the number of symbols of a cell: the labels, and NULL if participation is protected."""
     return alphabet.size + (participation == "protected")
 
 
 def flip_for_epsilon(epsilon: float, symbols: int) -> float:
-    """Return the flip probability (s - 1) / (e^epsilon + s - 1) that Theorem 6.2 gives `epsilon`."""
+    """Return the flip probability (s - 1) / (e^epsilon + s - 1) of Theorem 6.2."""
     return (symbols - 1) / (math.exp(epsilon) + symbols - 1)
 
 
 def epsilon_for_flip(flip_probability: float, symbols: int) -> float:
-    """Return Theorem 6.2's epsilon, |ln((1 - flip)(s - 1) / flip)|, for a flip probability inside (0, 1)."""
+    """Return epsilon = |ln((1 - flip)(s - 1) / flip)| of Theorem 6.2, for a flip probability in (0, 1)."""
     return abs(math.log((1 - flip_probability) * (symbols - 1) / flip_probability))
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneLayer(ChannelMechanism):
-    """Keep the answer with probability 1 - flip_probability, else send one of the s - 1 other symbols, each as likely.
+    """Keep the answer with probability 1 - flip_probability, else send one of the s - 1 other symbols uniformly.
 
-    With flip_probability = (s - 1) / (e^epsilon + s - 1) this is k-ary randomized response, and its integer table is
-    the same one. NULL is one of the s symbols where participation is protected (Sun et al.'s extension).
+    With flip_probability = (s - 1) / (e^epsilon + s - 1) this is k-ary randomized response, with the same integer
+    table. NULL is one of the s symbols if participation is protected (extension of Sun et al.).
     """
 
     name: ClassVar[str] = "one-layer"
@@ -103,10 +104,10 @@ class OneLayer(ChannelMechanism):
     def from_flip_probability(
         cls, *, alphabet: Alphabet, flip_probability: float, participation: Participation = "protected"
     ) -> Self:
-        """Return the mechanism with the paper's parameter p^f instead of epsilon.
+        """Return the mechanism with the paper's flip probability p^f instead of epsilon.
 
         Raises:
-            SettingsError: the flip probability is not in (0, (s - 1) / s), where reports still favour the answer.
+            SettingsError: the flip probability is not in (0, (s - 1) / s).
         """
         symbols = symbol_count(alphabet, participation)
         if not 0 < flip_probability < (symbols - 1) / symbols:
@@ -120,10 +121,10 @@ class OneLayer(ChannelMechanism):
 
     @property
     def flip_probability(self) -> float:
-        """Probability p^f that the report differs from the answer."""
+        """Probability p^f that a report differs from the answer."""
         return flip_for_epsilon(self.epsilon, symbol_count(self.alphabet, self.participation))
 
     def channel(self) -> Channel:
-        """Return the exact table: that of randomized response at the same epsilon."""
+        """Return the exact channel, that of randomized response at the same epsilon."""
         response = RandomizedResponse(alphabet=self.alphabet, epsilon=self.epsilon, participation=self.participation)
         return replace(response.channel(), mechanism=self.name)
