@@ -81,7 +81,7 @@ class MatrixFactorizationPublished(Mechanism):
 
     @property
     def value_epsilon(self) -> float:
-        """Epsilon of value against value for known answered tasks, range / |Gamma| * epsilon (true part of Theorem 4)."""
+        """Epsilon of value against value for known answered tasks, range / |Gamma| * epsilon (part of Theorem 4)."""
         return float_rounded_up(least_reading(self.alphabet.range) / self.alphabet.size * least_reading(self.epsilon))
 
     def channel(self) -> None:
