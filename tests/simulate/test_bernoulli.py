@@ -38,8 +38,8 @@ def test_patterns_are_those_of_independent_coins(probability, monkeypatch):
 
     Steps are drawn few at a time, so that walks go on from where they stopped.
     """
-    monkeypatch.setattr(bernoulli, "CELLS_AT_ONCE", 3)
-    monkeypatch.setattr(bernoulli, "SPARE_STEPS", 1)
+    monkeypatch.setattr(bernoulli, "MAX_CELLS_PER_CHUNK", 3)
+    monkeypatch.setattr(bernoulli, "SPARE_GAPS", 1)
     generator = seeded(7).generator
     counts = np.zeros(16)
     for _ in range(20_000):

@@ -35,7 +35,7 @@ def test_rounds_need_workers() -> None:
     answers = Reports.from_arrays([1], ["a"], [3], alphabet=SCALE)
 
     for rounds in (0, 2):
-        with pytest.raises(SettingsError, match="worker for each round"):
+        with pytest.raises(SettingsError, match="rounds must be in"):
             perturb_in_rounds(answers, CUT, seeded(1), epsilon=1.0, rounds=rounds, estimator=PUBLIC)
 
 

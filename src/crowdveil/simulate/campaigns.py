@@ -1,7 +1,4 @@
-"""What devices would have sent where cells differ: through a table of channels, or on assigned cells only.
-
-A campaign in rounds, replayed: who reports when, and where the later rounds cut.
-"""
+"""Simulated campaigns: reports through tables of channels, on assigned cells, and in adaptive rounds (experimental)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,18 +26,18 @@ def perturb_cells(
     assignment: Assignment | None = None,
     progress: Progress | None = None,
 ) -> Reports:
-    """Return what all devices would have sent, NULL reports left out, over the same tasks and workers.
+    """Return the non-NULL reports of all devices, over the same tasks and workers.
 
     Args:
         answers: unprotected answers, coded in the channel's alphabet, at most one per cell.
-        channel: what every cell goes through, or which channel each cell goes through.
-        source: `secure()`, or `seeded(n)` for an experiment, which protects nobody.
-        assignment: the cells that send a report; None for all of them.
-        progress: called as the work goes on, with the work done and the whole work.
+        channel: channel of all cells, or table of channels.
+        source: `secure()`, or `seeded(n)` for a simulation without privacy.
+        assignment: cells that send a report; None for all cells.
+        progress: called with the work done and the whole work.
 
     Raises:
-        ReportsError: an answer of a cell that was not assigned, another alphabet, or a cell with two answers.
-        SettingsError: a task or worker that the table does not name.
+        ReportsError: an answer on an unassigned cell, another alphabet, or a cell with two answers.
+        SettingsError: a task or worker that the table does not list.
     """
     table = channel if isinstance(channel, ChannelTable) else ChannelTable(channels=(channel,), choice=((0,),))
     if answers.alphabet is None or answers.alphabet.names != table.alphabet.names:
@@ -55,17 +52,17 @@ def perturb_cells(
 
 
 def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Assignment:
-    """Return an assignment that could have led to these answers: every answered cell, and others up to `per_task`.
+    """Return an assignment with every answered cell and random others, `per_task` in all per task. Simulation only.
 
-    For simulations from answers that were collected without an assignment. A real one is drawn beforehand
-    (`Assignment.balanced`); drawn afterwards, as here, it would tell who answered.
+    It fits answers that were collected without an assignment. A real assignment is drawn beforehand
+    (`Assignment.balanced`); one drawn from answers reveals who answered.
 
     Raises:
-        SettingsError: some task has more answers than `per_task`, or there are fewer workers.
+        SettingsError: a task has more answers than `per_task`, or there are fewer workers.
     """
     crowd, most = len(answers.workers), int(answers.per_task.max(initial=0))
     if not most <= per_task <= crowd:
-        raise SettingsError(f"per_task must be in {most}..{crowd}: answers of a task, workers", value=per_task)
+        raise SettingsError(f"per_task must be in {most}..{crowd} (most answers of a task, workers)", value=per_task)
     cells = []
     ends = np.concatenate(([0], np.cumsum(answers.per_task)))
     for task in range(len(answers.tasks)):
@@ -77,7 +74,7 @@ def simulated_assignment(answers: Reports, per_task: int, source: Source) -> Ass
 
 
 def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, assignment: Assignment) -> Reports:
-    """Draw one report per assigned cell, NULL where it was skipped."""
+    """Return the reports of the assigned cells; an assigned cell without an answer is NULL."""
     crowd = len(answers.workers)
     cells = assignment.aligned(answers.tasks, answers.workers)
     answered = answers.task.astype(np.int64) * crowd + answers.worker
@@ -86,7 +83,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
         raise ReportsError(
             f"answers come from assigned cells, one each: {int(outside.sum()):,} were not assigned, "
             f"{int((np.diff(answered) == 0).sum()):,} repeat a cell",
-            hint="Give the assignment that this campaign was asked with: devices report on assigned cells only.",
+            hint="Give the assignment of this campaign: devices report on assigned cells only.",
         )
     code = np.full(len(cells), table.alphabet.size, dtype=np.int64)
     code[np.searchsorted(cells, answered)] = answers.value
@@ -100,7 +97,7 @@ def _on_assigned_cells(answers: Reports, table: ChannelTable, source: Source, as
 
 
 def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progress: Progress | None) -> Reports:
-    """Perturb the part of the crowd in every pair of groups through its own channel."""
+    """Return the reports of all cells, drawn for each pair of worker group and task group through its channel."""
     of_task, of_worker = table.groups(answers.tasks, answers.workers)
     parts = []
     pairs = [(row, column) for row in range(len(table.choice)) for column in range(len(table.choice[0]))]
@@ -123,7 +120,7 @@ def _on_all_cells(answers: Reports, table: ChannelTable, source: Source, progres
 
 
 def _through(part: Reports, table: ChannelTable, index: int, source: Source) -> Reports:
-    """Return what a part of the crowd sends; the identity lets answers through as they are."""
+    """Return the reports of a part of the crowd; the identity leaves answers unchanged."""
     channel = table.channels[index]
     if channel.is_identity or not (len(part.tasks) and len(part.workers)):
         return part
@@ -131,10 +128,10 @@ def _through(part: Reports, table: ChannelTable, index: int, source: Source) -> 
 
 
 def _codes(sent: Reports, table: ChannelTable) -> NDArray[np.int64]:
-    """Return reports in the codes of the table's own alphabet of reports."""
+    """Return reports as codes of the table's report alphabet, -1 for other symbols."""
     assert sent.alphabet is not None
-    place = {name: code for code, name in enumerate(table.report_alphabet.names)}
-    return np.array([place.get(name, -1) for name in sent.alphabet.names])[sent.value]
+    code_of = {name: code for code, name in enumerate(table.report_alphabet.names)}
+    return np.array([code_of.get(name, -1) for name in sent.alphabet.names])[sent.value]
 
 
 def _reports(
@@ -144,10 +141,10 @@ def _reports(
     worker: NDArray[np.int64],
     report: NDArray[np.int64],
 ) -> Reports:
-    """Return the reports that are not NULL."""
-    said = report < table.report_alphabet.size
-    codes = task[said].astype(np.int32), worker[said].astype(np.int32)
-    return Reports(*codes, report[said], answers.tasks, answers.workers, table.report_alphabet, answers.public_lists)
+    """Return the non-NULL reports."""
+    sent = report < table.report_alphabet.size
+    codes = task[sent].astype(np.int32), worker[sent].astype(np.int32)
+    return Reports(*codes, report[sent], answers.tasks, answers.workers, table.report_alphabet, answers.public_lists)
 
 
 def perturb_in_rounds(
@@ -160,25 +157,25 @@ def perturb_in_rounds(
     estimator: Gaussian,
     prior: Mapping[str, float] | None = None,
 ) -> Round:
-    """Return what all devices would have sent if the workers were dealt to rounds in turn, in the order of their list.
+    """Return the reports of a campaign in adaptive rounds (experimental), with the table of their channels.
 
-    The first round goes through `first`; from then on every task is cut at its estimate from all reports so far
-    (`next_thresholds`).
+    Worker k reports in round k mod `rounds`. The first round uses `first`; each later round has one threshold per task,
+    nearest to its estimate from all earlier reports (`next_thresholds`).
 
     Args:
         answers: unprotected answers, at most one per cell.
-        first: what the cells of the first round go through; a table must name all workers or none.
-        source: `secure()`, or `seeded(n)` for an experiment, which protects nobody.
+        first: channel or table of the first round; a table must list all workers or none.
+        source: `secure()`, or `seeded(n)` for a simulation without privacy.
         epsilon: privacy loss of one cell in the later rounds, in nats; participation as in `first`.
-        rounds: how many, from 1 to the number of workers.
+        rounds: number of rounds, from 1 to the number of workers.
         estimator: infers the truths between rounds.
-        prior: public prior probability of each label, known to it.
+        prior: public prior of the estimator, by label.
 
     Raises:
-        SettingsError: no rounds, or more than workers.
+        SettingsError: fewer than one round, or more rounds than workers.
     """
     if not 1 <= rounds <= len(answers.workers):
-        raise SettingsError("there must be a worker for each round, and one round", value=rounds)
+        raise SettingsError(f"rounds must be in 1..{len(answers.workers)}, the number of workers", value=rounds)
     alphabet = first.alphabet
     participation = first.guarantee.participation
     channel: Channel | ChannelTable = first
@@ -188,14 +185,14 @@ def perturb_in_rounds(
         done.append(Round(reports=perturb_cells(part, channel, source), channel=channel))
         so_far = join_rounds(done)
         if turn + 1 < rounds:
-            found = estimator.fit(so_far.reports, channel=so_far.channel, prior=prior)
-            cuts = next_thresholds(found.tasks, found.posterior, alphabet)
+            estimate = estimator.fit(so_far.reports, channel=so_far.channel, prior=prior)
+            cuts = next_thresholds(estimate.tasks, estimate.posterior, alphabet)
             channel = threshold_table(alphabet, epsilon, cuts, participation=participation)
     return so_far
 
 
 def _of_workers(answers: Reports, chosen: NDArray[np.bool_]) -> Reports:
-    """Return the answers of some workers, over all tasks."""
+    """Return the answers of the chosen workers, over all tasks."""
     inside = chosen[answers.worker]
     worker = (np.cumsum(chosen) - 1)[answers.worker[inside]]
     workers = answers.workers[chosen]

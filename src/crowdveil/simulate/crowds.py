@@ -1,31 +1,44 @@
-"""Made-up crowds: truths, workers of known quality, and which of them answered what."""
+"""Simulated crowds with known truths and worker quality, in memory or in a folder of encoded blocks.
 
-from collections.abc import Callable
+Numeric answers follow Sun et al. 2018, section VI-A; categorical answers follow the one-coin model: a worker answers
+correctly with probability `ability`, otherwise any other label uniformly.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.columnar_store import STORE_FILES, ReportChunk, write_encoded
+from crowdveil.data.identifiers import NumberedIdentifiers
 from crowdveil.data.public_lists import ALL_LISTS
 from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.randomness import Seeded
-from crowdveil.simulate.bernoulli import bernoulli_indices
+from crowdveil.simulate.bernoulli import SUCCESSES_PER_CHUNK, bernoulli_indices, tasks_and_workers
+
+TRUTH_FILE, ABILITY_FILE = "truth.npy", "ability.npy"
+TRUTHS_PER_DRAW = 1 << 18
+"""Tasks whose truths are drawn together."""
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
-"""Draws `count` independent numbers: a truth per task, an ability or a number of answers per worker."""
+"""Function of a generator and a count that returns independent draws, one per task or worker."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Crowd:
-    """A made-up crowd with everything that a real curator would not know.
+    """Simulated crowd with its truths and worker quality.
 
     Attributes:
-        answers: unprotected answers; tasks and workers are named 1, 2, ... and all listed.
+        answers: unprotected answers; tasks and workers are named 1, 2, ...
         truth: truth of each task, shape (tasks,): a number, or a label's name.
-        quality: of each worker, shape (workers,).
+        quality: quality of each worker, shape (workers,).
         quality_name: "sigma" (standard deviation of the error) or "ability" (probability of a correct answer).
     """
 
@@ -36,17 +49,17 @@ class Crowd:
 
     @property
     def gold(self) -> dict[Any, Any]:
-        """Truth by task name, as `fit(gold=...)` and `metrics.score` take it."""
+        """Truth by task name, for `fit(gold=...)` and `metrics.score`."""
         return dict(zip(self.answers.tasks.tolist(), self.truth.tolist(), strict=True))
 
 
 def standard_normal(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
-    """Draw truths as Sun et al. do: normal with mean 0 and standard deviation 1."""
+    """Return standard normal truths, as Sun et al. draw them."""
     return generator.standard_normal(count)
 
 
 def uniform_abilities(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
-    """Draw abilities uniformly between one half and one."""
+    """Return abilities uniform on [0.5, 1]."""
     return generator.uniform(0.5, 1.0, count)
 
 
@@ -60,17 +73,16 @@ def numeric_crowd(
     sigmas: tuple[float, ...] = (1.0, 5.0),
     source: Seeded,
 ) -> Crowd:
-    """Make numeric answers by the recipe of Sun et al. 2018, section VI-A.
+    """Return a crowd with numeric answers: truth plus normal noise, rounded and clipped to the scale.
 
-    A worker's answer is the task's truth plus normal noise, rounded and clipped to the scale. Noise is added to the
-    truth as drawn; `Crowd.truth` holds it clipped to the scale, the best that any inference on the scale can say.
+    Noise is added to the truth before clipping; `Crowd.truth` is clipped to the scale (Sun et al. 2018, section VI-A).
 
     Args:
         workers, tasks: size of the crowd.
-        sparsity: probability that a cell is NULL, in [0, 1), independently for every cell.
+        sparsity: probability that a cell is NULL, in [0, 1), independent for every cell.
         scale: the grid of answers.
         truth: draws one number per task.
-        sigmas: standard deviations of the workers' errors; equal shares of the workers, at random, have each.
+        sigmas: standard deviations of errors; each applies to an equal random share of the workers.
         source: seeded.
 
     Raises:
@@ -85,7 +97,7 @@ def numeric_crowd(
     task, worker = np.divmod(bernoulli_indices(generator, tasks * workers, 1 - sparsity), workers)
     noise = generator.standard_normal(len(task))
     value = scale.encode(centre[task] + sigma[worker] * noise)
-    answers = _made_up(task, worker, value, tasks, workers, scale)
+    answers = _as_reports(task, worker, value, tasks, workers, scale)
     return Crowd(answers=answers, truth=np.clip(centre, scale.low, scale.high), quality=sigma, quality_name="sigma")
 
 
@@ -100,20 +112,21 @@ def categorical_crowd(
     ability: Draw = uniform_abilities,
     source: Seeded,
 ) -> Crowd:
-    """Make categorical answers by the one-coin model: right with the worker's ability, else any other label alike.
+    """Return a crowd with categorical answers from the one-coin model.
 
     Args:
         workers, tasks: size of the crowd.
         labels: what an answer can be.
-        sparsity: probability that a cell is NULL, in [0, 1), independently for every cell; or instead
-        answers_per_worker: how many distinct tasks each worker answers, chosen uniformly: one number for all, or a draw
-            per worker, rounded and clipped to 0..tasks.
-        prior: probability of each label to be a task's truth, sums to 1; uniform by default.
+        sparsity: probability that a cell is NULL, in [0, 1), independent for every cell; alternative to
+            `answers_per_worker`.
+        answers_per_worker: number of distinct uniform tasks that each worker answers, or a draw per worker, rounded and
+            clipped to 0..tasks.
+        prior: P(truth) by label, sums to 1; uniform by default.
         ability: draws one probability per worker, clipped to [0, 1].
         source: seeded.
 
     Raises:
-        SettingsError: a size, sparsity or prior out of range, or not just one of `sparsity` and `answers_per_worker`.
+        SettingsError: a size, sparsity or prior out of range, or not one of `sparsity` and `answers_per_worker`.
     """
     check_crowd(workers, tasks, 0.0 if sparsity is None else sparsity)
     generator = source.generator
@@ -129,12 +142,12 @@ def categorical_crowd(
     wrong = generator.random(len(task)) >= skill[worker]
     shift = wrong * generator.integers(1, labels.size, len(task))
     value = (truth[task] + shift) % labels.size
-    answers = _made_up(task, worker, value, tasks, workers, labels)
+    answers = _as_reports(task, worker, value, tasks, workers, labels)
     return Crowd(answers=answers, truth=np.array(labels.names)[truth], quality=skill, quality_name="ability")
 
 
-def _made_up(task: Any, worker: Any, value: Any, tasks: int, workers: int, alphabet: Alphabet) -> Reports:
-    """Return made-up answers; names are numbers from 1, and all lists are known before any answer."""
+def _as_reports(task: Any, worker: Any, value: Any, tasks: int, workers: int, alphabet: Alphabet) -> Reports:
+    """Return simulated answers with names 1, 2, ...; all lists are public."""
     names = np.arange(1, tasks + 1), np.arange(1, workers + 1)
     return Reports(task, worker, value, *names, alphabet, ALL_LISTS)
 
@@ -142,18 +155,18 @@ def _made_up(task: Any, worker: Any, value: Any, tasks: int, workers: int, alpha
 def _chosen_tasks(
     generator: np.random.Generator, workers: int, tasks: int, answers: int | Draw
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Let every worker choose that many distinct tasks, all sets of one size alike."""
-    wanted = np.full(workers, float(answers)) if isinstance(answers, int) else np.asarray(answers(generator, workers))
-    counts = np.clip(np.rint(wanted), 0, tasks).astype(np.int64)
+    """Return task and worker codes if every worker answers a uniform random set of tasks of the given size."""
+    drawn = np.full(workers, float(answers)) if isinstance(answers, int) else np.asarray(answers(generator, workers))
+    counts = np.clip(np.rint(drawn), 0, tasks).astype(np.int64)
     task = [generator.choice(tasks, size=count, replace=False, shuffle=False) for count in counts]
     return np.concatenate(task), np.repeat(np.arange(workers), counts)
 
 
 def check_crowd(workers: int, tasks: int, sparsity: float) -> None:
-    """Refuse empty crowds, and a sparsity that is no share.
+    """Check the size and sparsity of a crowd.
 
     Raises:
-        SettingsError: with the value.
+        SettingsError: no worker, no task, or a sparsity outside [0, 1).
     """
     if workers < 1 or tasks < 1:
         raise SettingsError("a crowd needs at least one worker and one task", value=(workers, tasks))
@@ -162,12 +175,122 @@ def check_crowd(workers: int, tasks: int, sparsity: float) -> None:
 
 
 def checked_prior(prior: tuple[float, ...] | None, size: int) -> NDArray[np.float64]:
-    """Return the probability of each of so many labels, uniform by default; sums to 1.
+    """Return the prior over `size` labels, uniform by default; sums to 1.
 
     Raises:
-        SettingsError: other than so many probabilities.
+        SettingsError: another number of probabilities, a negative one, or another sum.
     """
     shares = np.full(size, 1 / size) if prior is None else np.asarray(prior, dtype=float)
     if shares.shape != (size,) or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-6:
         raise SettingsError(f"the prior must be {size} probabilities that sum to 1", value=prior)
     return shares / shares.sum()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrowdFolder:
+    """Simulated crowd with answers and truths in a folder.
+
+    Attributes:
+        answers: unprotected answers, mapped from the folder; tasks are named task-000, task-001, ..., workers
+            worker-00, worker-01, ..., with equal numbers of digits.
+        truth: label code of each task's truth, int16, shape (tasks,), mapped from the folder.
+        ability: probability of a correct answer of each worker, shape (workers,).
+    """
+
+    answers: Reports
+    truth: NDArray[np.int16]
+    ability: NDArray[np.float64]
+
+    @classmethod
+    def open(cls, folder: str | PathLike[str]) -> "CrowdFolder":
+        """Return the crowd that `categorical_crowd_folder` wrote.
+
+        Raises:
+            ReportsError: damaged blocks, or missing or mismatched truths or abilities.
+        """
+        answers = Reports.open(folder).with_public_lists(ALL_LISTS)
+        truth = _column(Path(folder, TRUTH_FILE), "<i2", len(answers.tasks))
+        return cls(
+            answers=answers, truth=truth, ability=_column(Path(folder, ABILITY_FILE), "<f8", len(answers.workers))
+        )
+
+
+def categorical_crowd_folder(
+    folder: str | PathLike[str],
+    *,
+    workers: int,
+    tasks: int,
+    labels: Categories,
+    sparsity: float,
+    prior: tuple[float, ...] | None = None,
+    ability: Draw = uniform_abilities,
+    source: Seeded,
+    progress: Callable[[int, int], None] | None = None,
+) -> CrowdFolder:
+    """Return a one-coin crowd of any size, written to a folder: the distribution of `categorical_crowd`, other draws.
+
+    Memory follows one block and the number of workers.
+
+    Args:
+        folder: destination; files are written atomically.
+        workers, tasks: size of the crowd.
+        labels: what an answer can be.
+        sparsity: probability that a cell is NULL, in [0, 1), independent for every cell.
+        prior: P(truth) by label, sums to 1; uniform by default.
+        ability: draws one probability per worker, clipped to [0, 1].
+        source: seeded.
+        progress: called with the number of finished tasks and of all tasks.
+
+    Raises:
+        SettingsError: a size, sparsity or prior out of range, or an unwritable folder.
+    """
+    check_crowd(workers, tasks, sparsity)
+    generator, shares = source.generator, checked_prior(prior, labels.size)
+    skill = np.clip(np.asarray(ability(generator, workers), dtype=float), 0.0, 1.0)
+    names = NumberedIdentifiers.from_count("task-", tasks), NumberedIdentifiers.from_count("worker-", workers)
+    outputs = Outputs(folder=Path(folder), names=(TRUTH_FILE, ABILITY_FILE, *STORE_FILES), kind="simulated crowd")
+    with staged_outputs(outputs) as temporary:
+        np.save(temporary / ABILITY_FILE, skill)
+        truth = np.lib.format.open_memmap(temporary / TRUTH_FILE, mode="w+", dtype="<i2", shape=(tasks,))
+        for first in range(0, tasks, TRUTHS_PER_DRAW):
+            part = truth[first : first + TRUTHS_PER_DRAW]
+            part[:] = generator.choice(labels.size, size=len(part), p=shares)
+        parts = _answers(generator, truth, skill, labels.size, 1 - sparsity, progress)
+        write_encoded(temporary, parts, *names, labels)
+    return CrowdFolder.open(folder)
+
+
+def _answers(
+    generator: np.random.Generator,
+    truth: NDArray[np.int16],
+    skill: NDArray[np.float64],
+    labels: int,
+    probability: float,
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[ReportChunk]:
+    """Yield the answers of consecutive ranges of tasks."""
+    span = max(1, int(SUCCESSES_PER_CHUNK / (probability * len(skill))))
+    for first in range(0, len(truth), span):
+        known = np.asarray(truth[first : first + span])
+        task, worker = tasks_and_workers(bernoulli_indices(generator, len(known) * len(skill), probability), len(skill))
+        wrong = generator.random(len(task)) >= skill[worker]
+        value = known[task]
+        value[wrong] = (value[wrong] + generator.integers(1, labels, np.count_nonzero(wrong), dtype=np.int16)) % labels
+        yield ReportChunk(task + np.int32(first), worker, value)
+        if progress is not None:
+            progress(first + len(known), len(truth))
+
+
+def _column(path: Path, kind: str, size: int) -> NDArray[Any]:
+    """Return an array mapped from a file, after checking its type and size."""
+    try:
+        column: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ReportsError(
+            "a simulated crowd needs its truths and abilities", source=str(path), examples=str(error)[:200]
+        ) from error
+    if column.shape != (size,) or column.dtype != np.dtype(kind):
+        raise ReportsError(
+            f"there must be {size} numbers of type {kind}", source=str(path), examples=f"{column.shape}, {column.dtype}"
+        )
+    return column.view(np.ndarray)

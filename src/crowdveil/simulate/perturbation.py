@@ -1,4 +1,4 @@
-"""What all devices would have sent, for millions of workers: the mechanism's distribution without the dense table."""
+"""Simulation of all devices' reports, with memory and time that follow the number of non-NULL reports."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -22,14 +22,14 @@ from crowdveil.randomness import Seeded, Source
 from crowdveil.simulate.bernoulli import bernoulli_chunks, short_slices, tasks_and_workers
 
 Progress = Callable[[int, int], None]
-"""Called with the work done and the whole work: workers on the device path, cells on the vectorised one."""
+"""Function of the work done and the whole work: workers on the device path, cells on the vectorised path."""
 
 MAX_REPORTS = 1 << 28
-"""Largest expected number of reports that `perturb` holds in memory: about 5 GB at 20 bytes each."""
+"""Largest expected number of reports in memory: about 5 GB at 20 bytes each."""
 SPARE_DEVIATIONS = 6
-"""Standard deviations by which reports may outnumber what is expected before they are moved."""
-COMPARED_BOUNDS = 16
-"""Up to so many labels, comparing with every bound is faster than searching among them."""
+"""Spare memory for reports beyond the expected number, in standard deviations."""
+MAX_COMPARED_BOUNDS = 16
+"""Largest number of labels for which comparing with every bound is faster than binary search."""
 
 
 def perturb(
@@ -40,23 +40,23 @@ def perturb(
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Reports:
-    """Return what all devices would have sent, NULL reports left out, over the same tasks and workers.
+    """Return the non-NULL reports of all devices, over the same tasks and workers.
 
-    A seeded source takes a vectorised path wherever the mechanism has a per-cell channel: the same distribution at a
-    cost that follows the reports that come out (not the same draws as the devices with that seed). Any other case runs
-    the very code of the devices, one worker's answer vector at a time.
+    With a seeded source and a mechanism with one channel per cell, a vectorised path draws from the same distribution;
+    its draws differ from those of `Mechanism.perturb` with that seed. All other cases run the code of the devices, one
+    worker at a time.
 
     Args:
         answers: unprotected answers, coded in the mechanism's alphabet.
-        mechanism: anything that sends one symbol per task.
-        source: `secure()`, or `seeded(n)` for an experiment, which protects nobody.
-        progress: called as the work goes on.
-        folder: on the vectorised path, where the reports are written as encoded blocks while they are drawn; what is
-            returned is opened from there, so that any number of reports fits. The same draws.
+        mechanism: sends one symbol per task.
+        source: `secure()`, or `seeded(n)` for a simulation without privacy.
+        progress: called with the work done.
+        folder: destination of encoded blocks on the vectorised path; the returned reports are mapped from there. The
+            draws are the same.
 
     Raises:
-        ReportsError: another alphabet, or a worker who answers a task twice.
-        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are foreseen in
+        ReportsError: another alphabet, or two answers of a worker to one task.
+        SettingsError: the mechanism does not send one symbol per task, or more than `MAX_REPORTS` are expected in
             memory.
     """
     _check_answers(answers, mechanism)
@@ -77,27 +77,27 @@ def perturb(
 
 
 def expected_reports(answers: Reports, channel: Channel) -> float:
-    """Return the expected number of non-NULL reports that these answers make through the channel."""
+    """Return the expected number of non-NULL reports from these answers."""
     cells = np.bincount(answers.value, minlength=channel.alphabet.size).tolist()
     if channel.participation == "protected":
         cells.append(len(answers.tasks) * len(answers.workers) - len(answers))
-    return float(sum(count * share for count, share in zip(cells, _sent_shares(channel), strict=True)))
+    return float(sum(count * share for count, share in zip(cells, _report_probabilities(channel), strict=True)))
 
 
 def public_report_count(answers: Reports, channel: Channel) -> float:
-    """Return the expected number of non-NULL reports; if participation is protected, that of a crowd without answers.
+    """Return the expected number of non-NULL reports from public information.
 
-    What is shown of protected answers must follow from their lists alone. They add at most a report per answer.
+    If participation is protected, it is that of a crowd without answers; answers add at most one report each.
     """
     if channel.participation == "public":
         return expected_reports(answers, channel)
-    return float(len(answers.tasks) * len(answers.workers) * _sent_shares(channel)[-1])
+    return float(len(answers.tasks) * len(answers.workers) * _report_probabilities(channel)[-1])
 
 
 def _from_channel(
     answers: Reports, channel: Channel, source: Seeded, progress: Progress | None
 ) -> Iterator[ReportChunk]:
-    """Draw answered cells from their rows, and those NULL cells that turn into a label from NULL's row."""
+    """Yield the reports of answered cells, and of NULL cells that become a label."""
     drawn = _label_of(channel)[channel.sample(answers.value, source)].astype(np.int16)
     if channel.participation == "protected":
         yield from _merged_chunks(answers, drawn, channel, source, progress)
@@ -109,15 +109,15 @@ def _from_channel(
 def _merged_chunks(
     answers: Reports, drawn: NDArray[np.int16], channel: Channel, source: Seeded, progress: Progress | None
 ) -> Iterator[ReportChunk]:
-    """Yield chunks of ascending cells: the answered ones with the label drawn for them, and the made-up ones."""
+    """Yield chunks of ascending cells: answered cells with their drawn labels, and NULL cells that become a label."""
     workers = len(answers.workers)
     total = len(answers.tasks) * workers
     answered = answers.task.astype(np.int64) * workers + answers.worker
     first = 0
-    for stop, found in bernoulli_chunks(source.generator, total, float(_sent_shares(channel)[-1])):
+    for stop, found in bernoulli_chunks(source.generator, total, float(_report_probabilities(channel)[-1])):
         mine = slice(first, int(np.searchsorted(answered, stop)))
         first = mine.stop
-        # An answered cell is drawn from its own row: a gap that lands on it means nothing.
+        # Answered cells are drawn from their own rows, so successes on them are dropped.
         empty = _without(found, answered[mine])
         label = _null_labels(channel, source, len(empty))
         sent = drawn[mine] >= 0
@@ -128,7 +128,7 @@ def _merged_chunks(
 
 
 def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `found` without those that are in `known`; both ascend, and so does the result."""
+    """Return `found` without the elements of `known`; both and the result ascend."""
     at = np.searchsorted(found, known)
     inside = at < len(found)
     at = at[inside]
@@ -139,21 +139,21 @@ def _without(found: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.i
 def _merged(
     cell: NDArray[np.int64], label: NDArray[np.int16], more: NDArray[np.int64], labels: NDArray[np.int16]
 ) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
-    """Put two ascending runs of cells, none in both, into one, with their labels."""
+    """Return two disjoint ascending runs of cells merged into one, with their labels."""
     if not len(more):
         return cell, label
-    places = np.searchsorted(cell, more)
-    return np.insert(cell, places, more), np.insert(label, places, labels)
+    positions = np.searchsorted(cell, more)
+    return np.insert(cell, positions, more), np.insert(label, positions, labels)
 
 
 def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int16]:
-    """Draw from NULL's row, given that it becomes a label; exact in integers."""
+    """Return labels drawn from NULL's row given that the report is a label; exact in integers."""
     bounds = np.cumsum([entry for name, entry in zip(channel.outputs, channel.rows[-1], strict=True) if name != NULL])
     labels = np.zeros(count, dtype=np.int16)
     for part in short_slices(count):
         label = labels[part]
         words = source.generator.integers(0, bounds[-1], len(label))
-        if len(bounds) > COMPARED_BOUNDS:
+        if len(bounds) > MAX_COMPARED_BOUNDS:
             label[:] = np.searchsorted(bounds, words, side="right")
         else:
             for bound in bounds[:-1]:
@@ -164,7 +164,7 @@ def _null_labels(channel: Channel, source: Seeded, count: int) -> NDArray[np.int
 def _from_devices(
     answers: Reports, mechanism: Mechanism, source: Source, progress: Progress | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
-    """Run every worker's device on its own answer vector."""
+    """Return the reports of every worker's device, one answer vector at a time."""
     channel, tasks, null = mechanism.channel(), len(answers.tasks), mechanism.alphabet.size
     label_of = np.append(np.arange(null), -1) if channel is None else _label_of(channel)
     order = np.argsort(answers.worker, kind="stable")
@@ -187,9 +187,9 @@ def _from_devices(
 def _gathered(
     parts: Iterable[ReportChunk], expected: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]:
-    """Put parts behind one another, each into its place as it comes; `expected` rows, or a few deviations more."""
-    room = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
-    columns: list[NDArray[Any]] = [np.empty(room, kind) for kind in (np.int32, np.int32, np.int16)]
+    """Return the concatenated columns of the parts, in arrays allocated for `expected` rows and spare ones."""
+    capacity = math.ceil(expected + SPARE_DEVIATIONS * math.sqrt(expected))
+    columns: list[NDArray[Any]] = [np.empty(capacity, kind) for kind in (np.int32, np.int32, np.int16)]
     filled = 0
     for part in parts:
         stop = filled + len(part.task)
@@ -203,14 +203,14 @@ def _gathered(
 
 
 def _label_of(channel: Channel) -> NDArray[np.int64]:
-    """Return the label code of each report symbol, -1 for NULL; one more entry for a public NULL cell."""
+    """Return the label code of each report symbol, -1 for NULL, with an extra entry for a public NULL cell."""
     names = channel.report_alphabet.names
     codes = [-1 if name == NULL else names.index(name) for name in channel.outputs]
     return np.array([*codes, -1])
 
 
-def _sent_shares(channel: Channel) -> list[Fraction]:
-    """Return the exact probability of a non-NULL report for each input symbol."""
+def _report_probabilities(channel: Channel) -> list[Fraction]:
+    """Return the exact probability of a non-NULL report, for each input symbol."""
     null = channel.null_output
     return [
         Fraction(channel.denominator - (0 if null is None else row[null]), channel.denominator) for row in channel.rows
@@ -219,7 +219,7 @@ def _sent_shares(channel: Channel) -> list[Fraction]:
 
 def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
     if isinstance(mechanism, MatrixFactorization | MatrixFactorizationPublished):
-        raise _no_table(mechanism)
+        raise _not_per_cell(mechanism)
     names = None if answers.alphabet is None else answers.alphabet.names
     if names != mechanism.alphabet.names:
         raise ReportsError(
@@ -230,7 +230,7 @@ def _check_answers(answers: Reports, mechanism: Mechanism) -> None:
     repeated = (answers.task[1:] == answers.task[:-1]) & (answers.worker[1:] == answers.worker[:-1])
     if repeated.any():
         raise ReportsError(
-            f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
+            f"each (task, worker) pair has one answer, but {int(repeated.sum())} answers repeat one",
             hint="Read the answers with duplicates='first' or 'last'.",
         )
 
@@ -239,21 +239,21 @@ def _check_channel(answers: Reports, channel: Channel) -> None:
     expected = public_report_count(answers, channel)
     if expected > MAX_REPORTS:
         raise SettingsError(
-            f"at most {MAX_REPORTS} reports are simulated at once",
+            f"at most {MAX_REPORTS} reports are simulated in memory",
             value=round(expected),
-            hint="Give a folder for them, or take a part of the tasks, a larger epsilon or public participation.",
+            hint="Give a folder, or use fewer tasks, a larger epsilon or public participation.",
         )
 
 
 def _checked_report(report: NDArray[Any], tasks: int, mechanism: Mechanism) -> NDArray[Any]:
     if report.shape != (tasks,) or report.dtype.kind not in "iu":
-        raise _no_table(mechanism)
+        raise _not_per_cell(mechanism)
     return report
 
 
-def _no_table(mechanism: Mechanism) -> SettingsError:
+def _not_per_cell(mechanism: Mechanism) -> SettingsError:
     return SettingsError(
-        "only mechanisms that send one symbol per task make a table of reports",
+        "only mechanisms that send one symbol per task can be simulated here",
         value=mechanism.name,
-        hint="Call the mechanism's own perturb for each worker and infer from what the workers send.",
+        hint="Call the mechanism's perturb for each worker.",
     )
