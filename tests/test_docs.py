@@ -18,7 +18,7 @@ from crowdveil.mechanisms import MECHANISMS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-MAX_WORDS = 53_100
+MAX_WORDS = 48_000
 """Words of all documents outside the proofs."""
 COMMAND_LINES = {"run": ".venv/bin/crowdveil demo", "test": ".venv/bin/python -m pytest -n 2"}
 
