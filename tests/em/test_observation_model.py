@@ -101,7 +101,7 @@ def crowd(
         DawidSkene().initialize(summary),
         confusion=rng.dirichlet(np.ones(3), size=(WORKERS, 3)),
         class_prior=rng.dirichlet(np.ones(3)),
-        at_start=False,
+        is_initial=False,
     )
     if table.protects_participation:
         parameters = replace(parameters, participation=rng.uniform(0.1, 0.9, WORKERS))
@@ -135,8 +135,10 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
 
     np.testing.assert_allclose(answers, hidden[:, :, :3], rtol=0, atol=1e-10)
     if table.protects_participation and all_alike(table):
-        given = hidden[:, :, :3].sum(axis=(1, 2)) + parameters.pseudo_cells * parameters.pool.participation
-        total = hidden.sum(axis=(1, 2)) + parameters.pseudo_cells
+        given = (
+            hidden[:, :, :3].sum(axis=(1, 2)) + parameters.participation_pseudo_counts * parameters.pool.participation
+        )
+        total = hidden.sum(axis=(1, 2)) + parameters.participation_pseudo_counts
         np.testing.assert_allclose(participation, given / total, rtol=0, atol=1e-10)
 
 
@@ -164,10 +166,10 @@ def test_everyone_assigned_everything_is_no_assignment(method: DawidSkene | OneC
     """NULL reports that are listed say the same as NULL reports that are counted."""
     table = TABLES["by both"]
     reports, _ = sent(table, 5, assigned=False)
-    everything = assignment_of({(task, worker) for task in range(TASKS) for worker in range(WORKERS)})
+    full_table = assignment_of({(task, worker) for task in range(TASKS) for worker in range(WORKERS)})
 
     counted = method.fit(reports, channel=table)
-    listed = method.fit(reports, channel=table, assignment=everything)
+    listed = method.fit(reports, channel=table, assignment=full_table)
 
     np.testing.assert_allclose(listed.posterior, counted.posterior, rtol=0, atol=1e-9)
     np.testing.assert_allclose(listed.workers.quality, counted.workers.quality, rtol=0, atol=1e-9)

@@ -139,8 +139,12 @@ def test_the_class_prior_is_damped_by_the_noise() -> None:
 
     expected = [(totals[z] + 0.4 * pool.noise * 20 * pool.label_shares[z]) for z in range(3)]
 
-    np.testing.assert_allclose(model.class_prior(totals, noisy), np.array(expected) / sum(expected), rtol=1e-12)
-    np.testing.assert_allclose(model.class_prior(totals, model.initialize(summary_of(reports, None))), totals / 20)
+    np.testing.assert_allclose(
+        model.estimate_class_prior(totals, noisy), np.array(expected) / sum(expected), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.estimate_class_prior(totals, model.initialize(summary_of(reports, None))), totals / 20
+    )
 
 
 def test_a_worker_who_swaps_labels_is_understood() -> None:

@@ -53,9 +53,9 @@ def test_maximize_learns_nothing() -> None:
 
 def test_gold_shows_in_abilities() -> None:
     """Known truths replace votes: ability is then the share of reports that equal them."""
-    everything = dict.fromkeys(range(9), LABELS.names[0])
+    full_table = dict.fromkeys(range(9), LABELS.names[0])
 
-    estimate = MajorityVote().fit(REPORTS, gold=everything)
+    estimate = MajorityVote().fit(REPORTS, gold=full_table)
     said_first = [np.mean(REPORTS.value[REPORTS.worker == k] == 0) for k in range(5)]
 
     np.testing.assert_allclose(estimate.workers.quality[:5], said_first)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdveil import OneCoin
-from crowdveil.estimators.confusion.hyperpriors import candidates
+from crowdveil.estimators.confusion.parameters import candidate_abilities
 from tests.estimators.dense import LABELS, channels, one_block, random_reports, summary_of
 
 SMOOTHING = 0.01
@@ -54,9 +54,9 @@ def test_the_class_prior_is_fixed() -> None:
     noisy = OneCoin(damping=0.5).initialize(summary_of(reports, channels()["randomized response, protected"]))
     weight = 0.5 * noisy.pool.noise
 
-    np.testing.assert_allclose(OneCoin().class_prior(np.array([28.0, 1.0, 1.0]), plain), np.full(3, 1 / 3))
+    np.testing.assert_allclose(OneCoin().estimate_class_prior(np.array([28.0, 1.0, 1.0]), plain), np.full(3, 1 / 3))
     np.testing.assert_allclose(
-        OneCoin(damping=0.5).class_prior(np.array([28.0, 1.0, 1.0]), noisy),
+        OneCoin(damping=0.5).estimate_class_prior(np.array([28.0, 1.0, 1.0]), noisy),
         [(1 - weight) / 3 + weight * share for share in noisy.pool.label_shares],
     )
     assert 0 == OneCoin().log_class_prior(noisy)
@@ -67,7 +67,7 @@ def test_no_damping_can_take_more_than_everything() -> None:
     reports = random_reports(np.random.default_rng(2), LABELS, tasks=30, workers=6, share=0.7)
     noisy = OneCoin(damping=50.0).initialize(summary_of(reports, channels()["randomized response, protected"]))
 
-    np.testing.assert_allclose(OneCoin(damping=50.0).class_prior(np.ones(3), noisy), noisy.pool.label_shares)
+    np.testing.assert_allclose(OneCoin(damping=50.0).estimate_class_prior(np.ones(3), noisy), noisy.pool.label_shares)
 
 
 def test_errors_are_spread_evenly() -> None:
@@ -93,23 +93,23 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     noisy = replace(noisy, confusion=tables)
     best, most = None, -np.inf
-    for centre in candidates(0.7):
-        anchor = model.anchor(noisy.pool, centre)
-        right = sum(anchor[z, z] for z in range(3))
-        wrong = anchor.sum() - right
+    for centre in candidate_abilities(0.7):
+        dirichlet_prior = model.dirichlet_prior(noisy.pool, centre)
+        right = sum(dirichlet_prior[z, z] for z in range(3))
+        wrong = dirichlet_prior.sum() - right
         density = -0.5 * ((centre - 0.7) / 0.1) ** 2
         for p in ability[:5]:
             density += right * log(p) + wrong * log(1 - p) - lgamma(right) - lgamma(wrong) + lgamma(right + wrong)
-        best, most = (anchor, density) if density > most else (best, most)
+        best, most = (dirichlet_prior, density) if density > most else (best, most)
 
     learned = model.update_prior(noisy)
 
     np.testing.assert_allclose(learned, best, rtol=1e-12)
-    assert np.trace(learned) < np.trace(noisy.anchor)
-    assert pytest.approx(most) == model.log_tables(replace(noisy, anchor=learned))
+    assert np.trace(learned) < np.trace(noisy.dirichlet_prior)
+    assert pytest.approx(most) == model.log_confusion_prior(replace(noisy, dirichlet_prior=learned))
     plain = model.initialize(summary_of(reports, None))
     statistics = model.e_step(one_block(reports), plain).statistics
-    np.testing.assert_array_equal(model.m_step(statistics, plain).anchor, plain.anchor)
+    np.testing.assert_array_equal(model.m_step(statistics, plain).dirichlet_prior, plain.dirichlet_prior)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5])

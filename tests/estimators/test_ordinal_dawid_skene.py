@@ -40,13 +40,13 @@ def random_crowd(channel: Channel, seed: int = 0) -> tuple[Reports, CrowdParamet
     )
     share = rng.uniform(0.1, 0.9, 5) if channel.participation == "protected" else parameters.participation
     prior = rng.dirichlet(np.ones(3))
-    return reports, replace(parameters, mixture=mixture, participation=share, class_prior=prior, at_start=False)
+    return reports, replace(parameters, mixture=mixture, participation=share, class_prior=prior, is_initial=False)
 
 
 def of_kind(parameters: CrowdParameters, worker: int, kind: int, truth: int, symbol: int) -> float:
     """P(report symbol | truth) of a worker if he is of that kind: the sum over hidden answers."""
     assert parameters.mixture is not None
-    table, share = parameters.pool.model.everything, float(parameters.participation[worker])
+    table, share = parameters.pool.model.full_table, float(parameters.participation[worker])
     answered = sum(parameters.mixture.tables[kind, truth, x] * table[x, symbol] for x in range(3))
     return share * answered + ((1 - share) * table[3, symbol] if parameters.pool.protected else 0.0)
 
@@ -107,14 +107,16 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
             for task in range(7):
                 at = symbol[task][worker]
                 for truth in range(3) if at is not None else ():
-                    chance = of_kind(parameters, worker, kind, truth, at)
-                    own[worker, kind] += posterior[task, truth] * log(chance)
-                    tables = parameters.mixture.tables[kind, truth] @ parameters.pool.model.everything[:3, at]
-                    answers[worker, kind] += posterior[task, truth] * parameters.participation[worker] * tables / chance
+                    guessing_accuracy = of_kind(parameters, worker, kind, truth, at)
+                    own[worker, kind] += posterior[task, truth] * log(guessing_accuracy)
+                    tables = parameters.mixture.tables[kind, truth] @ parameters.pool.model.full_table[:3, at]
+                    answers[worker, kind] += (
+                        posterior[task, truth] * parameters.participation[worker] * tables / guessing_accuracy
+                    )
         own[worker] = np.exp(own[worker]) / np.exp(own[worker]).sum()
         sent[worker] = sum(symbol[task][worker] is not None for task in range(7))
     learned = own.sum(axis=0) + 3.0 * parameters.mixture.expected
-    extra, rate = parameters.pseudo_cells, parameters.pool.participation
+    extra, rate = parameters.participation_pseudo_counts, parameters.pool.participation
     share = ((own * answers).sum(axis=1) + extra * rate) / np.maximum(sent + extra, 1e-300)
     prior = posterior.sum(axis=0) + MODEL.damping * parameters.pool.noise * 7 * parameters.pool.label_shares
 

@@ -76,7 +76,7 @@ def frequencies_of_counts(
 ) -> AnswerFrequencies:
     """Estimate what a crowd answered from the number of its reports of each symbol, in the order of `everything`."""
     cells = float(counts.sum())
-    shares = estimate_frequencies(counts, model.everything, pseudo_cells(model, cells))
+    shares = estimate_frequencies(counts, model.full_table, pseudo_cells(model, cells))
     return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
 
 
@@ -144,10 +144,10 @@ def _safe_size(
 
 def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
     """Return the share of label reports that the answers which survive their channels do not account for, in [0, 1]."""
-    says = np.append(model.says, np.zeros(model.silent, dtype=bool))
+    is_informative = np.append(model.is_informative, np.zeros(model.implicit_nulls, dtype=bool))
     noisy = model.retention < 1
-    sent = float(counts[says].sum())
-    through_noise = float(counts[says & noisy].sum())
+    sent = float(counts[is_informative].sum())
+    through_noise = float(counts[is_informative & noisy].sum())
     surviving = float((counts * model.retention)[noisy].sum()) * float(shares[: model.labels].sum())
     if not noisy.any():
         return 0.0
@@ -203,7 +203,7 @@ def _deconvolved(
     """Return how many answers of each label the votes, by symbol, and silence stand for; indexed [task, label]."""
     model = pool.model
     of_task = model.task_group[block.block.first : block.block.stop]
-    counts = np.concatenate((votes, model.unlisted(votes, of_task)), axis=1)
+    counts = np.concatenate((votes, model.implicit_counts(votes, of_task)), axis=1)
     weight = BASE_RATE_WEIGHT * pool.noise * pool.cells
     base = pool.shares
     if summary.prior is not None:
@@ -220,4 +220,4 @@ def _distinct(
         counts @ np.append(np.cumprod(wide[::-1])[-2::-1], 1.0) if wide.prod() < LARGEST_KEY else np.arange(len(counts))
     )
     _, rows, places = np.unique(key, return_index=True, return_inverse=True)
-    return deconvolve(counts[rows], model.everything, base, weight=weight, steps=TASK_STEPS)[places]
+    return deconvolve(counts[rows], model.full_table, base, weight=weight, steps=TASK_STEPS)[places]

@@ -1,8 +1,7 @@
-"""What a report can be and how it speaks of an answer: one column per symbol, whichever channel it came through.
+"""Observation model P(symbol | answer) of reports through one or several channels.
 
-Reports that went through different channels are told apart by their symbol: a symbol is a pair of a channel and one of
-its outputs. NULL reports are counted, not listed, wherever every worker reports on every task; where tasks were
-assigned, they are listed like any other symbol.
+A symbol is a pair of a channel and one of its outputs. If every worker reports on every task, NULL reports are not
+listed but counted (implicit NULL); if tasks were assigned, they are listed like other symbols.
 """
 
 from dataclasses import dataclass, replace
@@ -19,30 +18,30 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 
 NO_IMPLICIT_NULL = -1
-"""Instead of a silent channel: cells that send nothing leave no report to be counted."""
-TASKS_AT_ONCE = 1 << 20
-"""Tasks counted together."""
-UNSAID = "\0"
-"""The name of NULL among names, where it is listed: no label may be called NULL."""
+"""Sentinel: the channel has no implicit NULL."""
+CHUNK_TASKS = 1 << 20
+"""Tasks counted together, to bound memory."""
+NULL_NAME = "\0"
+"""Name of a listed NULL among label names, which no label can have."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObservationModel:
-    """P(symbol | answer), and which cells send NULL reports that nobody lists.
+    """P(symbol | answer), and the cells with implicit NULL reports.
 
-    Silent channels are those whose NULL reports are counted. Groups are those of the table of channels; a single
+    Every channel with unlisted NULL reports has one implicit NULL. Groups are those of the channel table; a single
     channel has one group of workers and one of tasks.
 
     Attributes:
-        labels: number of labels an answer can have.
+        labels: number of labels of an answer.
         protected: whether NULL is an input, the last one.
-        table: P(symbol | input), indexed [input, symbol]; symbols are what blocks list.
-        null: P(NULL | input) of each silent channel, indexed [input, silent].
-        silent_of: silent channel whose NULL a listed symbol stands in place of, shape (symbols,); LOUD if none.
-        says: whether a symbol is another than NULL, shape (symbols,).
-        retention: share of the answer that survives each symbol's channel, shape (symbols,), and each silent channel's,
-            shape (silent,), one after the other.
-        choice: silent channel or LOUD, indexed [worker group, task group].
+        table: P(symbol | input), indexed [input, symbol], of listed symbols.
+        null: P(NULL | input) of each implicit NULL, indexed [input, implicit NULL].
+        implicit_null_of: implicit NULL that a listed symbol replaces, shape (symbols,), or NO_IMPLICIT_NULL.
+        is_informative: whether a symbol is not NULL, shape (symbols,).
+        retention: smallest total variation distance of two rows of the channel of each symbol, then of each implicit
+            NULL.
+        choice: implicit NULL or NO_IMPLICIT_NULL, indexed [worker group, task group].
         worker_group, task_group: shapes (workers,) and (tasks,).
     """
 
@@ -50,8 +49,8 @@ class ObservationModel:
     protected: bool
     table: NDArray[np.float64]
     null: NDArray[np.float64]
-    silent_of: NDArray[np.int64]
-    says: NDArray[np.bool_]
+    implicit_null_of: NDArray[np.int64]
+    is_informative: NDArray[np.bool_]
     retention: NDArray[np.float64]
     choice: NDArray[np.int64]
     worker_group: NDArray[np.int64]
@@ -64,17 +63,17 @@ class ObservationModel:
 
     @property
     def is_identity(self) -> bool:
-        """Whether every report is its answer: nothing was perturbed, and nobody's silence is counted."""
-        return not self.protected and np.array_equal(self.everything, np.eye(self.labels))
+        """Whether every report is its answer: no noise, and no implicit NULL."""
+        return not self.protected and np.array_equal(self.full_table, np.eye(self.labels))
 
     @property
-    def silent(self) -> int:
-        """Number of silent channels."""
+    def implicit_nulls(self) -> int:
+        """Number of implicit NULLs."""
         return self.null.shape[1]
 
     @property
-    def everything(self) -> NDArray[np.float64]:
-        """P(report | input) of listed symbols, then of the NULL of each silent channel; indexed [input, report]."""
+    def full_table(self) -> NDArray[np.float64]:
+        """P(report | input) of listed symbols, then of implicit NULLs; indexed [input, report]."""
         return np.concatenate((self.table, self.null), axis=1)
 
     @property
@@ -83,50 +82,49 @@ class ObservationModel:
         return self.choice.shape[1]
 
     def replaces(self) -> NDArray[np.float64]:
-        """Return 1 where a listed symbol stands in place of a silent channel's NULL, indexed [symbol, silent]."""
-        return np.equal(self.silent_of[:, None], np.arange(self.silent)).astype(float)
+        """Return 1 where a listed symbol replaces an implicit NULL, indexed [symbol, implicit NULL]."""
+        return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_nulls)).astype(float)
 
-    def silent_workers(self, task_group: int) -> NDArray[np.float64]:
-        """Return 1 where a worker's unlisted report on tasks of the group is a silent channel's NULL, [worker, silent].
+    def implicit_null_workers(self, task_group: int) -> NDArray[np.float64]:
+        """Return 1 where a worker's unlisted report in a task group is the implicit NULL, [worker, implicit NULL]."""
+        return np.equal(self.choice[self.worker_group, task_group][:, None], np.arange(self.implicit_nulls)).astype(
+            float
+        )
 
-        Columns sum to the number of workers who send through each silent channel.
-        """
-        return np.equal(self.choice[self.worker_group, task_group][:, None], np.arange(self.silent)).astype(float)
-
-    def silent_cells(self) -> NDArray[np.float64]:
-        """Return the number of cells of each silent channel, listed or not, indexed [task group, silent]."""
+    def implicit_null_cells(self) -> NDArray[np.float64]:
+        """Return the number of cells per task of each implicit NULL's channel, indexed [task group, implicit NULL]."""
         of_group = np.bincount(self.worker_group, minlength=len(self.choice))
-        cells = np.zeros((self.task_groups, self.silent))
+        cells = np.zeros((self.task_groups, self.implicit_nulls))
         for group, count in enumerate(of_group):
-            for task_group, silent in enumerate(self.choice[group]):
-                if silent != NO_IMPLICIT_NULL:
-                    cells[task_group, silent] += count
+            for task_group, implicit_null in enumerate(self.choice[group]):
+                if implicit_null != NO_IMPLICIT_NULL:
+                    cells[task_group, implicit_null] += count
         return cells
 
     def totals(self, listed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return all reports of the campaign in the order of `everything`, from those of each listed symbol."""
+        """Return counts of all reports in the order of `full_table`, from those of listed symbols."""
         of_group = np.zeros(self.task_groups)
-        for first in range(0, len(self.task_group), TASKS_AT_ONCE):
-            of_group += np.bincount(self.task_group[first : first + TASKS_AT_ONCE], minlength=self.task_groups)
-        return np.concatenate((listed, of_group @ self.silent_cells() - listed @ self.replaces()))
+        for first in range(0, len(self.task_group), CHUNK_TASKS):
+            of_group += np.bincount(self.task_group[first : first + CHUNK_TASKS], minlength=self.task_groups)
+        return np.concatenate((listed, of_group @ self.implicit_null_cells() - listed @ self.replaces()))
 
-    def unlisted(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many workers sent each silent channel's NULL, indexed [task, silent].
+    def implicit_counts(self, listed: NDArray[np.float64], task_group: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the number of workers with each implicit NULL, indexed [task, implicit NULL].
 
         Args:
             listed: reports by symbol, indexed [task, symbol].
             task_group: group of each task, shape (tasks,).
         """
-        return self.silent_cells()[task_group] - listed @ self.replaces()
+        return self.implicit_null_cells()[task_group] - listed @ self.replaces()
 
-    def null_totals(self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sums over the tasks whose NULL of each silent channel a worker sent, [worker, truth, silent].
+    def implicit_null_sums(self, by_report: NDArray[np.float64], by_truth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return posterior sums over the tasks with each worker's implicit NULL, [worker, truth, implicit NULL].
 
         Args:
             by_report: the same sums over listed reports, indexed [worker, truth, symbol].
             by_truth: sums over all tasks, indexed [task group, truth].
         """
-        chosen = np.equal(self.choice[:, :, None], np.arange(self.silent))
+        chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_nulls))
         asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
         return np.maximum(asked - by_report @ self.replaces(), 0.0)
 
@@ -134,10 +132,10 @@ class ObservationModel:
 def observation_model(
     channel: Channel | ChannelTable, reports: Reports, assignment: Assignment | None
 ) -> tuple[Reports, ObservationModel]:
-    """Return the reports by symbol, and the model of their symbols.
+    """Return the reports coded by symbol, and the model of their symbols.
 
     Args:
-        channel: what the reports went through; the identity where they are read as answers.
+        channel: channel of the reports; the identity if they are read as answers.
         reports: non-NULL reports, in the channel's own `report_alphabet`.
         assignment: cells that report; None if every worker reports on every task (or participation is public).
 
@@ -158,7 +156,7 @@ def observation_model(
 
 
 class _Symbols(NamedTuple):
-    """The reports of all channels of a table, side by side: channel and name of each, and P(report | input)."""
+    """Symbols of all channels of a table: channel and output name of each, and P(symbol | input)."""
 
     channel: NDArray[np.int64]
     names: NDArray[np.str_]
@@ -175,34 +173,34 @@ def _stacked(table: ChannelTable) -> _Symbols:
 
 
 def _model(table: ChannelTable, symbols: _Symbols, listed: NDArray[np.bool_], reports: Reports) -> ObservationModel:
-    """Return the model in which some symbols are listed and the others, all of them NULL, are counted."""
+    """Return the observation model in which symbols that are not listed, all NULL, are implicit."""
     task_group, worker_group = table.groups(reports.tasks, reports.workers)
-    silent_of_channel = np.full(len(table.channels), NO_IMPLICIT_NULL)
-    silent_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
+    implicit_null_of_channel = np.full(len(table.channels), NO_IMPLICIT_NULL)
+    implicit_null_of_channel[symbols.channel[~listed]] = np.arange(int((~listed).sum()))
     kept = np.array([1.0 if one.is_identity else one.retention for one in table.channels])[symbols.channel]
     return ObservationModel(
         labels=table.alphabet.size,
         protected=table.protects_participation,
         table=np.ascontiguousarray(symbols.table[:, listed]),
         null=np.ascontiguousarray(symbols.table[:, ~listed]),
-        silent_of=silent_of_channel[symbols.channel[listed]],
-        says=symbols.names[listed] != NULL,
+        implicit_null_of=implicit_null_of_channel[symbols.channel[listed]],
+        is_informative=symbols.names[listed] != NULL,
         retention=np.concatenate((kept[listed], kept[~listed])),
-        choice=silent_of_channel[np.array(table.choice)],
+        choice=implicit_null_of_channel[np.array(table.choice)],
         worker_group=worker_group,
         task_group=task_group,
     )
 
 
 class _Part(NamedTuple):
-    """One channel of a table: names of its reports, and P(report | input)."""
+    """One channel of a table: names of its outputs, and P(output | input)."""
 
     names: tuple[str, ...]
     table: NDArray[np.float64]
 
 
 def _part(channel: Channel, protected: bool) -> _Part:
-    """Return a channel's table; beside channels that protect participation, a public one sends NULL for NULL only."""
+    """Return a channel's table; in a table that protects participation, a public channel maps NULL to NULL only."""
     if channel.participation == "protected" or not protected:
         return _Part(channel.outputs, channel.probabilities)
     labels, reports = channel.probabilities.shape
@@ -228,7 +226,7 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
     if not table.protects_participation:
         return reports
     task, worker = np.divmod(np.setdiff1d(assigned, sent, assume_unique=True), crowd)
-    names = Categories((*reports.alphabet.names, UNSAID), reports.alphabet.ordered)
+    names = Categories((*reports.alphabet.names, NULL_NAME), reports.alphabet.ordered)
     return replace(
         reports,
         task=np.concatenate((reports.task, task)),
@@ -249,7 +247,7 @@ def _by_symbol(
         )
     pairs = list(zip(symbols.channel[listed].tolist(), symbols.names[listed].tolist(), strict=True))
     code = {pair: place for place, pair in enumerate(pairs)}
-    names = [NULL if name == UNSAID else name for name in reports.alphabet.names]
+    names = [NULL if name == NULL_NAME else name for name in reports.alphabet.names]
     found = np.array([[code.get((k, name), -1) for name in names] for k in range(int(symbols.channel[-1]) + 1)])
     value = found[channel_of, reports.value]
     wrong = np.flatnonzero(value < 0)

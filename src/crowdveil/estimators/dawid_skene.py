@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.kernels import normalize_confusion, use_compiled
-from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
+from crowdveil.estimators.confusion.credible_intervals import AbilityTangent, CompleteDataSummary
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdStatistics,
@@ -39,24 +39,28 @@ class DawidSkene(ConfusionEstimator):
     anchor_ability: float = 0.7
     damping: float = 0.1
 
-    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return each row's shares of answers, pseudo-answers added."""
-        return normalize_confusion(answers, anchor)
+        return normalize_confusion(answers, dirichlet_prior)
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the same as `estimate_confusion`, by compiled code where there are many reports."""
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        return normalize_confusion(answers, parameters.anchor, compiled=compiled)
+        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor as it is: learned ones were worse (see the page)."""
-        return parameters.anchor
+        return parameters.dirichlet_prior
 
-    def log_tables(self, parameters: CrowdParameters) -> float:
+    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-densities of the rows."""
         return log_dirichlet(parameters)
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
+    def complete_data_summary(
+        self, statistics: CrowdStatistics, parameters: CrowdParameters
+    ) -> tuple[CompleteDataSummary, AbilityTangent]:
         """Return that of tables shrunk in full; behind noise, of one ability for all rows.
 
         The rows of a table are then biased towards the anchor, and with them the diagonal. How often a worker is right
@@ -64,14 +68,14 @@ class DawidSkene(ConfusionEstimator):
         """
         if parameters.pool.noise:
             coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
-            return coin.shrunk_spread(statistics, parameters)
-        return self.shrunk_spread(statistics, parameters)
+            return coin.shrunk_summary(statistics, parameters)
+        return self.shrunk_summary(statistics, parameters)
 
-    def chance(self, parameters: CrowdParameters) -> float:
+    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
         """Return the ability of a worker who guesses at the base rate."""
         return float(parameters.class_prior @ parameters.pool.label_shares)
 
-    def path(
+    def tangent(
         self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
     ) -> NDArray[np.float64]:
         """Return the direction in which the ability is least certain: rows move by their variance times their share."""
@@ -79,7 +83,7 @@ class DawidSkene(ConfusionEstimator):
         loose = share * (1 - share) / total * parameters.class_prior
         return np.asarray(loose / (loose @ parameters.class_prior)[:, None])
 
-    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""
         return damped_shares(by_truth, self.damping, parameters)
 

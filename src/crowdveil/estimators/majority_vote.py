@@ -70,4 +70,4 @@ class MajorityVote(Estimator[Parameters, Statistics]):
 def meanings(pool: AnswerFrequencies) -> NDArray[np.float64]:
     """Return 1 where a report agrees with a label, indexed [label, symbol]: with those that send it most often."""
     table = pool.model.table[: pool.labels]
-    return (np.equal(table, table.max(axis=0)) & pool.model.says).astype(float)
+    return (np.equal(table, table.max(axis=0)) & pool.model.is_informative).astype(float)

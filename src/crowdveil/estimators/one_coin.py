@@ -18,15 +18,20 @@ from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.credible_intervals import (
-    FIRMEST,
+    MAX_CONCENTRATION,
+    AbilityTangent,
     CompleteDataSummary,
-    Path,
-    information_of_answers,
+    answer_information,
     with_intervals,
 )
-from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
 from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, log_dirichlet
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.estimators.confusion.parameters import (
+    TINY,
+    CrowdParameters,
+    candidate_abilities,
+    log_ability_density,
+    most_likely_ability,
+)
 from crowdveil.registry import Capabilities, capabilities_of
 
 
@@ -145,11 +150,14 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         pseudo = labels * self.smoothing + labels * self.shrinkage * centre
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
-        data = information_of_answers(Path(every, np.ones_like(every), None), summary, blocks, posterior)
+        data = answer_information(AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
         strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
-            result.workers, CompleteDataSummary(share, strength, right - number * share, FIRMEST), data, number
+            result.workers,
+            CompleteDataSummary(share, strength, right - number * share, MAX_CONCENTRATION),
+            data,
+            number,
         )
 
     def log_likelihood(self, statistics: CoinStatistics) -> float | None:
@@ -219,46 +227,54 @@ class OneCoin(ConfusionEstimator):
             tolerance=self.tolerance,
         )
 
-    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return tables with one ability on the diagonal and the rest spread evenly."""
         labels = answers.shape[1]
-        counts = answers + anchor
+        counts = answers + dirichlet_prior
         ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
         rest = (1 - ability) / (labels - 1)
         return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the anchor of the crowd's likeliest ability, given everybody's own."""
-        anchors = np.array([self.anchor(parameters.pool, ability) for ability in candidates(self.anchor_ability)])
-        right, wrong = pseudo_answers(anchors)
-        best = best_centre(self.anchor_ability, known_abilities(parameters), right[:, None], wrong[:, None])
-        return np.asarray(anchors[best])
+        dirichlet_priors = np.array(
+            [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
+        )
+        right, wrong = right_and_wrong(dirichlet_priors)
+        best = most_likely_ability(self.anchor_ability, known_abilities(parameters), right[:, None], wrong[:, None])
+        return np.asarray(dirichlet_priors[best])
 
-    def log_tables(self, parameters: CrowdParameters) -> float:
+    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the Beta log-densities of abilities, and behind a channel that of the crowd's."""
         if not parameters.pool.noise:
             return log_dirichlet(parameters)
-        anchors = np.array([self.anchor(parameters.pool, ability) for ability in candidates(self.anchor_ability)])
-        current = int(np.abs(anchors - parameters.anchor).sum(axis=(1, 2)).argmin())
-        centre = candidates(self.anchor_ability)[current]
-        right, wrong = pseudo_answers(parameters.anchor)
-        return float(log_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
+        dirichlet_priors = np.array(
+            [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
+        )
+        current = int(np.abs(dirichlet_priors - parameters.dirichlet_prior).sum(axis=(1, 2)).argmin())
+        centre = candidate_abilities(self.anchor_ability)[current]
+        right, wrong = right_and_wrong(parameters.dirichlet_prior)
+        return float(log_ability_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
+    def complete_data_summary(
+        self, statistics: CrowdStatistics, parameters: CrowdParameters
+    ) -> tuple[CompleteDataSummary, AbilityTangent]:
         """Return that of tables shrunk in full."""
-        return self.shrunk_spread(statistics, parameters)
+        return self.shrunk_summary(statistics, parameters)
 
-    def chance(self, parameters: CrowdParameters) -> float:
+    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
         """Return the ability of a worker who gives all labels alike."""
         return 1 / parameters.pool.labels
 
-    def path(
+    def tangent(
         self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
     ) -> NDArray[np.float64]:
         """Return ones: the ability is P(right) whatever the truth."""
         return np.ones(right.shape)
 
-    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed mixture of uniform and base rate."""
         weight = min(1.0, self.damping * parameters.pool.noise)
         return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
@@ -268,10 +284,10 @@ class OneCoin(ConfusionEstimator):
         return 0.0
 
 
-def pseudo_answers(anchor: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def right_and_wrong(dirichlet_prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return how many pseudo-answers of an anchor [..., truth, label] are right, and how many wrong."""
-    right = np.einsum("...zz->...", anchor)
-    return right, anchor.sum(axis=(-2, -1)) - right
+    right = np.einsum("...zz->...", dirichlet_prior)
+    return right, dirichlet_prior.sum(axis=(-2, -1)) - right
 
 
 def known_abilities(parameters: CrowdParameters) -> NDArray[np.float64]:

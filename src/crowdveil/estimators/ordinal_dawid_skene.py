@@ -18,18 +18,17 @@ from crowdveil.em.deconvolution import frequencies_of_reports
 from crowdveil.em.estimate import FitState, StateField
 from crowdveil.em.model import MemoryUse, Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.credible_intervals import CompleteDataSummary, Path
-from crowdveil.estimators.confusion.hyperpriors import crowd_cells
+from crowdveil.estimators.confusion.credible_intervals import AbilityTangent, CompleteDataSummary
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
     CrowdStatistics,
     all_reports,
     damped_shares,
+    estimate_participation,
     log_damping,
     log_participation_prior,
-    share_answered,
 )
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mixture, participation_prior
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.registry import Capabilities, capabilities_of
 
@@ -92,7 +91,7 @@ PER_KIND = 48
 """Bytes that fits take for each kind that a worker may be of."""
 HELD_STEPS = 10
 """Steps in which tables form before a class prior is learned that did not start from the votes."""
-FIRMEST = 16.0
+MAX_CONCENTRATION = 16.0
 """Strength of the crowd's law in intervals of abilities, at most."""
 
 
@@ -146,12 +145,12 @@ class OrdinalDawidSkene(CrowdEstimator):
         return CrowdParameters(
             summary=summary,
             pool=pool,
-            anchor=np.zeros(tables.shape[1:]),
-            pseudo_cells=crowd_cells(summary, pool, least),
+            dirichlet_prior=np.zeros(tables.shape[1:]),
+            participation_pseudo_counts=participation_prior(summary, pool, least),
             confusion=mixture.confusion(),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
-            at_start=True,
+            is_initial=True,
             mixture=mixture,
         )
 
@@ -164,7 +163,7 @@ class OrdinalDawidSkene(CrowdEstimator):
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return responsibilities, shares of kinds, participations and the class prior."""
-        if parameters.at_start or parameters.mixture is None:
+        if parameters.is_initial or parameters.mixture is None:
             return {}
         return {
             "responsibility": parameters.mixture.responsibility,
@@ -184,7 +183,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             confusion=mixture.confusion(),
             participation=state.rows("participation", initial.participation),
             class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
-            at_start=False,
+            is_initial=False,
         )
 
     def initializations(self, summary: Summary) -> tuple[CrowdParameters, ...]:
@@ -196,7 +195,7 @@ class OrdinalDawidSkene(CrowdEstimator):
             return (self.initialize(summary),)
         usual = self.initialize(summary)
         uniform = np.full(summary.labels, 1 / summary.labels)
-        return (usual, replace(usual, class_prior=uniform, held=HELD_STEPS))
+        return (usual, replace(usual, class_prior=uniform, prior_hold_steps=HELD_STEPS))
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return everybody's kinds, then the mixture, participations and the class prior that follow."""
@@ -210,9 +209,9 @@ class OrdinalDawidSkene(CrowdEstimator):
         participation = parameters.participation
         if parameters.pool.protected:
             answered = expected_answers(reports, parameters, mixture)
-            participation = share_answered(answered, reports.sum(axis=(1, 2)), parameters)
+            participation = estimate_participation(answered, reports.sum(axis=(1, 2)), parameters)
         prior = parameters.class_prior
-        if parameters.summary.prior is None and not parameters.held:
+        if parameters.summary.prior is None and not parameters.prior_hold_steps:
             prior = damped_shares(statistics.by_truth.sum(axis=0), self.damping, parameters)
         return replace(
             parameters,
@@ -220,19 +219,26 @@ class OrdinalDawidSkene(CrowdEstimator):
             confusion=mixture.confusion(),
             participation=participation,
             class_prior=prior,
-            at_start=False,
-            held=max(parameters.held - 1, 0),
+            is_initial=False,
+            prior_hold_steps=max(parameters.prior_hold_steps - 1, 0),
         )
 
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
+    def complete_data_summary(
+        self, statistics: CrowdStatistics, parameters: CrowdParameters
+    ) -> tuple[CompleteDataSummary, AbilityTangent]:
         """Return that of one ability for all rows, as `one-coin` reads it from these posteriors.
 
         Kinds hold one answer in five for a guess, so that no mean of theirs comes near 1, however many answers say so.
         Posteriors are averages over kinds, not over tables shrunk to one centre: workers who look alike may be alike,
         and the crowd's law may be firm. Of answers, its mean is also the better ability; behind noise it is no better.
         """
-        spread, path = OneCoin().shrunk_spread(statistics, parameters)
-        return replace(spread, firmest=FIRMEST, averaged=True, told=not parameters.pool.noise), path
+        complete_data_summary, tangent = OneCoin().shrunk_summary(statistics, parameters)
+        return replace(
+            complete_data_summary,
+            max_concentration=MAX_CONCENTRATION,
+            average_priors_by_evidence=True,
+            use_posterior_mean=not parameters.pool.noise,
+        ), tangent
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""
@@ -245,7 +251,7 @@ class OrdinalDawidSkene(CrowdEstimator):
 
 def kind_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
     """Return the expected log-probability of each worker's reports if he were of each kind, indexed [worker, kind]."""
-    seen = mixture.reports(parameters.pool.model.everything, parameters.participation)
+    seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
     return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in seen], axis=1)
 
 
@@ -254,7 +260,7 @@ def expected_answers(
 ) -> NDArray[np.float64]:
     """Return how many of each worker's reports are expected to stand for an answer rather than for NULL; (workers,)."""
     answers = np.zeros(len(reports))
-    seen = mixture.reports(parameters.pool.model.everything, parameters.participation)
+    seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
     for kind, (answered, table) in enumerate(seen):
         share = parameters.participation[:, None, None] * answered / np.maximum(table, TINY)
         answers += mixture.responsibility[:, kind] * (reports * share).sum(axis=(1, 2))

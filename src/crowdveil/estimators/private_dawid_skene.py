@@ -22,7 +22,7 @@ from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
-from crowdveil.estimators.confusion.hyperpriors import best_centre, candidates, log_density
+from crowdveil.estimators.confusion.parameters import candidate_abilities, log_ability_density, most_likely_ability
 from crowdveil.estimators.log_odds import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
 
@@ -161,10 +161,10 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         parameters = replace(parameters, right=self._project(statistics, parameters), first_truths=None)
         if not self.shrinkage:
             return parameters
-        choices = candidates(EXPECTED_ABILITY)
+        choices = candidate_abilities(EXPECTED_ABILITY)
         known, right, wrong = self._pseudo_reports(parameters, choices)
         assert parameters.right is not None
-        best = best_centre(EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known])
+        best = most_likely_ability(EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known])
         return replace(parameters, centre=float(choices[best]))
 
     def log_prior(self, parameters: DawidSkeneParameters) -> float:
@@ -172,7 +172,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         if not self.shrinkage or parameters.right is None:
             return 0.0
         known, right, wrong = self._pseudo_reports(parameters, np.array([parameters.centre]))
-        density = log_density(
+        density = log_ability_density(
             parameters.centre, EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known]
         )
         return float(density[0])

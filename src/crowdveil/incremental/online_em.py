@@ -17,9 +17,8 @@ from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import encode, softmax
 from crowdveil.em.model import GoldBlock, Summary
-from crowdveil.estimators.confusion.hyperpriors import participation_cells
 from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, fit_participation_prior
 
 WARM_UP = 15
 """Mean reports of the workers who sent any, up to which truths are shares of votes: a table of three reports says
@@ -127,7 +126,7 @@ class OnlineCrowd:
         touched = self._touched(rows)
         before = self._parameters(touched)
         if before.pool.noise:
-            before = replace(before, anchor=self.estimator.update_prior(before))
+            before = replace(before, dirichlet_prior=self.estimator.update_prior(before))
         found = self.estimator.m_step(self._statistics(touched), before)
         self._confusion[touched], self._participation[touched] = found.confusion, found.participation
         self._class_prior = found.class_prior
@@ -163,7 +162,7 @@ class OnlineCrowd:
             task_group=np.zeros(tasks, dtype=np.int64),
         )
         # Of a single channel, every worker sends NULL on every task unless a report is listed.
-        silent = np.full(model.silent, float(self.tasks * self.workers)) - self._totals @ model.replaces()
+        silent = np.full(model.implicit_nulls, float(self.tasks * self.workers)) - self._totals @ model.replaces()
         counts = np.concatenate((self._totals, silent))
         pool = frequencies_of_counts(
             counts, model, tasks=max(self.tasks, 1), perturbed=self.summary.channel is not None
@@ -178,17 +177,19 @@ class OnlineCrowd:
         )
         prior = pool.label_shares if self._class_prior is None else self._class_prior
         estimator, everyone = self.estimator, self.counts[: self.workers]
-        unlisted = np.full(model.silent, float(self.tasks)) - everyone @ model.replaces()
+        implicit_counts = np.full(model.implicit_nulls, float(self.tasks)) - everyone @ model.replaces()
         least = estimator.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
             summary=summary,
             pool=pool,
-            anchor=estimator.anchor(pool, estimator.anchor_ability),
-            pseudo_cells=participation_cells(np.concatenate((everyone, unlisted), axis=1), pool, least),
+            dirichlet_prior=estimator.dirichlet_prior(pool, estimator.anchor_ability),
+            participation_pseudo_counts=fit_participation_prior(
+                np.concatenate((everyone, implicit_counts), axis=1), pool, least
+            ),
             confusion=self._confusion[touched],
             participation=self._participation[touched],
             class_prior=prior if summary.prior is None else summary.prior,
-            at_start=not self.warm and bool(self._totals.sum() < WARM_UP * self._heard),
+            is_initial=not self.warm and bool(self._totals.sum() < WARM_UP * self._heard),
         )
 
 

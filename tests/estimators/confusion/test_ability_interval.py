@@ -12,9 +12,9 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.confusion.credible_intervals import (
-    CENTRES,
-    STRENGTHS,
-    Path,
+    CONCENTRATIONS,
+    MEANS,
+    AbilityTangent,
     average_priors,
     fit_beta_prior,
     fit_beta_priors,
@@ -44,11 +44,13 @@ def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
     parameters = model.initialize(summary_of(reports, channel))
     ability = np.array([0.5, 0.6, 0.7, 0.8, 0.4])
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
-    parameters = replace(parameters, confusion=tables, at_start=False)
+    parameters = replace(parameters, confusion=tables, is_initial=False)
     posterior, _ = dense_posterior(reports, parameters)
 
-    path = Path(np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.is_identity else tables)
-    result = observed_information(path, parameters, [one_block(reports)], posterior)
+    tangent = AbilityTangent(
+        np.einsum("wzz->wz", tables), np.ones((5, 3)), None if parameters.pool.model.is_identity else tables
+    )
+    result = observed_information(tangent, parameters, [one_block(reports)], posterior)
 
     step = 1e-4
     for worker in range(5):
@@ -107,8 +109,8 @@ def test_the_crowds_law_is_the_likeliest_candidate() -> None:
     """Of all centres and strengths, the pair with the largest Beta-binomial evidence, strengths near 8 expected."""
     hits, misses = np.array([8.0, 9.0, 3.5, 7.0]), np.array([2.0, 1.0, 6.5, 3.0])
     best, most = (0.0, 0.0), -np.inf
-    for centre in CENTRES:
-        for strength in 8.0 * STRENGTHS:
+    for centre in MEANS:
+        for strength in 8.0 * CONCENTRATIONS:
             a, b = centre * strength, (1 - centre) * strength
             evidence = sum(betaln(h + a, m + b) - betaln(a, b) for h, m in zip(hits, misses, strict=True))
             evidence -= 0.5 * np.log(strength / 8.0) ** 2
@@ -123,7 +125,7 @@ def test_average_laws_are_those_of_a_fine_grid() -> None:
     rng = np.random.default_rng(3)
     hits = rng.binomial(12, rng.beta(9, 4, 60)).astype(float)
     misses = 12 - hits
-    centres, strengths = np.linspace(0.005, 0.995, 199), 32.0 * STRENGTHS
+    centres, strengths = np.linspace(0.005, 0.995, 199), 32.0 * CONCENTRATIONS
     scores = np.empty((199, 9))
     for row, centre in enumerate(centres):
         a, b = centre * strengths, (1 - centre) * strengths

@@ -39,7 +39,7 @@ def random_crowd(
         model.initialize(summary_of(reports, channel, prior)),
         confusion=rng.dirichlet(np.ones(3), size=(5, 3)),
         class_prior=rng.dirichlet(np.ones(3)),
-        at_start=False,
+        is_initial=False,
     )
     if channel.participation == "protected":
         parameters = replace(parameters, participation=rng.uniform(0.1, 0.9, 5))
@@ -83,11 +83,14 @@ def test_m_step_enumerates_hidden_answers(channel: Channel) -> None:
     looped = parameters
     for _ in range(M_STEPS if parameters.pool.noise else 1):
         answers = naive_expected_answers(reports, looped, posterior)
-        counts = answers[:, :, :3] + parameters.anchor
+        counts = answers[:, :, :3] + parameters.dirichlet_prior
         looped = replace(looped, confusion=counts / counts.sum(axis=2, keepdims=True))
         if channel.participation == "protected":
-            given = answers[:, :, :3].sum(axis=(1, 2)) + parameters.pseudo_cells * parameters.pool.participation
-            cells = answers.sum(axis=(1, 2)) + parameters.pseudo_cells  # every cell that sent something
+            given = (
+                answers[:, :, :3].sum(axis=(1, 2))
+                + parameters.participation_pseudo_counts * parameters.pool.participation
+            )
+            cells = answers.sum(axis=(1, 2)) + parameters.participation_pseudo_counts  # every cell that sent something
             looped = replace(looped, participation=given / cells)
     weight = model.damping * parameters.pool.noise * len(reports.tasks)
     prior = posterior.sum(axis=0) + weight * parameters.pool.label_shares
@@ -110,15 +113,17 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
 
     expected = np.zeros((5, 3, 3))
     for worker in range(5):
-        right = sum(answers[worker, z, z] + parameters.anchor[z, z] for z in range(3))
-        ability = right / (answers[worker].sum() + parameters.anchor.sum())
+        right = sum(answers[worker, z, z] + parameters.dirichlet_prior[z, z] for z in range(3))
+        ability = right / (answers[worker].sum() + parameters.dirichlet_prior.sum())
         for truth in range(3):
             for answer in range(3):
                 expected[worker, truth, answer] = ability if truth == answer else (1 - ability) / 2
 
     split, _ = expected_answers(statistics, parameters)
 
-    np.testing.assert_allclose(model.estimate_confusion(split, parameters.anchor), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        model.estimate_confusion(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("participation", ["protected", "public"])
@@ -173,10 +178,10 @@ def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channe
         for prior in (None, np.array([0.2, 0.3, 0.5])):
             reports, before = random_crowd(model, channel, seed, prior)
             # One-coin's tables have one ability each, and its class prior is fixed.
-            tied = np.repeat(model.estimate_confusion(before.confusion[:1], before.anchor), 5, axis=0)
+            tied = np.repeat(model.estimate_confusion(before.confusion[:1], before.dirichlet_prior), 5, axis=0)
             before = replace(before, confusion=tied if isinstance(model, OneCoin) else before.confusion)
             if prior is not None or isinstance(model, OneCoin):
-                settled = model.class_prior(np.ones(3), before) if prior is None else prior
+                settled = model.estimate_class_prior(np.ones(3), before) if prior is None else prior
                 before = replace(before, class_prior=settled)
             block = one_block(reports)
             first = model.e_step(block, before)
@@ -193,18 +198,21 @@ def test_every_inner_step_raises_the_objective(model: ConfusionEstimator, channe
 def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) -> None:
     """The traced log-prior is the sum of Dirichlet (one-coin: Beta), Beta and class-prior terms, written out."""
     _, parameters = random_crowd(model, CHANNELS["randomized response, protected"])
-    pool, anchor = parameters.pool, parameters.anchor
+    pool, dirichlet_prior = parameters.pool, parameters.dirichlet_prior
 
     tables = sum(
-        anchor[z, x] * np.log(parameters.confusion[w, z, x]) for w in range(5) for z in range(3) for x in range(3)
+        dirichlet_prior[z, x] * np.log(parameters.confusion[w, z, x])
+        for w in range(5)
+        for z in range(3)
+        for x in range(3)
     )
     if model.name == "one-coin":
-        right = sum(anchor[z, z] for z in range(3))
-        wrong = anchor.sum() - right
+        right = sum(dirichlet_prior[z, z] for z in range(3))
+        wrong = dirichlet_prior.sum() - right
         ability = parameters.confusion[:4, 0, 0]  # the fifth worker reported nothing
         tables = sum(right * np.log(p) + wrong * np.log(1 - p) for p in ability)
         tables -= 4 * (lgamma(right) + lgamma(wrong) - lgamma(right + wrong))
-    rate, cells = pool.participation, parameters.pseudo_cells
+    rate, cells = pool.participation, parameters.participation_pseudo_counts
     shares = sum(cells * (rate * np.log(s) + (1 - rate) * np.log(1 - s)) for s in parameters.participation)
     weight = model.damping * pool.noise * 7
     learned = weight * float(pool.label_shares @ np.log(parameters.class_prior)) if model.name == "dawid-skene" else 0.0
@@ -221,19 +229,19 @@ def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
     for epsilon in (0.5, 2.0, 6.0, 15.0):
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon, participation="public").channel()
         parameters = model.initialize(summary_of(reports, channel))
-        weights.append(float(parameters.anchor.sum(axis=1)[0]))
+        weights.append(float(parameters.dirichlet_prior.sum(axis=1)[0]))
         assert pytest.approx(3 * model.smoothing + model.shrinkage * parameters.pool.noise) == weights[-1]
     plain = model.initialize(summary_of(reports, None))
 
     protected = model.initialize(summary_of(reports, CHANNELS["randomized response, protected"]))
 
     assert pytest.approx(model.shrinkage * protected.pool.noise) == (
-        protected.pseudo_cells * protected.pool.participation
+        protected.participation_pseudo_counts * protected.pool.participation
     )
     assert weights == sorted(weights, reverse=True)
     assert pytest.approx(3 * model.smoothing, abs=1e-4) == weights[-1]
-    np.testing.assert_array_equal(plain.anchor, np.full((3, 3), model.smoothing))
-    assert 0 == plain.pseudo_cells
+    np.testing.assert_array_equal(plain.dirichlet_prior, np.full((3, 3), model.smoothing))
+    assert 0 == plain.participation_pseudo_counts
 
 
 @pytest.mark.parametrize("model", [DawidSkene, OneCoin])

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from crowdveil import Categories, ChannelTable, DawidSkene, RandomizedResponse
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.model import Summary
-from crowdveil.estimators.confusion.hyperpriors import STRENGTHS, all_counts, participation_cells
+from crowdveil.estimators.confusion.parameters import CONCENTRATIONS, fit_participation_prior, report_counts
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 from tests.estimators.dense import channels, random_reports, sent_alphabet, summary_of
@@ -29,14 +29,14 @@ def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, AnswerFreq
 def test_evidence_is_that_of_normal_laws() -> None:
     """The strength is where the integral over normal participations, likelihoods being parabolas, is largest."""
     summary, pool = sent(np.linspace(20, 160, 80), 2.0)
-    table, rate = pool.model.everything, pool.participation
+    table, rate = pool.model.full_table, pool.participation
     answered = sum(pool.label_shares[x] * table[x] for x in range(3))
-    logs = np.zeros(len(STRENGTHS))
-    for worker in all_counts(summary)[::8]:
+    logs = np.zeros(len(CONCENTRATIONS))
+    for worker in report_counts(summary)[::8]:
         seen = rate * answered + (1 - rate) * table[3]
         rise = sum(n * (answered[y] - table[3, y]) / seen[y] for y, n in enumerate(worker))
         bend = sum(n * ((answered[y] - table[3, y]) / seen[y]) ** 2 for y, n in enumerate(worker))
-        for k, strength in enumerate(STRENGTHS):
+        for k, strength in enumerate(CONCENTRATIONS):
             deviation = np.sqrt(rate * (1 - rate) / strength)
             logs[k] += np.log(
                 quad(
@@ -49,29 +49,29 @@ def test_evidence_is_that_of_normal_laws() -> None:
                 )[0]
             )
 
-    assert pool.noise * STRENGTHS[logs.argmax()] == participation_cells(all_counts(summary)[::8], pool, 1.0)
+    assert pool.noise * CONCENTRATIONS[logs.argmax()] == fit_participation_prior(report_counts(summary)[::8], pool, 1.0)
 
 
 def test_workers_who_answer_alike_are_drawn_to_the_crowd() -> None:
     """Where all answer 60 of 300 tasks, the law outweighs a worker's own cells at epsilon 3."""
     summary, pool = sent(60, 3.0)
 
-    assert participation_cells(all_counts(summary), pool, 5.0) > 300
+    assert fit_participation_prior(report_counts(summary), pool, 5.0) > 300
 
 
 def test_workers_who_differ_keep_what_reports_say() -> None:
     """Where half of the workers answer 20 tasks and half 200, nothing is added to the least pseudo-cells."""
     summary, pool = sent(np.repeat([20, 200], 40), 3.0)
 
-    assert 25.0 == participation_cells(all_counts(summary), pool, 25.0)
+    assert 25.0 == fit_participation_prior(report_counts(summary), pool, 25.0)
 
 
 def test_nothing_is_learned_where_nothing_is_shrunk() -> None:
     """Without noise, and where the user wants no shrinkage, the law has no say."""
     summary, pool = sent(60, 3.0)
 
-    assert 0.0 == participation_cells(all_counts(summary), pool, 0.0)
-    assert 0.0 == DawidSkene(shrinkage=0.0).initialize(summary).pseudo_cells
+    assert 0.0 == fit_participation_prior(report_counts(summary), pool, 0.0)
+    assert 0.0 == DawidSkene(shrinkage=0.0).initialize(summary).participation_pseudo_counts
 
 
 @pytest.mark.parametrize("channel", channels().values(), ids=channels())
@@ -80,8 +80,8 @@ def test_counts_are_those_of_all_cells(channel: ChannelTable) -> None:
     reports = random_reports(np.random.default_rng(0), sent_alphabet(channel), tasks=7, workers=5, share=0.75)
     summary = summary_of(reports, channel)
 
-    counts = all_counts(summary)
+    counts = report_counts(summary)
 
     np.testing.assert_array_equal(counts[:, : summary.symbols], summary.symbol_counts)
-    if summary.model.silent:
+    if summary.model.implicit_nulls:
         np.testing.assert_array_equal(counts.sum(axis=1), np.full(5, 7))

@@ -1,10 +1,8 @@
-"""How participation follows a worker's ability: a few more answers, each less good, make the same reports.
+"""Credible intervals for worker abilities from the observed information of the reports.
 
-Behind a channel that hides who answered, neither is known for sure. Along the path on which participation stays as
-likely as it can be, the curvature of the log-likelihood is what is left of the ability's own when participation is
-integrated out (to second order): the Schur complement.
-
-How far a worker's ability is known: from the observed information of the reports, not of the answers behind them.
+Louis (1982): the information of a report about ability a is (d/da log P(report))^2 under the posterior of its truth.
+It is converted to a number of binomial answers, and combined with a Beta prior fitted to all workers (empirical Bayes).
+With protected participation s, s is integrated out to second order: I_aa - I_as^2 / I_ss (Schur complement).
 """
 
 from collections.abc import Iterable
@@ -21,61 +19,63 @@ from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared
 from crowdveil.em.model import GoldBlock, Summary
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
-TASKS_AT_ONCE = 1 << 20
-"""Tasks whose posteriors are copied together."""
+CHUNK_TASKS = 1 << 20
+"""Tasks whose posteriors are copied together, to bound memory."""
 CHUNK_REPORTS = 1 << 18
-WORKERS_AT_MOST = 2000
-"""Workers that the crowd's prior is learned from, evenly taken from all of them."""
-WORKERS_FOR_A_THREAD = 1 << 12
-"""Workers whose quantiles are worth a thread."""
+MAX_PRIOR_WORKERS = 2000
+"""Upper bound of the workers, evenly spaced, that the Beta prior is fitted to."""
+MIN_WORKERS_PER_THREAD = 1 << 12
+"""Workers from which a thread pays."""
 LOW, HIGH = 0.05, 0.95
-FIRMEST = 3.0
-"""Strength of the crowd's law in intervals, at most; more of it covered too little in simulations."""
-CENTRES = np.linspace(0.02, 0.98, 49)
-STRENGTHS = np.geomspace(1 / 16, 1.0, 9)
-"""Candidates for the crowd's Beta law of abilities: means, and strengths in units of the firmest."""
-USUAL_STRENGTH = 8.0
-"""That of abilities uniform between one half and one; expected within a factor e."""
-WIDEST = 12.0
-"""Curvature of what is known of a law's centre beforehand: that of a number between 0 and 1."""
-LEAST_ANSWERS = 0.5
-"""What an average law is worth at least: fewer, and it would have two humps, at 0 and at 1."""
+MIN_PARTICIPATION = 1e-6
+"""Distance of participation from 0 and 1 at least, since the slope of its Beta density is infinite there."""
+MAX_CONCENTRATION = 3.0
+"""Upper bound of the Beta prior's concentration; larger values under-cover in simulations."""
+MEANS = np.linspace(0.02, 0.98, 49)
+CONCENTRATIONS = np.geomspace(1 / 16, 1.0, 9)
+"""Candidate means of the Beta prior, and concentrations relative to the largest."""
+EXPECTED_CONCENTRATION = 8.0
+"""Median of the log-normal hyperprior (deviation 1) of the concentration: abilities uniform on [1/2, 1]."""
+MIN_CURVATURE = 12.0
+"""Precision of the hyperprior of the mean: that of a uniform number in [0, 1]."""
+MIN_CONCENTRATION = 0.5
+"""Lower bound of the concentration of a moment-matched Beta distribution, which turns U-shaped below."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteDataSummary:
-    """What an estimator says of abilities before the information in single reports is known.
+    """Summary of abilities from complete data: expected answers, without the information lost by noise.
 
     Attributes:
         ability: under a proper prior, shape (workers,).
-        strength: how many answers a unit of information along the path is worth, shape (workers,).
-        excess: answers, beyond those that the ability itself explains, by which reports pull it upwards; (workers,).
-        firmest: the largest strength, in answers, that the crowd's law may have. Where information is scarce all look
-            alike, because all are shrunk: that must not pass for knowledge.
-        averaged: whether laws are averaged by their evidence; else the likeliest is taken.
-        told: whether the mean of the law that intervals are of is told as the ability.
-        beside: information about the ability that is not in the reports, shape (workers,), or 0.
+        answers_per_information: binomial answers per unit of information along the tangent, shape (workers,).
+        excess: score of the reports at `ability`, in answers; positive if they support a higher one, shape (workers,).
+        max_concentration: upper bound of the Beta prior's concentration, in answers: shrunken abilities look alike if
+            information is scarce, which must not count as evidence.
+        average_priors_by_evidence: whether priors are averaged by their evidence; else the best one is used.
+        use_posterior_mean: whether the posterior mean replaces the ability of the worker table.
+        prior_information: information about the ability that is not in the reports, shape (workers,), or 0.
     """
 
     ability: NDArray[np.float64]
-    strength: NDArray[np.float64]
+    answers_per_information: NDArray[np.float64]
     excess: NDArray[np.float64]
-    firmest: float
-    averaged: bool = False
-    told: bool = False
-    beside: NDArray[np.float64] | float = 0.0
+    max_concentration: float
+    average_priors_by_evidence: bool = False
+    use_posterior_mean: bool = False
+    prior_information: NDArray[np.float64] | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
-    """Confusion tables, and how they change with the ability.
+class AbilityTangent:
+    """Derivative of a worker's parameters with respect to the ability.
 
     Attributes:
-        right: P(right answer | truth) of a worker with the spread's ability, indexed [worker, truth].
-        direction: change of that when the ability changes by one, indexed alike; wrong answers fall in proportion.
-        tables: all of his table, indexed [worker, truth, label]; None where reports are answers: of these, one that is
-            wrong is like any other.
-        participation: change of P(answered) when the ability changes by one, shape (workers,); None for none.
+        right: P(right answer | truth), indexed [worker, truth].
+        direction: derivative of `right`, indexed alike; wrong answers decrease in proportion.
+        tables: confusion matrices, indexed [worker, truth, label]; None if reports are answers, where all wrong answers
+            have the same slope.
+        participation: derivative of P(answered), shape (workers,); None for 0.
     """
 
     right: NDArray[np.float64]
@@ -85,174 +85,174 @@ class Path:
 
 
 def with_intervals(
-    table: WorkerTable, spread: CompleteDataSummary, information: NDArray[np.float64], reports: NDArray[np.int64]
+    table: WorkerTable, complete: CompleteDataSummary, information: NDArray[np.float64], reports: NDArray[np.int64]
 ) -> WorkerTable:
-    """Return the table with the 5 % and 95 % quantiles of abilities.
+    """Return the worker table with the 5 % and 95 % posterior quantiles of abilities, which include the estimate.
 
-    The reports of a worker are worth as many answers as their information is; these are binomial, and abilities are
-    drawn from a Beta law that is learned from all workers. The estimate itself is always inside.
+    A worker's information counts as binomial answers under a Beta prior that is fitted to all workers.
 
     Args:
-        information: about each worker's ability, shape (workers,).
-        reports: of each worker, shape (workers,).
+        table: abilities without intervals.
+        complete: summary of abilities from complete data.
+        information: of the reports about each worker's ability, shape (workers,).
+        reports: number of each worker's reports, shape (workers,).
     """
-    worth = (information + spread.beside) * spread.strength
-    right = np.maximum(worth * spread.ability + spread.excess, 0.0)
-    wrong = np.maximum(worth * (1 - spread.ability) - spread.excess, 0.0)
+    answers = (information + complete.prior_information) * complete.answers_per_information
+    right = np.maximum(answers * complete.ability + complete.excess, 0.0)
+    wrong = np.maximum(answers * (1 - complete.ability) - complete.excess, 0.0)
     known = np.flatnonzero(reports)
-    some = known[:: max(1, len(known) // WORKERS_AT_MOST)]
+    some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
     compiled = use_compiled(int(reports.sum()))
-    if spread.averaged:
-        laws = fit_beta_priors(right[some], wrong[some], spread.firmest, compiled=compiled)
-        hits, misses = average_priors(right, wrong, laws)
+    if complete.average_priors_by_evidence:
+        priors = fit_beta_priors(right[some], wrong[some], complete.max_concentration, compiled=compiled)
+        alpha, beta = average_priors(right, wrong, priors)
     else:
-        usual = fit_beta_prior(right[some], wrong[some], spread.firmest, compiled=compiled)
-        hits, misses = right + usual[0], wrong + usual[1]
-    low, high = np.empty((2, len(hits)))
+        prior = fit_beta_prior(right[some], wrong[some], complete.max_concentration, compiled=compiled)
+        alpha, beta = right + prior[0], wrong + prior[1]
+    low, high = np.empty((2, len(alpha)))
 
     def quantiles(some: slice) -> None:
         for level, ends in ((LOW, low), (HIGH, high)):
-            betaincinv(hits[some], misses[some], level, out=ends[some])
+            betaincinv(alpha[some], beta[some], level, out=ends[some])
 
-    for_row_ranges(quantiles, len(hits), WORKERS_FOR_A_THREAD)
-    ability = hits / (hits + misses) if spread.told else table.quality
+    for_row_ranges(quantiles, len(alpha), MIN_WORKERS_PER_THREAD)
+    ability = alpha / (alpha + beta) if complete.use_posterior_mean else table.quality
     return replace(table, quality=ability, ability_low=np.minimum(low, ability), ability_high=np.maximum(high, ability))
 
 
 def fit_beta_prior(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
+    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float, *, compiled: bool = False
 ) -> tuple[float, float]:
-    """Return the Beta law, as pseudo-answers right and wrong, that makes the workers' answers likeliest.
+    """Return the pseudo-counts (right, wrong) of the Beta prior with the highest evidence.
 
     Args:
-        right, wrong: answers of each worker, shape (workers,); need not be whole.
-        firmest: largest strength, in answers.
+        right, wrong: answers of each worker, shape (workers,), not necessarily whole.
+        max_concentration: largest concentration, in answers.
         compiled: from `use_compiled`.
     """
-    strength = firmest * STRENGTHS
-    place, evidence = _best_centres(right, wrong, strength, compiled=compiled)
+    concentration = max_concentration * CONCENTRATIONS
+    index, evidence = _best_means(right, wrong, concentration, compiled=compiled)
     best = int(evidence.argmax())
-    return float(CENTRES[place[best]] * strength[best]), float((1 - CENTRES[place[best]]) * strength[best])
+    return float(MEANS[index[best]] * concentration[best]), float((1 - MEANS[index[best]]) * concentration[best])
 
 
-class CrowdLaws(NamedTuple):
-    """Beta laws that a crowd may have, of one strength each; all of shape (laws,).
+class BetaPriors(NamedTuple):
+    """Beta priors of several concentrations, shapes (priors,): posterior mean and variance of the prior's mean,
+    concentration in answers, and posterior weight, sum 1."""
 
-    `centre` and its `variance`: which means that strength goes with; `strength`, in answers; `weight` sums to 1.
-    """
-
-    centre: NDArray[np.float64]
+    mean: NDArray[np.float64]
     variance: NDArray[np.float64]
-    strength: NDArray[np.float64]
+    concentration: NDArray[np.float64]
     weight: NDArray[np.float64]
 
 
 def fit_beta_priors(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], firmest: float, *, compiled: bool = False
-) -> CrowdLaws:
-    """Return Beta laws of abilities, weighed by their evidence; arguments as in `fit_beta_prior`.
-
-    At one strength the evidence is taken to be normal around the best centre (Laplace).
-    """
-    strength = firmest * STRENGTHS
-    place, evidence = _best_centres(right, wrong, strength, compiled=compiled)
+    right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float, *, compiled: bool = False
+) -> BetaPriors:
+    """Return Beta priors weighted by their evidence (Laplace approximation in the mean); see `fit_beta_prior`."""
+    concentration = max_concentration * CONCENTRATIONS
+    index, evidence = _best_means(right, wrong, concentration, compiled=compiled)
     evidence_at = partial(_evidence, right, wrong, compiled=compiled)
-    inner = np.clip(place, 1, len(CENTRES) - 2)
-    below, at, above = (evidence_at(CENTRES[inner + move], strength) for move in (-1, 0, 1))
-    bend = np.maximum(2 * at - below - above, 0.0) / (CENTRES[1] - CENTRES[0]) ** 2
-    variance = 1 / (bend + WIDEST)
+    inner = np.clip(index, 1, len(MEANS) - 2)
+    below, at, above = (evidence_at(MEANS[inner + move], concentration) for move in (-1, 0, 1))
+    bend = np.maximum(2 * at - below - above, 0.0) / (MEANS[1] - MEANS[0]) ** 2
+    variance = 1 / (bend + MIN_CURVATURE)
     scores = evidence + 0.5 * np.log(variance)
     weight = np.exp(scores - scores.max())
-    return CrowdLaws(CENTRES[place], variance, strength, weight / weight.sum())
+    return BetaPriors(MEANS[index], variance, concentration, weight / weight.sum())
 
 
 def average_priors(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], laws: CrowdLaws
+    right: NDArray[np.float64], wrong: NDArray[np.float64], priors: BetaPriors
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the answers, right and wrong, of the Beta law with the mean and variance of each worker's average law."""
+    """Return the Beta parameters that match mean and variance of each worker's posterior, averaged over priors."""
     first, second = np.zeros(len(right)), np.zeros(len(right))
-    for centre, variance, strength, weight in zip(*laws, strict=True):
-        number = right + wrong + strength
-        mean = (right + centre * strength) / number
-        first += weight * mean
-        second += weight * (mean**2 + mean * (1 - mean) / (number + 1) + (strength / number) ** 2 * variance)
-    number = np.maximum(first * (1 - first) / np.maximum(second - first**2, TINY) - 1, LEAST_ANSWERS)
-    return first * number, (1 - first) * number
+    for mean, variance, concentration, weight in zip(*priors, strict=True):
+        total = right + wrong + concentration
+        posterior_mean = (right + mean * concentration) / total
+        first += weight * posterior_mean
+        second += weight * (
+            posterior_mean**2
+            + posterior_mean * (1 - posterior_mean) / (total + 1)
+            + (concentration / total) ** 2 * variance
+        )
+    total = np.maximum(first * (1 - first) / np.maximum(second - first**2, TINY) - 1, MIN_CONCENTRATION)
+    return first * total, (1 - first) * total
 
 
-def _best_centres(
-    right: NDArray[np.float64], wrong: NDArray[np.float64], strength: NDArray[np.float64], *, compiled: bool
+def _best_means(
+    right: NDArray[np.float64], wrong: NDArray[np.float64], concentration: NDArray[np.float64], *, compiled: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the place among `CENTRES` of each strength's likeliest, and the evidence of both; shapes (laws,)."""
+    """Return the index in `MEANS` of each concentration's best mean, and the log-evidence; shapes (priors,)."""
     evidence_at = partial(_evidence, right, wrong, compiled=compiled)
-    # At one strength the evidence is concave in the centre, for the slope of log-gamma's slope falls: so halve.
-    low, high = np.zeros(len(strength), dtype=np.int64), np.full(len(strength), len(CENTRES) - 1)
+    # The evidence is concave in the mean, since trigamma decreases: bisection.
+    low, high = np.zeros(len(concentration), dtype=np.int64), np.full(len(concentration), len(MEANS) - 1)
     while (low < high).any():
         middle = (low + high) // 2
         after = np.minimum(middle + 1, high)
-        rises = evidence_at(CENTRES[after], strength) > evidence_at(CENTRES[middle], strength)
+        rises = evidence_at(MEANS[after], concentration) > evidence_at(MEANS[middle], concentration)
         low, high = np.where(rises, after, low), np.where(rises, high, middle)
-    whole = len(right) * gammaln(strength) - log_gamma_sums(right + wrong, strength, compiled=compiled)
-    evidence = evidence_at(CENTRES[low], strength) + whole
-    return low, evidence - 0.5 * np.log(strength / USUAL_STRENGTH) ** 2
+    constant = len(right) * gammaln(concentration) - log_gamma_sums(right + wrong, concentration, compiled=compiled)
+    evidence = evidence_at(MEANS[low], concentration) + constant
+    return low, evidence - 0.5 * np.log(concentration / EXPECTED_CONCENTRATION) ** 2
 
 
 def _evidence(
     right: NDArray[np.float64],
     wrong: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    strength: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    concentration: NDArray[np.float64],
     *,
     compiled: bool,
 ) -> NDArray[np.float64]:
-    """Return the log-evidence of Beta laws, less what depends on their strength alone; shape (laws,)."""
-    total = np.zeros(len(centre))
-    for answers, pseudo in ((right, centre * strength), (wrong, (1 - centre) * strength)):
+    """Return the log-evidence of Beta priors up to terms of the concentration alone, shape (priors,)."""
+    total = np.zeros(len(mean))
+    for answers, pseudo in ((right, mean * concentration), (wrong, (1 - mean) * concentration)):
         total += log_gamma_sums(answers, pseudo, compiled=compiled) - len(answers) * gammaln(pseudo)
     return total
 
 
 def observed_information(
-    path: Path, parameters: CrowdParameters, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
+    tangent: AbilityTangent, parameters: CrowdParameters, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
-    if path.tables is None:
-        return information_of_answers(path, parameters.summary, blocks, posterior)
-    slopes = slope_tables(path.tables, path.direction, parameters, path.participation)
+    if tangent.tables is None:
+        return answer_information(tangent, parameters.summary, blocks, posterior)
+    slopes = relative_slopes(tangent.tables, tangent.direction, parameters, tangent.participation)
     listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
     for block in blocks:
-        if not model.silent:
+        if not model.implicit_nulls:
             total += block.coded.squared_scores(listed, posterior[block.block.first : block.block.stop])
             continue
         task = block.block.task + block.block.first
         for first in range(0, len(task), CHUNK_REPORTS):
             part = slice(first, first + CHUNK_REPORTS)
             worker, symbol, truths = block.block.worker[part], block.block.value[part], posterior[task[part]]
-            place = worker.astype(np.int64) * model.symbols + symbol
-            squares = np.einsum("rz,rz->r", listed[place], truths) ** 2
-            instead = model.silent_of[symbol]
-            silent = np.flatnonzero(instead >= 0)
-            unsent = np.einsum("rz,rz->r", null[worker[silent], instead[silent]], truths[silent]) ** 2
-            total += np.bincount(worker, squares, workers) - np.bincount(worker[silent], unsent, workers)
-    for group in range(model.task_groups if model.silent else 0):
+            index = worker.astype(np.int64) * model.symbols + symbol
+            squares = np.einsum("rz,rz->r", listed[index], truths) ** 2
+            replaced = model.implicit_null_of[symbol]
+            replacing = np.flatnonzero(replaced >= 0)
+            null_squares = np.einsum("rz,rz->r", null[worker[replacing], replaced[replacing]], truths[replacing]) ** 2
+            total += np.bincount(worker, squares, workers) - np.bincount(worker[replacing], null_squares, workers)
+    for group in range(model.task_groups if model.implicit_nulls else 0):
         pairs = np.zeros((posterior.shape[1], posterior.shape[1]))
-        for first in range(0, len(posterior), TASKS_AT_ONCE):
-            part = slice(first, first + TASKS_AT_ONCE)
+        for first in range(0, len(posterior), CHUNK_TASKS):
+            part = slice(first, first + CHUNK_TASKS)
             truths = posterior[part][model.task_group[part] == group]
             pairs += truths.T @ truths
-        everywhere = np.einsum("wsz,zv,wsv->ws", null, pairs, null)
-        total += (model.silent_workers(group) * everywhere).sum(axis=1)
+        per_channel = np.einsum("wsz,zv,wsv->ws", null, pairs, null)
+        total += (model.implicit_null_workers(group) * per_channel).sum(axis=1)
     return np.maximum(total, 0.0)
 
 
-def information_of_answers(
-    path: Path, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
+def answer_information(
+    tangent: AbilityTangent, summary: Summary, blocks: Iterable[GoldBlock], posterior: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the observed information about each worker's ability where reports are answers, shape (workers,)."""
-    right, direction = path.right, path.direction
+    """Return the observed information about each worker's ability if reports are answers, shape (workers,)."""
+    right, direction = tangent.right, tangent.direction
     slopes = Slopes(direction / np.maximum(right, TINY), direction / np.maximum(1 - right, TINY))
     compiled, total = use_compiled(int(summary.per_worker.sum())), np.zeros(len(right))
     for block in blocks:
@@ -261,15 +261,15 @@ def information_of_answers(
     return total
 
 
-def slope_tables(
+def relative_slopes(
     tables: NDArray[np.float64],
     direction: NDArray[np.float64],
     parameters: CrowdParameters,
     participation: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the slope of R[z, y] along the path, relative to R[z, y] itself; indexed [worker, truth, report].
+    """Return the derivative of log R[z, y] along the tangent, indexed [worker, truth, report].
 
-    Where P(right) rises, wrong answers fall in proportion. Arguments as in `Path`.
+    Wrong answers decrease in proportion as right ones increase. Arguments as in `AbilityTangent`.
     """
     right = np.einsum("wzz->wz", tables)
     wrong = np.maximum(1 - right, TINY)
@@ -277,39 +277,39 @@ def slope_tables(
     np.einsum("wzz->wz", change)[...] = 1.0
     change = change * direction[:, :, None]
     model = parameters.pool.model
-    at = replace(parameters, confusion=tables).inputs() @ model.everything
-    moved = parameters.participation[:, None, None] * (change @ model.everything[: model.labels])
+    probability = replace(parameters, confusion=tables).inputs() @ model.full_table
+    slope = parameters.participation[:, None, None] * (change @ model.full_table[: model.labels])
     if participation is not None:
-        more = tables @ model.everything[: model.labels] - model.everything[model.labels]
-        moved = moved + participation[:, None, None] * more
-    return np.asarray(moved / np.maximum(at, TINY))
-
-
-NEVER = 1e-6
-"""Participation is taken to be so far from 0 and 1 at least: its Beta law has no slope there."""
+        participation_slope = tables @ model.full_table[: model.labels] - model.full_table[model.labels]
+        slope = slope + participation[:, None, None] * participation_slope
+    return np.asarray(slope / np.maximum(probability, TINY))
 
 
 def marginalize_participation(
-    spread: CompleteDataSummary, path: Path, parameters: CrowdParameters, reports: NDArray[np.float64]
-) -> tuple[CompleteDataSummary, Path]:
-    """Return the path on which participation changes with the ability, and what its law then tells of the ability.
-
-    How far it follows is read off complete truths; any other distance would only overstate what is known.
+    complete: CompleteDataSummary, tangent: AbilityTangent, parameters: CrowdParameters, reports: NDArray[np.float64]
+) -> tuple[CompleteDataSummary, AbilityTangent]:
+    """Return summary and tangent with participation integrated out (Schur complement of the joint information).
 
     Args:
-        spread, path: with participation as it is.
-        parameters: of the fit's end; participation is protected.
+        complete, tangent: at fixed participation.
+        parameters: of the last step; participation is protected.
         reports: posterior sums over all reports, indexed [worker, truth, report].
     """
-    assert path.tables is not None
-    pool, cells, still = parameters.pool, parameters.pseudo_cells, np.zeros_like(path.direction)
-    of_share = slope_tables(path.tables, still, parameters, np.ones(len(still)))
-    of_ability = slope_tables(path.tables, path.direction, parameters)
-    share = np.clip(parameters.participation, NEVER, 1 - NEVER)
-    answered, silent = pool.participation / share, (1 - pool.participation) / (1 - share)
-    bend = cells * (answered / share + silent / (1 - share))
-    uphill = (reports * of_share).sum(axis=(1, 2)) + cells * (answered - silent)
-    together = (reports * of_ability * of_share).sum(axis=(1, 2))
-    follows = -together / ((reports * of_share**2).sum(axis=(1, 2)) + bend)
-    excess = spread.excess + spread.ability * (1 - spread.ability) * follows * uphill
-    return replace(spread, excess=excess, beside=follows**2 * bend), replace(path, participation=follows)
+    assert tangent.tables is not None
+    pool, pseudo_counts, fixed = (
+        parameters.pool,
+        parameters.participation_pseudo_counts,
+        np.zeros_like(tangent.direction),
+    )
+    share_scores = relative_slopes(tangent.tables, fixed, parameters, np.ones(len(fixed)))
+    ability_scores = relative_slopes(tangent.tables, tangent.direction, parameters)
+    share = np.clip(parameters.participation, MIN_PARTICIPATION, 1 - MIN_PARTICIPATION)
+    answered, unanswered = pool.participation / share, (1 - pool.participation) / (1 - share)
+    curvature = pseudo_counts * (answered / share + unanswered / (1 - share))
+    slope = (reports * share_scores).sum(axis=(1, 2)) + pseudo_counts * (answered - unanswered)
+    cross = (reports * ability_scores * share_scores).sum(axis=(1, 2))
+    change = -cross / ((reports * share_scores**2).sum(axis=(1, 2)) + curvature)
+    excess = complete.excess + complete.ability * (1 - complete.ability) * change * slope
+    return replace(complete, excess=excess, prior_information=change**2 * curvature), replace(
+        tangent, participation=change
+    )

@@ -24,15 +24,14 @@ from crowdveil.em.model import EStep, FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.credible_intervals import (
-    FIRMEST,
+    MAX_CONCENTRATION,
+    AbilityTangent,
     CompleteDataSummary,
-    Path,
     marginalize_participation,
     observed_information,
     with_intervals,
 )
-from crowdveil.estimators.confusion.hyperpriors import crowd_cells
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 PER_SPLIT = 48
 """Bytes that it takes to split the reports of a worker, for each answer and report that may stand for it."""
@@ -53,27 +52,27 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
     def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
         """Return the size of the posterior sums, a table per worker, and of the expected answers behind a channel."""
-        table = 0 if summary.model.is_identity else summary.model.everything.size
+        table = 0 if summary.model.is_identity else summary.model.full_table.size
         return MemoryUse(summary.workers * summary.symbols * summary.labels, PER_SPLIT * summary.workers * table)
 
     def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
         """Return the parameters with every worker's table, or kinds, moved by a hair."""
         if parameters.mixture is not None:
-            own = shares_of_last(jittered(parameters.mixture.responsibility, direction, seed))
+            own = normalized(jittered(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
             return replace(parameters, mixture=mixture, confusion=mixture.confusion(), tables=None)
-        confusion = shares_of_last(jittered(parameters.confusion, direction, seed))
+        confusion = normalized(jittered(parameters.confusion, direction, seed))
         return replace(parameters, confusion=confusion, tables=None)
 
     def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with their score tables."""
-        return parameters if parameters.at_start else replace(parameters, tables=parameters.score_tables())
+        return parameters if parameters.is_initial else replace(parameters, tables=parameters.score_tables())
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
         model = parameters.pool.model
         of_task = model.task_group[block.block.first : block.block.stop]
-        if parameters.at_start:
+        if parameters.is_initial:
             posterior = one_hot_gold(vote_shares(block, parameters.summary, parameters.pool), block.gold)
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
             step = TableStep(posterior, block.coded.confusion_sums(posterior), by_truth, np.nan)
@@ -94,7 +93,9 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         )
 
     @abstractmethod
-    def spread(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> tuple[CompleteDataSummary, Path]:
+    def complete_data_summary(
+        self, statistics: CrowdStatistics, parameters: CrowdParameters
+    ) -> tuple[CompleteDataSummary, AbilityTangent]:
         """Return what is known of abilities beside the information in single reports."""
 
     def credible_intervals(
@@ -105,9 +106,9 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
     ) -> WorkerTable:
         """Return the worker table with 90 % credible intervals of abilities."""
         parameters = result.parameters
-        spread, path = self.spread(result.statistics, parameters)
-        data = observed_information(path, parameters, blocks, posterior)
-        return with_intervals(result.workers, spread, data, parameters.summary.per_worker)
+        complete_data_summary, tangent = self.complete_data_summary(result.statistics, parameters)
+        data = observed_information(tangent, parameters, blocks, posterior)
+        return with_intervals(result.workers, complete_data_summary, data, parameters.summary.per_worker)
 
     def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
@@ -149,13 +150,17 @@ class ConfusionEstimator(CrowdEstimator):
             raise SettingsError("anchor_ability must be in [0, 1)", value=self.anchor_ability)
 
     @abstractmethod
-    def estimate_confusion(self, answers: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def estimate_confusion(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
         return map_row_chunks(
-            partial(self.estimate_confusion, anchor=parameters.anchor), answers, np.empty_like(answers)
+            partial(self.estimate_confusion, dirichlet_prior=parameters.dirichlet_prior),
+            answers,
+            np.empty_like(answers),
         )
 
     @abstractmethod
@@ -163,11 +168,11 @@ class ConfusionEstimator(CrowdEstimator):
         """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
 
     @abstractmethod
-    def log_tables(self, parameters: CrowdParameters) -> float:
+    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-density of the tables, and of the anchor where it is learned, up to a constant."""
 
     @abstractmethod
-    def class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return P(truth) from the posterior totals; not asked where a public prior is given."""
 
     @abstractmethod
@@ -177,9 +182,9 @@ class ConfusionEstimator(CrowdEstimator):
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        return self.log_tables(parameters) + log_participation_prior(parameters) + learned
+        return self.log_confusion_prior(parameters) + log_participation_prior(parameters) + learned
 
-    def anchor(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
+    def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
         """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label].
 
         In proportion to the noise, unless in full.
@@ -187,9 +192,9 @@ class ConfusionEstimator(CrowdEstimator):
         guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
         return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
 
-    def shrunk_spread(
+    def shrunk_summary(
         self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, Path]:
+    ) -> tuple[CompleteDataSummary, AbilityTangent]:
         """Return tables shrunk in full, whatever the noise, to a worker of the crowd's ability.
 
         The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
@@ -197,36 +202,40 @@ class ConfusionEstimator(CrowdEstimator):
         answers, _ = expected_answers(statistics, parameters)
         right, total = right_answers(answers)
         centre = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
-        chance = self.chance(parameters)
-        usual = self.anchor(parameters.pool, max((centre - chance) / (1 - chance), 0.0), full=True)
+        guessing_accuracy = self.guessing_accuracy(parameters)
+        usual = self.dirichlet_prior(
+            parameters.pool, max((centre - guessing_accuracy) / (1 - guessing_accuracy), 0.0), full=True
+        )
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            tables = self.estimate_confusions(answers, replace(parameters, anchor=usual))
+            tables = self.estimate_confusions(answers, replace(parameters, dirichlet_prior=usual))
             if not parameters.pool.model.is_identity:
                 answers, _ = expected_answers(statistics, replace(parameters, confusion=tables))
                 right, total = right_answers(answers)
-        path = Path(
+        tangent = AbilityTangent(
             np.einsum("wzz->wz", tables).copy(),
-            self.path(right + np.diag(usual), total + usual.sum(axis=1), parameters),
+            self.tangent(right + np.diag(usual), total + usual.sum(axis=1), parameters),
             None if parameters.pool.model.is_identity else tables,
         )
-        spread = complete_spread(right, total, path, parameters.class_prior)
+        complete_data_summary = binomial_summary(right, total, tangent, parameters.class_prior)
         if not (parameters.pool.protected and parameters.pool.noise):
-            return spread, path
-        return marginalize_participation(spread, path, parameters, all_reports(statistics, parameters))
+            return complete_data_summary, tangent
+        return marginalize_participation(
+            complete_data_summary, tangent, parameters, all_reports(statistics, parameters)
+        )
 
     @abstractmethod
-    def chance(self, parameters: CrowdParameters) -> float:
+    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
         """Return the ability of a worker who only guesses."""
 
     @abstractmethod
-    def path(
+    def tangent(
         self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
     ) -> NDArray[np.float64]:
         """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return confusions, participations and the class prior, nothing before the first M-step."""
-        names = () if parameters.at_start else ConfusionEstimator.state_fields
+        names = () if parameters.is_initial else ConfusionEstimator.state_fields
         return {name: getattr(parameters, name) for name in names}
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
@@ -236,9 +245,9 @@ class ConfusionEstimator(CrowdEstimator):
             confusion=state.rows("confusion", initial.confusion),
             participation=state.rows("participation", initial.participation),
             class_prior=state.shared["class_prior"] if initial.summary.prior is None else initial.class_prior,
-            at_start=False,
+            is_initial=False,
         )
-        return replace(parameters, anchor=self.update_prior(parameters)) if initial.pool.noise else parameters
+        return replace(parameters, dirichlet_prior=self.update_prior(parameters)) if initial.pool.noise else parameters
 
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the anchor for every worker; the first posterior is the share of votes."""
@@ -248,12 +257,12 @@ class ConfusionEstimator(CrowdEstimator):
         return CrowdParameters(
             summary=summary,
             pool=pool,
-            anchor=self.anchor(pool, self.anchor_ability),
-            pseudo_cells=crowd_cells(summary, pool, least),
+            dirichlet_prior=self.dirichlet_prior(pool, self.anchor_ability),
+            participation_pseudo_counts=participation_prior(summary, pool, least),
             confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
-            at_start=True,
+            is_initial=True,
         )
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
@@ -264,14 +273,18 @@ class ConfusionEstimator(CrowdEstimator):
                 parameters,
                 confusion=self.estimate_confusions(answers, parameters),
                 participation=participation,
-                at_start=False,
+                is_initial=False,
             )
         if parameters.summary.prior is None:
-            parameters = replace(parameters, class_prior=self.class_prior(statistics.by_truth.sum(axis=0), parameters))
-        return replace(parameters, anchor=self.update_prior(parameters)) if parameters.pool.noise else parameters
+            parameters = replace(
+                parameters, class_prior=self.estimate_class_prior(statistics.by_truth.sum(axis=0), parameters)
+            )
+        return (
+            replace(parameters, dirichlet_prior=self.update_prior(parameters)) if parameters.pool.noise else parameters
+        )
 
 
-def shares_of_last(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a table whose last axis sums to 1."""
     return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
@@ -283,12 +296,12 @@ def expected_answers(
     pool, reports = parameters.pool, all_reports(statistics, parameters)
     if pool.model.is_identity:
         return reports, parameters.participation
-    inputs, table = parameters.inputs(), pool.model.everything
+    inputs, table = parameters.inputs(), pool.model.full_table
     expected = inputs * ((reports / np.maximum(inputs @ table, TINY)) @ table.T)
     answers = expected[:, :, : pool.labels]
     participation = parameters.participation
     if pool.protected:
-        participation = share_answered(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
+        participation = estimate_participation(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
     return answers, participation
 
 
@@ -302,17 +315,17 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
 def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return posterior sums over listed reports, then over the NULL of each silent channel; [worker, truth, report]."""
     model, listed = parameters.pool.model, statistics.by_report
-    if not model.silent:
+    if not model.implicit_nulls:
         return listed
-    return np.concatenate((listed, model.null_totals(listed, statistics.by_truth)), axis=2)
+    return np.concatenate((listed, model.implicit_null_sums(listed, statistics.by_truth)), axis=2)
 
 
-def share_answered(
+def estimate_participation(
     answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
 ) -> NDArray[np.float64]:
     """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
-    given = answered + parameters.pseudo_cells * parameters.pool.participation
-    return np.clip(given / np.maximum(cells + parameters.pseudo_cells, TINY), 0.0, 1.0)
+    given = answered + parameters.participation_pseudo_counts * parameters.pool.participation
+    return np.clip(given / np.maximum(cells + parameters.participation_pseudo_counts, TINY), 0.0, 1.0)
 
 
 def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -324,8 +337,8 @@ def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return np.einsum("wzz->wz", answers), total
 
 
-def complete_spread(
-    correct: NDArray[np.float64], total: NDArray[np.float64], path: Path, prior: NDArray[np.float64]
+def binomial_summary(
+    correct: NDArray[np.float64], total: NDArray[np.float64], tangent: AbilityTangent, prior: NDArray[np.float64]
 ) -> CompleteDataSummary:
     """Return the spread of abilities of which complete answers leave a binomial uncertainty.
 
@@ -334,24 +347,24 @@ def complete_spread(
         path: what follows from them.
         prior: P(truth), shape (labels,).
     """
-    right, direction = path.right, path.direction
+    right, direction = tangent.right, tangent.direction
     ability = right @ prior
     complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
     slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
     # Complete answers are worth as many as their expected information says: all of them, where rows move together.
     number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
     strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
-    return CompleteDataSummary(ability, strength, ability * (1 - ability) * slope, FIRMEST)
+    return CompleteDataSummary(ability, strength, ability * (1 - ability) * slope, MAX_CONCENTRATION)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
     if parameters.tables is not None and parameters.pool.model.is_identity:
-        table, anchor = parameters.tables.report_scores, parameters.anchor
-        if (anchor == anchor[0, 0]).all():
-            return float(anchor[0, 0] * table.sum())
-        return float(anchor.T.ravel() @ table.reshape(-1, anchor.size).sum(axis=0))
-    return float((parameters.anchor * np.log(np.maximum(parameters.confusion, TINY))).sum())
+        table, dirichlet_prior = parameters.tables.report_scores, parameters.dirichlet_prior
+        if (dirichlet_prior == dirichlet_prior[0, 0]).all():
+            return float(dirichlet_prior[0, 0] * table.sum())
+        return float(dirichlet_prior.T.ravel() @ table.reshape(-1, dirichlet_prior.size).sum(axis=0))
+    return float((parameters.dirichlet_prior * np.log(np.maximum(parameters.confusion, TINY))).sum())
 
 
 def log_participation_prior(parameters: CrowdParameters) -> float:
@@ -360,7 +373,7 @@ def log_participation_prior(parameters: CrowdParameters) -> float:
         return 0.0
     rate, share = parameters.pool.participation, parameters.participation
     answered = rate * np.log(np.maximum(share, TINY)) + (1 - rate) * np.log(np.maximum(1 - share, TINY))
-    return parameters.pseudo_cells * float(answered.sum())
+    return parameters.participation_pseudo_counts * float(answered.sum())
 
 
 def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters) -> NDArray[np.float64]:

@@ -1,6 +1,8 @@
-"""What is known of a crowd whose workers have confusion tables, and how that shows in reports.
+"""Parameters of crowds with confusion matrices, worker types, and empirical-Bayes hyperpriors.
 
-Workers of a few kinds, each with one confusion table: who may be of which kind, and how that shows in reports.
+The report of a worker with participation s and confusion matrix C has P(y | z) = (1 - s) Q[NULL, y] + s (C Q)[z, y].
+Hyperpriors: the Beta prior of participation is fitted to report counts, and the mean ability of the Dirichlet prior to
+the workers' abilities.
 """
 
 from collections.abc import Iterator
@@ -8,23 +10,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.kernels import ScoreTables, floored_log, use_compiled
 from crowdveil.em.model import Summary
 
 TINY = 1e-300
+ABILITY_DEVIATION = 0.1
+"""Standard deviation of the hyperprior of the crowd's mean ability."""
+N_CANDIDATES = 20
+MIN_PROBABILITY = 1e-12
+CONCENTRATIONS = np.geomspace(1.0, 1e5, 26)
+"""Candidate concentrations of the Beta prior of participation, in cells; the last one means equal workers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Kinds of workers and what is known of everybody's kind.
+    """Mixture of worker types, each with one confusion matrix.
 
     Attributes:
-        tables: P(answer | truth, answered) of each kind, indexed [kind, truth, label], rows sum to 1.
-        expected: share of each kind among workers before anything is known, shape (kinds,), sums to 1.
-        shares: the same as learned.
-        responsibility: P(kind) of each worker, indexed [worker, kind], rows sum to 1.
+        tables: P(answer | truth, answered) of each type, indexed [type, truth, label], rows sum to 1.
+        expected: prior shares of types, shape (types,), sum 1.
+        shares: learned shares of types.
+        responsibility: P(type) of each worker, indexed [worker, type], rows sum to 1.
     """
 
     tables: NDArray[np.float64]
@@ -33,72 +42,72 @@ class Mixture:
     responsibility: NDArray[np.float64]
 
     def confusion(self) -> NDArray[np.float64]:
-        """Return every worker's mean table, indexed [worker, truth, label]."""
+        """Return every worker's posterior mean confusion matrix, indexed [worker, truth, label]."""
         return np.tensordot(self.responsibility, self.tables, axes=1)
 
     def reports(
-        self, everything: NDArray[np.float64], participation: NDArray[np.float64]
+        self, full_table: NDArray[np.float64], participation: NDArray[np.float64]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield for each kind P(report | truth) of its answers and of every worker who were of it.
+        """Yield for each type P(report | truth, answered) and P(report | truth).
 
         Args:
-            everything: P(report | input), indexed [input, report]; NULL is the last input where it is protected.
+            full_table: P(report | input), indexed [input, report]; NULL is the last input if it is protected.
             participation: shape (workers,).
 
         Yields:
-            Indexed [truth, report], and [worker, truth, report]: the first times participation, and NULL's reports.
+            Indexed [truth, report], and [worker, truth, report].
         """
         labels = self.tables.shape[2]
         answering = participation[:, None, None]
-        silent = (1 - answering) * everything[labels] if len(everything) > labels else np.zeros(1)
+        silent = (1 - answering) * full_table[labels] if len(full_table) > labels else np.zeros(1)
         for table in self.tables:
-            answered = table @ everything[:labels]
+            answered = table @ full_table[:labels]
             yield answered, answering * answered + silent
 
-    def log_reports(self, everything: NDArray[np.float64], participation: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return log P(report | truth), averaged over each worker's kinds, indexed [worker, truth, report]."""
-        logs = np.zeros((len(participation), self.tables.shape[1], everything.shape[1]))
-        for kind, (_, seen) in enumerate(self.reports(everything, participation)):
+    def log_reports(self, full_table: NDArray[np.float64], participation: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return log P(report | truth), averaged over each worker's types, indexed [worker, truth, report]."""
+        logs = np.zeros((len(participation), self.tables.shape[1], full_table.shape[1]))
+        for kind, (_, seen) in enumerate(self.reports(full_table, participation)):
             logs += self.responsibility[:, kind, None, None] * np.log(np.maximum(seen, TINY))
         return logs
 
     def divergence(self) -> float:
-        """Return the sum over workers of the Kullback-Leibler divergence of their kinds from the learned shares."""
+        """Return the sum over workers of KL(responsibility || shares)."""
         own = self.responsibility
         return float((own * (np.log(np.maximum(own, TINY)) - np.log(self.shares))).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrowdParameters:
-    """The crowd as far as it is known.
+    """Parameters of the crowd.
 
     Attributes:
-        summary, pool: counts of the reports, and what they alone say.
-        anchor: Dirichlet pseudo-answers of each worker's confusion, indexed [truth, label].
-        pseudo_cells: Beta pseudo-cells, at the pool's rate, of each worker's participation.
+        summary, pool: counts of the reports, and the answer frequencies estimated from them.
+        dirichlet_prior: pseudo-counts of each worker's confusion matrix, indexed [truth, label].
+        participation_pseudo_counts: concentration of the Beta prior of participation, whose mean is the crowd's rate.
         confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
-        participation: P(answered), shape (workers,); all 1 where participation is public.
+        participation: P(answered), shape (workers,); all 1 if participation is public.
         class_prior: P(truth), shape (labels,).
-        at_start: True before the first M-step: the posterior is then the share of votes.
-        mixture: who may be of which kind, where confusions are averages over kinds of workers; else None.
-        tables: the score tables that follow from all this, where they have been worked out.
-        held: steps for which the class prior stays as it is, before it is learned.
+        is_initial: True before the first M-step: the posterior is then the share of votes.
+        mixture: types of workers, if confusion matrices are averages over types; else None.
+        tables: cached score tables.
+        prior_hold_steps: number of further steps that keep the class prior.
     """
 
     summary: Summary
     pool: AnswerFrequencies
-    anchor: NDArray[np.float64]
-    pseudo_cells: float
+    dirichlet_prior: NDArray[np.float64]
+    participation_pseudo_counts: float
     confusion: NDArray[np.float64]
     participation: NDArray[np.float64]
     class_prior: NDArray[np.float64]
-    at_start: bool
+    is_initial: bool
     mixture: Mixture | None = None
     tables: ScoreTables | None = None
-    held: int = 0
+    prior_hold_steps: int = 0
 
     def inputs(self) -> NDArray[np.float64]:
-        """P(input symbol | truth), indexed [worker, truth, input]; NULL last where it is protected."""
+        """P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
         if not self.pool.protected:
             return self.confusion
         answered = self.participation[:, None, None] * self.confusion
@@ -106,23 +115,100 @@ class CrowdParameters:
         return np.concatenate([answered, null], axis=2)
 
     def score_tables(self) -> ScoreTables:
-        """Return what a report adds to its task's scores, and the scores of all-NULL tasks under the class prior."""
+        """Return the scores of reports, and the scores of tasks with implicit NULL reports only."""
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
         base = np.zeros((model.task_groups, labels))
-        if model.silent:
+        if model.implicit_nulls:
             for group in range(model.task_groups):
-                base[group] = np.einsum("ws,wzs->z", model.silent_workers(group), nulls)
+                base[group] = np.einsum("ws,wzs->z", model.implicit_null_workers(group), nulls)
             logs = logs - nulls @ model.replaces().T
         table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
         return ScoreTables(table, base + np.log(self.class_prior))
 
     def log_reports(self) -> NDArray[np.float64]:
-        """Return log P(report | truth), averaged over what is left open about a worker, [worker, truth, report]."""
-        everything = self.pool.model.everything
+        """Return log P(report | truth), averaged over types of workers, [worker, truth, report]."""
+        full_table = self.pool.model.full_table
         if self.mixture is not None:
-            return self.mixture.log_reports(everything, self.participation)
+            return self.mixture.log_reports(full_table, self.participation)
         if not self.pool.model.is_identity:
-            return np.log(np.maximum(self.inputs() @ everything, TINY))
+            return np.log(np.maximum(self.inputs() @ full_table, TINY))
         compiled = use_compiled(int(self.summary.per_worker.sum()))
         return floored_log(self.confusion, TINY, compiled=compiled)
+
+
+def candidate_abilities(expected: float) -> NDArray[np.float64]:
+    """Return candidates of the crowd's mean ability in [0, 1), the expected one included; ascending."""
+    return np.unique(np.append(np.arange(N_CANDIDATES) / N_CANDIDATES, expected))
+
+
+def log_ability_density(
+    mean: NDArray[np.float64] | float,
+    expected: float,
+    share: NDArray[np.float64],
+    right: NDArray[np.float64],
+    wrong: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the joint log-density of a mean ability and of the workers' abilities, Beta distributed in log-odds.
+
+    Args:
+        mean: the crowd's mean ability, shape (candidates,) or one number.
+        expected: mean of its normal hyperprior.
+        share: each worker's probability of a right answer, shape (workers,).
+        right, wrong: pseudo-counts of the Beta prior, indexed [candidate, worker] or broadcast to that.
+
+    Returns:
+        Shape (candidates,), up to one constant.
+    """
+    logs = np.log(np.maximum(share, MIN_PROBABILITY)), np.log(np.maximum(1 - share, MIN_PROBABILITY))
+    workers = right * logs[0] + wrong * logs[1] - betaln(right, wrong)
+    return np.sum(workers, axis=-1) - 0.5 * ((np.asarray(mean) - expected) / ABILITY_DEVIATION) ** 2
+
+
+def most_likely_ability(
+    expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
+) -> int:
+    """Return the index of the candidate with the highest `log_ability_density`."""
+    return int(log_ability_density(candidate_abilities(expected), expected, share, right, wrong).argmax())
+
+
+def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencies, min_pseudo_counts: float) -> float:
+    """Return the pseudo-counts of the Beta prior of participation, at least `min_pseudo_counts`.
+
+    The concentration with the highest evidence, times the crowd's noise. Each worker's log-likelihood is approximated
+    by a parabola around the crowd's rate with slope g and curvature I, so that a prior of variance v has the evidence
+    prod_i (1 + v I_i)^(-1/2) exp(v g_i^2 / (2 + 2 v I_i)).
+
+    Args:
+        reports: of each worker, implicit NULL included, in the order of `full_table`; [worker, report].
+        pool: answer frequencies of the crowd.
+        min_pseudo_counts: lower bound; with 0, as without noise, nothing is learned.
+    """
+    if not (pool.protected and min_pseudo_counts):
+        return min_pseudo_counts
+    full_table, rate = pool.model.full_table, pool.participation
+    answered, silent = pool.label_shares @ full_table[: pool.labels], full_table[pool.labels]
+    slope = (answered - silent) / np.maximum(rate * answered + (1 - rate) * silent, TINY)
+    slope_sums, curvature = (reports @ slope)[:, None], (reports @ slope**2)[:, None]
+    variance = rate * (1 - rate) / CONCENTRATIONS
+    inflation = 1 + variance * curvature
+    evidence = 0.5 * (variance * slope_sums**2 / inflation - np.log(inflation)).sum(axis=0)
+    return max(min_pseudo_counts, pool.noise * float(CONCENTRATIONS[evidence.argmax()]))
+
+
+def participation_prior(summary: Summary, pool: AnswerFrequencies, min_pseudo_counts: float) -> float:
+    """Return the participation pseudo-counts that `summary` supports."""
+    return (
+        fit_participation_prior(report_counts(summary), pool, min_pseudo_counts)
+        if pool.protected and min_pseudo_counts
+        else min_pseudo_counts
+    )
+
+
+def report_counts(summary: Summary) -> NDArray[np.float64]:
+    """Return each worker's report counts in the order of `full_table`, implicit NULL included; [worker, report]."""
+    model, listed = summary.model, summary.symbol_counts
+    implicit_counts = -listed @ model.replaces()
+    for group, tasks in enumerate(np.bincount(model.task_group, minlength=model.task_groups)):
+        implicit_counts = implicit_counts + tasks * model.implicit_null_workers(group)
+    return np.concatenate((listed, np.maximum(implicit_counts, 0.0)), axis=1)

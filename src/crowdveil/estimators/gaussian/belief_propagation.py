@@ -101,7 +101,7 @@ def _null_task_scores(part: Block, q: NDArray[np.float64], classes: ErrorClasses
     for channel, table in enumerate(classes.implicit_null):
         if np.ptp(table, axis=1).max() > NEGLIGIBLE_PROBABILITY:
             logs = np.log(np.maximum(q @ table, MIN_PROBABILITY))
-            group_scores = [model.silent_workers(group)[:, channel] @ logs for group in range(model.task_groups)]
+            group_scores = [model.implicit_null_workers(group)[:, channel] @ logs for group in range(model.task_groups)]
             scores += np.array(group_scores)[of_task] - _listed_instead(part, model, channel, len(q)) @ logs
     return scores
 
@@ -121,7 +121,7 @@ def _null_worker_scores(
 
 def _listed_instead(part: Block, model: ObservationModel, channel: int, workers: int) -> Any:
     """Return the sparse 0/1 matrix, [task, worker], of listed reports that replace a channel's implicit NULL."""
-    listed = model.silent_of[part.value] == channel
+    listed = model.implicit_null_of[part.value] == channel
     pairs = (part.task[listed], part.worker[listed])
     return csr_array((np.ones(int(listed.sum())), pairs), shape=(part.tasks, workers))
 

@@ -260,10 +260,10 @@ def error_classes(
 ) -> ErrorClasses:
     """Return the error classes of all pairs of a sigma and a participation rate."""
     answered = answer_table(points, sigmas, alphabet.values, step_of(alphabet))
-    answered = answered @ model.everything[: alphabet.size]
+    answered = answered @ model.full_table[: alphabet.size]
     # With public participation every listed report is an answer; the last row of the table is then a label's.
     rates = rates if model.protected else np.ones_like(rates)
-    unanswered = np.broadcast_to(model.everything[-1], (1, *answered.shape[1:]))
+    unanswered = np.broadcast_to(model.full_table[-1], (1, *answered.shape[1:]))
     components = np.concatenate((unanswered, answered)).transpose(2, 0, 1)
     shares = np.kron(np.eye(len(sigmas)), rates[:, None])
     mixing = np.column_stack((np.tile(1 - rates, len(sigmas)), shares))

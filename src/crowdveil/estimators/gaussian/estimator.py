@@ -379,7 +379,7 @@ def _count(
     crowds, model = parameters.crowds, parameters.summary.model
     cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
     listed = cells.reshape(part.tasks, model.symbols).astype(float)
-    counts = np.concatenate((listed, model.unlisted(listed, model.task_group[part.first : part.stop])), axis=1)
+    counts = np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)
     fixed = ~np.isnan(gold)
     masses = grid.point_masses(parameters.points, gold[fixed])
     evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
