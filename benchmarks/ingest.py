@@ -1,9 +1,9 @@
-"""Ingest: from a file of text ids to reports in canonical order, beside pyarrow's own read and dictionary encode.
+"""Reading a file of text ids into reports in canonical order, against reading and dictionary encoding by pyarrow.
 
     python benchmarks/ingest.py --rows 10000000 --ids random
 
-The peer reads and encodes; it neither sorts names and rows nor looks for repeated or missing cells. The roof reads
-only.
+The peer reads and encodes; it does not sort names and rows, or check for repeated and missing cells. The upper limit
+reads only.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rounds import compare, peak_megabytes, print_own_peak, table
+from harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Reports
 
@@ -26,7 +26,7 @@ NAMES = ["task", "worker", "label"]
 LETTERS = np.frombuffer(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", dtype=np.uint8)
 
 
-def make(folder: Path, rows: int, ids: str) -> None:
+def write_files(folder: Path, rows: int, ids: str) -> None:
     """Write `answers.csv` and `.parquet` (rows in random order, 10 a task and 100 a worker, 5 labels) and blocks."""
     generator = np.random.default_rng(1)
     tasks, workers = rows // 10, max(rows // 100, 10)
@@ -54,11 +54,11 @@ def id_names(beginning: str, count: int, ids: str, generator: np.random.Generato
 
 
 def contenders(folder: Path) -> dict[str, Callable[[], object]]:
-    """Return what is compared, on the files of `make`."""
+    """Return the contenders on the files of `write_files`."""
     csv, parquet = folder / "answers.csv", folder / "answers.parquet"
     return {
         PEER: lambda: encode(pa.csv.read_csv(csv)),
-        "pyarrow read of text (roof)": lambda: read_text(csv),
+        "pyarrow read of text (upper limit)": lambda: read_text(csv),
         "Reports.from_csv": lambda: Reports.from_csv(csv),
         "Reports.from_parquet": lambda: Reports.from_parquet(parquet),
         "Reports.open": lambda: Reports.open(folder / "blocks"),
@@ -73,13 +73,13 @@ def encode(text: pa.Table) -> list[object]:
 
 
 def read_text(csv: Path) -> int:
-    """Read the columns as text, block by block, and forget them."""
+    """Read the columns as text block by block, and discard them."""
     kinds = pa.csv.ConvertOptions(column_types=dict.fromkeys(NAMES, pa.string()))
     return sum(batch.num_rows for batch in pa.csv.open_csv(csv, convert_options=kinds))
 
 
 def main() -> None:
-    """Measure, or, with --only, run one contender and print its peak."""
+    """Print the comparison; with --only, run one contender and print its peak memory."""
     parser = argparse.ArgumentParser(description="Time of reading reports.")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--ids", choices=["numbered", "random"], default="numbered")
@@ -91,7 +91,7 @@ def main() -> None:
         print_own_peak()
         return
     with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder), options.rows, options.ids)
+        write_files(Path(folder), options.rows, options.ids)
         results = compare(contenders(Path(folder)), rounds=options.rounds, peer=PEER)
         peaks = {name: peak_megabytes([__file__, "--only", folder, name]) for name in results}
     print(f"{options.rows:,} rows, {options.ids} ids\n\n{table(results, peaks)}")

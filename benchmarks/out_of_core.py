@@ -1,10 +1,10 @@
-"""More answers than memory: a made-up crowd drawn into a folder, then `crowdveil infer FOLDER --memory`, measured.
+"""Time and memory of `crowdveil infer FOLDER --memory` on a simulated crowd larger than memory.
 
     python benchmarks/out_of_core.py --answers 1e9 --memory 2GB --folder /large/disk
 
 Two labels, ten answers a task, a thousand a worker, abilities uniform between one half and one. Each fit is the
-command itself, in a process of its own; private memory is what the system calls RssAnon, read every 10 ms (pages of
-mapped files are not in it: the system drops them when it needs room). Made data stays in the folder for the next run.
+command itself in a new process; private memory is RssAnon, read every 10 ms (without pages of mapped files, which the
+system drops when it needs memory). The simulated crowd stays in the folder for the next run.
 """
 
 import argparse
@@ -30,22 +30,22 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import CrowdFolder, categorical_crowd_folder
 
 LABELS = ("no", "yes")
-EVERY = 0.01
-"""Seconds between two looks at a process."""
+POLL_SECONDS = 0.01
+"""Interval between readings of a process's memory."""
 HEADER = "| method | steps | s to the first | a step | processor s a step | s after | private MB | mapped MB | found |"
-MADE = "made.json"
+SIMULATION_FILE = "made.json"
 
 
-class Watched(NamedTuple):
-    """What a process printed last, as JSON, and the most memory it held, in MB."""
+class ProcessRun(NamedTuple):
+    """JSON printed by a process, and its peak memory in MB."""
 
-    said: dict[str, Any]
+    printed: dict[str, Any]
     private: float
     mapped: float
 
 
-def watch(words: list[str]) -> Watched:
-    """Run this program again with these words, and look at its memory while it runs."""
+def watch(words: list[str]) -> ProcessRun:
+    """Return the result of this program in a new process with these arguments."""
     process = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True)
     peaks = {"RssAnon": 0, "RssFile": 0}
     while process.poll() is None:
@@ -53,15 +53,15 @@ def watch(words: list[str]) -> Watched:
             name, _, size = line.partition(":")
             if name in peaks:
                 peaks[name] = max(peaks[name], int(size.split()[0]))
-        time.sleep(EVERY)
+        time.sleep(POLL_SECONDS)
     printed = process.stdout.read() if process.stdout is not None else ""
     if process.returncode:
         sys.exit(printed or f"{words} ended with {process.returncode}")
-    return Watched(json.loads(printed.splitlines()[-1]), peaks["RssAnon"] / 1000, peaks["RssFile"] / 1000)
+    return ProcessRun(json.loads(printed.splitlines()[-1]), peaks["RssAnon"] / 1000, peaks["RssFile"] / 1000)
 
 
 def make(folder: str, answers: str) -> None:
-    """Draw the crowd."""
+    """Simulate the crowd."""
     number, begin = int(float(answers)), time.perf_counter()
     tasks, workers = max(number // 10, 1), max(number // 1000, 20)
     crowd = categorical_crowd_folder(
@@ -73,7 +73,7 @@ def make(folder: str, answers: str) -> None:
 
 
 def infer(*words: str) -> None:
-    """Run `crowdveil infer` with these words, and tell when each step ended."""
+    """Run `crowdveil infer` with these arguments, and print the end of each step."""
     command: Any = importlib.import_module("crowdveil.cli.infer")
     clock = [(time.perf_counter(), time.process_time())]
 
@@ -81,7 +81,7 @@ def infer(*words: str) -> None:
     def bar(_: str) -> Iterator[Any]:
         yield lambda done, total: clock.append((time.perf_counter(), time.process_time()))
 
-    command.progress_bar = bar  # the command has no other ear for its steps
+    command.progress_bar = bar  # the only hook for the steps of the command
     sys.argv[1:] = ["infer", *words]
     with suppress(SystemExit):
         importlib.import_module("crowdveil.cli.start").start()
@@ -90,7 +90,7 @@ def infer(*words: str) -> None:
 
 
 def found(truths: Path, crowd: CrowdFolder) -> dict[str, float]:
-    """Return how much of the truth was found, and by the best constant, and the correlation of both columns."""
+    """Return the share of correct truths, that of the best constant, and their correlation with the truth."""
     cells, at = np.zeros(4), 0
     for batch in pq.ParquetFile(truths).iter_batches(columns=["truth"], batch_size=1 << 20):
         yes: Any = pc.equal(batch["truth"], LABELS[1]).to_numpy(zero_copy_only=False)
@@ -108,7 +108,7 @@ def found(truths: Path, crowd: CrowdFolder) -> dict[str, float]:
 
 
 def fit(method: str, folder: Path, given: argparse.Namespace) -> str:
-    """Infer once; return a row of the table."""
+    """Return the table row of one fit."""
     out = folder.parent / f"{folder.name}-{method}"
     settings = ["--method", method, "--memory", given.memory, "--out", str(out), "--format", "parquet"]
     settings += ["--no-certificate", "--json"]
@@ -117,7 +117,7 @@ def fit(method: str, folder: Path, given: argparse.Namespace) -> str:
     seen = watch(["infer", str(folder), *settings])
     result = found(out / "truths.parquet", CrowdFolder.open(folder))
     shutil.rmtree(out)
-    clock = np.array(seen.said["clock"])
+    clock = np.array(seen.printed["clock"])
     took = np.diff(clock, axis=0)
     # Until the first step has ended, reports are opened, checked and counted: it is not like the others.
     step = [f"{statistics.median(column):.2f}" if column else "" for column in took[1:-1].T.tolist()]
@@ -127,24 +127,24 @@ def fit(method: str, folder: Path, given: argparse.Namespace) -> str:
 
 
 def main() -> None:
-    """Make what is not there yet, fit, print a Markdown table."""
+    """Simulate missing crowds, fit them, and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", type=float, default=1e7)
     parser.add_argument("--memory", default="2GB")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--methods", nargs="+", default=["majority-vote", "one-coin", "dawid-skene"])
-    parser.add_argument("--folder", type=Path, required=True, help="where made crowds are kept")
+    parser.add_argument("--folder", type=Path, required=True, help="folder of simulated crowds")
     given = parser.parse_args()
     folder = given.folder / f"{given.answers:.0e}"
     if not (folder / "blocks.json").exists():
         made = watch(["make", str(folder), str(given.answers)])
-        told = made.said | {"private": made.private}
-        (given.folder / f"{folder.name}-{MADE}").write_text(json.dumps(told))
-    told = json.loads((given.folder / f"{folder.name}-{MADE}").read_text())
+        record = made.printed | {"private": made.private}
+        (given.folder / f"{folder.name}-{SIMULATION_FILE}").write_text(json.dumps(record))
+    record = json.loads((given.folder / f"{folder.name}-{SIMULATION_FILE}").read_text())
     print(
-        f"{told['answers']:,} answers on {told['tasks']:,} tasks by {told['workers']:,} workers, "
-        f"{told['bytes'] / 1e9:.2f} GB, made in {told['seconds']:.0f} s ({told['processor']:.0f} s of processor) "
-        f"with {told['private']:,.0f} MB; --memory {given.memory}\n\n{HEADER}\n{'| --- ' * 9}|",
+        f"{record['answers']:,} answers on {record['tasks']:,} tasks by {record['workers']:,} workers, "
+        f"{record['bytes'] / 1e9:.2f} GB, made in {record['seconds']:.0f} s ({record['processor']:.0f} s of processor) "
+        f"with {record['private']:,.0f} MB; --memory {given.memory}\n\n{HEADER}\n{'| --- ' * 9}|",
         flush=True,
     )
     for method in given.methods:

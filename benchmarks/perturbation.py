@@ -1,9 +1,9 @@
-"""Made-up reports: what the NULL cells of a crowd send, beside a coin for every cell in numpy.
+"""Simulation of the reports of NULL cells, against one random draw per cell in numpy.
 
     python benchmarks/perturbation.py --cells 100000000
 
-The peer draws one uniform number for every cell, a million at a time, and a label for each that comes up. The roof
-draws one exponential number for every report and nothing else.
+The peer draws one uniform number per cell, a million at a time, and a label for each report. The upper limit draws one
+exponential number per report and nothing else.
 """
 
 import argparse
@@ -13,25 +13,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from rounds import compare, peak_megabytes, print_own_peak, table
+from harness import compare, peak_megabytes, print_own_peak, table
 
 from crowdveil import Categories, RandomizedResponse, Reports
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb
 
-PEER = "a coin for every cell, numpy"
+PEER = "one draw per cell, numpy"
 LABELS = Categories(("no", "yes"))
 TASKS = 1000
-AT_ONCE = 1 << 20
+CHUNK_CELLS = 1 << 20
 
 
 def dense(cells: int, epsilon: float) -> list[np.ndarray]:
-    """Return task, worker and label of the cells that come up, by a coin for each."""
+    """Return task, worker and label of the reports, by one draw per cell."""
     generator = np.random.default_rng(1)
     share, workers = share_sent(epsilon), cells // TASKS
     parts = []
-    for first in range(0, cells, AT_ONCE):
-        hit = first + np.flatnonzero(generator.random(min(AT_ONCE, cells - first)) < share)
+    for first in range(0, cells, CHUNK_CELLS):
+        hit = first + np.flatnonzero(generator.random(min(CHUNK_CELLS, cells - first)) < share)
         task, worker = np.divmod(hit, workers)
         label = generator.integers(0, LABELS.size, len(hit))
         parts.append((task.astype(np.int32), worker.astype(np.int32), label.astype(np.int16)))
@@ -44,16 +44,16 @@ def share_sent(epsilon: float) -> float:
 
 
 def contenders(cells: int, epsilon: float, folder: Path) -> dict[str, Callable[[], object]]:
-    """Return what is compared: a crowd in which nobody answers anything."""
-    nothing = np.empty(0, dtype=np.int64)
-    nobody = Reports(nothing, nothing, nothing, np.arange(TASKS), np.arange(cells // TASKS), LABELS)
+    """Return the contenders, on a crowd without any answer."""
+    empty = np.empty(0, dtype=np.int64)
+    no_answers = Reports(empty, empty, empty, np.arange(TASKS), np.arange(cells // TASKS), LABELS)
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
     reports = round(cells * share_sent(epsilon))
     return {
         PEER: lambda: dense(cells, epsilon),
-        "one exponential a report (roof)": lambda: exponentials(reports),
-        "perturb": lambda: perturb(nobody, mechanism, seeded(1)),
-        "perturb, folder=...": lambda: perturb(nobody, mechanism, seeded(1), folder=folder),
+        "one exponential per report (upper limit)": lambda: exponentials(reports),
+        "perturb": lambda: perturb(no_answers, mechanism, seeded(1)),
+        "perturb, folder=...": lambda: perturb(no_answers, mechanism, seeded(1), folder=folder),
     }
 
 
@@ -65,8 +65,8 @@ def exponentials(count: int) -> None:
 
 
 def main() -> None:
-    """Measure, or, with --only, run one contender and print its peak."""
-    parser = argparse.ArgumentParser(description="Time of making reports up.")
+    """Print the comparison; with --only, run one contender and print its peak memory."""
+    parser = argparse.ArgumentParser(description="Time of simulating reports.")
     parser.add_argument("--cells", type=int, default=10_000_000)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[6.0, 4.0, 2.0, 1.0])
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,4 +1,4 @@
-"""How far a stream is from the fit of all its reports, and how often it is right, beside the constant and the fit.
+"""Difference between a stream and a batch fit of all its reports, and errors of both and of the best constant.
 
 Run `python experiments/incremental/streams.py`; it needs the public data sets, writes `results/streams.csv` and prints
 the table of README.md. A hundred parts; means over two orders (seeds 0 and 1).
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_to_grow import SETS, Crowd, made_up, parts, real, through
+from growing_reports import SETS, Crowd, perturbed, real_crowd, simulated_crowd, split
 
 from crowdveil import DawidSkene, Estimate, OneCoin, Stream
 from crowdveil.evaluation.metrics import score
@@ -18,33 +18,33 @@ from crowdveil.evaluation.metrics import score
 OUT = Path(__file__).parent / "results" / "streams.csv"
 SEEDS = (0, 1)
 PARTS = 100
-EVERYTHING = 1 << 40
+ALL_REPORTS = 1 << 40
 
 
-def stream_of(crowd: Crowd, estimator: Any, seed: int, *, whole_tasks: bool, kept: int = EVERYTHING) -> Stream:
-    """Return a stream that took in a crowd's reports, part by part."""
+def stream_of(crowd: Crowd, estimator: Any, seed: int, *, whole_tasks: bool, kept: int = ALL_REPORTS) -> Stream:
+    """Return a stream updated with the reports of a crowd part by part."""
     reports, channel = crowd.reports, crowd.channel
-    everyone = None if channel is None else [str(name) for name in reports.workers]
-    stream = Stream(estimator, reports.alphabet, channel=channel, workers=everyone, kept_reports=kept)
-    for one in parts(reports, PARTS, seed, whole_tasks=whole_tasks):
+    workers = None if channel is None else [str(name) for name in reports.workers]
+    stream = Stream(estimator, reports.alphabet, channel=channel, workers=workers, kept_reports=kept)
+    for one in split(reports, PARTS, seed, whole_tasks=whole_tasks):
         if len(one):
             stream.add(one)
     return stream
 
 
 def aligned(estimate: Estimate, whole: Estimate) -> np.ndarray[Any, Any]:
-    """Return a stream's posteriors in the order of the whole fit's tasks."""
+    """Return the posterior of a stream in the task order of the batch fit."""
     place = {str(name): code for code, name in enumerate(estimate.tasks)}
     return estimate.posterior[[place[str(name)] for name in whole.tasks]]
 
 
 def differ(estimate: Estimate, whole: Estimate) -> float:
-    """Return the share of tasks whose likeliest label is another than the whole fit's."""
+    """Return the share of tasks whose most probable label differs from that of the batch fit."""
     return float((aligned(estimate, whole).argmax(axis=1) != whole.posterior.argmax(axis=1)).mean())
 
 
 def measure(crowd: Crowd, method: Any, seed: int) -> dict[str, Any]:
-    """Compare streams that keep all reports, or a tenth, with the fit of all."""
+    """Return differences of streams that keep all reports, or a tenth, from the batch fit."""
     whole = method().fit(crowd.reports, channel=crowd.channel)
     stream = stream_of(crowd, method(), seed, whole_tasks=True)
     came = stream.estimate()
@@ -67,22 +67,22 @@ def measure(crowd: Crowd, method: Any, seed: int) -> dict[str, Any]:
 
 
 def crowds(seed: int) -> Iterator[tuple[str, Crowd]]:
-    """Yield all crowds."""
-    yield "made up", made_up(seed)
+    """Yield the crowds by name."""
+    yield "made up", simulated_crowd(seed)
     for name, title in SETS.items():
-        yield title, real(name)
+        yield title, real_crowd(name)
     for epsilon in (4.0, 2.0):
-        yield f"made up, epsilon {epsilon:g}", through(made_up(seed), epsilon, seed)
-    yield "Duchenne, epsilon 4", through(real("duchenne"), 4.0, seed)
+        yield f"made up, epsilon {epsilon:g}", perturbed(simulated_crowd(seed), epsilon, seed)
+    yield "Duchenne, epsilon 4", perturbed(real_crowd("duchenne"), 4.0, seed)
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, nothing where there is none."""
+    """Return a share in percent; empty for nan."""
     return "" if np.isnan(share) else f"{100 * share:.1f} %"
 
 
 def main() -> None:
-    """Measure, write and print."""
+    """Write the measurements and print the table."""
     found = []
     for seed in SEEDS:
         for name, crowd in crowds(seed):

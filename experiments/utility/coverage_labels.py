@@ -1,12 +1,10 @@
-"""Do categorical estimates say honestly how sure they are? Coverage of 90 % intervals of abilities and sets of truths.
+"""Coverage of 90 % credible intervals for abilities and 90 % credible sets of labels, by estimator and epsilon.
 
 Abilities uniform on [0.5, 1] (ordered labels: normal errors of deviation 0.3 to 1.5, biases 0.2), truths uniform. Sets
-of truths hold the likeliest labels up to probability 0.9, the last one by lot. Errors stand beside those of the best
-constant, of the majority vote and of the unprotected fit.
+of truths have the most probable labels up to probability 0.9, the last one at random. Errors of the best constant, of
+the majority vote and of the unprotected fit are printed too. Each coverage has its standard error between crowds.
 
-After each figure of coverage stands its standard error, between crowds.
-
-Run `python experiments/utility/coverage_labels.py [--seeds N] [--first N] [--sizes N] [--differ] [--methods M ...]`.
+Run `python experiments/utility/coverage_labels.py [--seeds N] [--first N] [--sizes N] [--uneven] [--methods M ...]`.
 """
 
 import argparse
@@ -33,7 +31,7 @@ SETTINGS: tuple[tuple[float | None, Any], ...] = (
 
 
 class Crowd(NamedTuple):
-    """Answers with what made them: truths as codes, and abilities in worker order."""
+    """Simulated answers, truths as codes, and abilities in worker order."""
 
     answers: Reports
     truth: np.ndarray
@@ -52,15 +50,15 @@ class Result(NamedTuple):
 
 
 def one_coin_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: int) -> Crowd:
-    """Make a crowd of the one-coin model."""
+    """Return a crowd of the one-coin model."""
     alphabet = Categories(tuple(f"label {k}" for k in range(labels)))
     crowd = categorical_crowd(workers=workers, tasks=tasks, labels=alphabet, sparsity=sparsity, source=seeded(seed))
     code = {name: k for k, name in enumerate(alphabet.names)}
     return Crowd(crowd.answers, np.array([code[name] for name in crowd.truth]), crowd.quality)
 
 
-def differing_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: int) -> Crowd:
-    """Make a crowd of the one-coin model whose workers answer more and less: log-normally, with deviation 0.7."""
+def uneven_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: int) -> Crowd:
+    """Return a crowd of the one-coin model with log-normal numbers of answers per worker, deviation 0.7."""
     usual = 0.8 * tasks * (1 - sparsity)
 
     def numbers(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -75,7 +73,7 @@ def differing_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed
 
 
 def ordered_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: int) -> Crowd:
-    """Make a crowd whose errors are normal on the scale of the labels; abilities are means over truths."""
+    """Return a crowd with normal errors on the scale of the labels; abilities are means over truths."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, tasks)
     noise, bias = rng.uniform(0.3, 1.5, workers), rng.normal(0.0, 0.2, workers)
@@ -89,7 +87,7 @@ def ordered_crowd(labels: int, workers: int, tasks: int, sparsity: float, seed: 
 
 
 def measure(crowd: Crowd, method: Any, epsilon: float | None, participation: Any, seed: int) -> Result:
-    """Return one seed's figures."""
+    """Return the result of one seed."""
     channel, reports = None, crowd.answers
     alphabet = reports.alphabet
     assert alphabet is not None
@@ -111,7 +109,7 @@ def measure(crowd: Crowd, method: Any, epsilon: float | None, participation: Any
 
 
 def set_coverage(estimate: Estimate, truth: np.ndarray) -> float:
-    """Return the probability that sets of exactly 90 % hold the truth: the last label is in by lot."""
+    """Return the probability that 90 % credible sets have the truth, with the last label included at random."""
     order = np.argsort(-estimate.posterior, axis=1, kind="stable")
     sorted_ = np.take_along_axis(estimate.posterior, order, axis=1)
     before = np.cumsum(sorted_, axis=1) - sorted_
@@ -149,10 +147,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--sizes", type=int, nargs="+", default=(0, 1, 2, 3), help="which of the four sizes")
-    parser.add_argument("--differ", action="store_true", help="one-coin workers answer more and less")
+    parser.add_argument("--uneven", action="store_true", help="one-coin workers give different numbers of answers")
     parser.add_argument("--methods", nargs="+", default=NAMES, choices=NAMES)
     given = parser.parse_args()
-    one_coin: Callable[..., Crowd] = differing_crowd if given.differ else one_coin_crowd
+    one_coin: Callable[..., Crowd] = uneven_crowd if given.uneven else one_coin_crowd
     sizes = ((2, 100, 500, 0.8), (5, 100, 500, 0.8), (2, 64, 2134, 0.87), (5, 200, 1000, 0.95))
     levels = tuple((max(size[0], 4), *size[1:]) for size in sizes)
     methods = ((OneCoin, one_coin, sizes), (DawidSkene, one_coin, sizes), (OrdinalDawidSkene, ordered_crowd, levels))

@@ -1,9 +1,9 @@
-"""Do 90 % intervals cover 90 %? Truths and sigmas of `Gaussian`, clean and through channels, on several crowds.
+"""Coverage of 90 % intervals for truths and standard deviations of `gaussian`, by crowd and channel.
 
-Truths N(4, 2) on 0..9. Sigmas of the workers: `drawn`, each by itself, its logarithm uniform from 0.7 to 5; or as many
-of each: `spread`, 24 from 0.7 to 5 in equal ratios; `six`, 0.7, 1, 1.5, 2, 3 and 5; `two`, 1 and 5, which no smooth law
-of sigma describes. After each figure stands its standard error, between crowds. Truths at an end of the scale count as
-covered if the interval reaches it. Run `python experiments/utility/coverage_numeric.py [--seeds N] [--sigmas S]`.
+Truths N(4, 2) on 0..9. Sigmas of the workers: `drawn`, independent and log-uniform from 0.7 to 5; or in equal
+shares: `spread`, 24 from 0.7 to 5 in equal ratios; `six`, 0.7, 1, 1.5, 2, 3 and 5; `two`, 1 and 5, unlike any smooth
+prior. Each figure has its standard error between crowds. Truths at an end of the scale are covered if the interval
+reaches it. Run `python experiments/utility/coverage_numeric.py [--seeds N] [--sigmas S]`.
 """
 
 import argparse

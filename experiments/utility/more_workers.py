@@ -1,8 +1,8 @@
-"""What more workers buy, and what assignment buys: error against the size of a made-up crowd, at a few epsilons.
+"""Error by number of workers, with and without assignment, on a simulated crowd at three epsilons.
 
-100 tasks with four labels, abilities from 1/2 to 1, every worker answers 10 of the tasks in the mean; randomized
-response with participation protected, on every cell or on 20 assigned cells a worker (more where a task has more
-answers); Dawid-Skene through the channel. Rows go to `results/more_workers.csv`.
+100 tasks with four labels, abilities from 1/2 to 1, 10 answers per worker on average; randomized response with
+protected participation, on all cells or on 20 assigned cells per worker (more if a task has more answers);
+channel-aware Dawid-Skene. Rows are written to `results/more_workers.csv`.
 Run `python experiments/utility/more_workers.py`.
 """
 
@@ -25,14 +25,14 @@ COLUMNS = ("workers", "epsilon", "asked", "seed", "error", "constant", "unprotec
 
 
 def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
-    """Yield one row per epsilon, without and with an assignment of twice the cells that are answered."""
+    """Yield one row per epsilon, without and with an assignment of twice the answered cells."""
     crowd = categorical_crowd(workers=workers, tasks=TASKS, labels=LABELS, sparsity=SPARSITY, source=seeded(seed))
     unprotected = score(DawidSkene(tolerance=1e-4).fit(crowd.answers), crowd.gold)
     per_task = max(round(2 * (1 - SPARSITY) * workers), int(crowd.answers.per_task.max()))
-    around = simulated_assignment(crowd.answers, per_task, seeded(100 + seed))
+    assignment = simulated_assignment(crowd.answers, per_task, seeded(100 + seed))
     for epsilon in EPSILONS:
         channel = RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
-        for asked in (None, around):
+        for asked in (None, assignment):
             reports = perturb_cells(crowd.answers, channel, seeded(200 + seed), assignment=asked)
             estimate = DawidSkene(tolerance=1e-4).fit(reports, channel=channel, assignment=asked)
             found = score(estimate, crowd.gold)
@@ -51,7 +51,7 @@ def rows(workers: int, seed: int) -> Iterator[tuple[object, ...]]:
 
 
 def main() -> None:
-    """Measure everything and write the file."""
+    """Measure all settings and write the results."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     with RESULTS.open("w", encoding="utf-8", newline="") as stream:
         lines = csv.writer(stream, lineterminator="\n")

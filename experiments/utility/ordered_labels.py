@@ -1,4 +1,4 @@
-"""Ordered labels of real crowds through randomized response: errors of every method, beside constant and unprotected.
+"""Errors of all estimators on ordered labels of real crowds, by epsilon of randomized response.
 
 AdultContent2 and web search from the data directory, participation protected, per cell; means over seeds 0 to 4. Run
 `python experiments/utility/ordered_labels.py [--quick]`.
@@ -31,7 +31,7 @@ def figures(estimate: Estimate, gold: dict[str, Any]) -> tuple[float, ...]:
 
 
 def calibration_error(estimate: Estimate, gold: dict[str, Any], bins: int = 10) -> float:
-    """Return the mean distance of confidence and share of right truths, over equal bins of confidence."""
+    """Return the mean distance of confidence and accuracy, over equal bins of confidence."""
     place = {str(name): code for code, name in enumerate(estimate.tasks)}
     known = [(place[task], str(truth)) for task, truth in gold.items() if task in place]
     at = np.array([code for code, _ in known])

@@ -1,4 +1,4 @@
-"""How much truth epsilon buys on real answers: error by epsilon, mechanism and inference on four public data sets.
+"""Error by epsilon, mechanism and estimator on four public data sets.
 
 AdultContent2 and web search relevance (ordered labels: error rate, and mean distance in levels), emotion and weather
 (numbers: mean absolute error). Everything is chosen before answers are seen: scales, priors, blocks, cuts. Rows go to
@@ -47,29 +47,29 @@ from crowdveil.simulate import perturb_cells, simulated_assignment
 
 RESULTS = Path(__file__).parent / "results" / "real_tables.csv"
 SCALES = {"n_emotion": Scale(-100, 100, 10), "weather_temperature": Scale(0, 120, 5)}
-"""Public: the range that the emotion task states, and temperatures that occur in cities, in degrees Fahrenheit."""
+"""Public scales: the range stated by the emotion task, and temperatures of cities in degrees Fahrenheit."""
 EPSILONS = {"adult2": (1.0, 2.0, 3.0, 4.0, 5.0), "weather_temperature": (1.0, 2.0, 3.0, 5.0, 8.0)}
 USUAL_EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 8.0)
 SETS = ("n_emotion", "weather_temperature", "web_zhou", "adult2")
 ABILITY = 0.75
 EVERY = {"weather_temperature": 4}
-"""Of these sets every so many-th task is taken, for time."""
+"""Stride of the tasks that are used, to save time."""
 LARGE = 16_000
-"""In sets with more answers only one prior is tried with every seed, for time: the public one of numbers, the learned
-one of labels. The other is tried with the first seed; for numbers, on k-RR only."""
+"""Answers beyond which only one prior is used with every seed, to save time: the public one for numbers, the
+learned one for labels. The other is used with the first seed; for numbers, with k-RR only."""
 FULL, ASKED, PUBLIC = "cell of the campaign", "assigned cell", "answer only"
-"""What is hidden: whether any cell was answered; whether an assigned one was; nothing but the answer's content."""
+"""Protected information: participation in every cell, in assigned cells, or the content of answers only."""
 PUBLIC_PRIOR, LEARNED = "public", "learned"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """A data set on its public alphabet, and what is publicly expected of it.
+    """Data set on its public alphabet, with the public objective.
 
     Attributes:
         name: of the data set.
         answers, gold: as collected; the first of repeated answers counts.
-        question: uniform labels and workers of ability 3/4; or a normal law in the middle of the scale, a quarter of
+        objective: uniform labels and workers of ability 3/4; or a normal prior in the middle of the scale, a quarter of
             its range wide, and workers with deviations of one and of five steps. The participation rate is the whole
             number of answers per task that the campaign paid for, over its workers.
     """
@@ -87,7 +87,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """What cells go through: a name, what it hides, and the cells that report."""
+    """Mechanism name, protected information, channel, and the cells that report."""
 
     mechanism: str
     promise: str
@@ -97,7 +97,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One fit: its errors beside the constant's, correlation with gold, and what was promised.
+    """Result of one fit: its errors and those of the constant, correlation with gold, and privacy losses.
 
     `error_rate` is nan for numbers; `mae` counts levels for labels. `constant_*` are the best constants, chosen knowing
     gold. Epsilons are exact, 0 where nothing was protected; a worker's is that of the worker who loses most.
@@ -126,7 +126,7 @@ KEY = ("data", "epsilon", "mechanism", "method", "prior", "seed")
 
 
 def case(name: str) -> Case:
-    """Load a data set onto its alphabet."""
+    """Return a data set on its public alphabet."""
     data = load(name, duplicates="first")
     answers = every_task(data.answers, EVERY.get(name, 1))
     if name in SCALES:
@@ -142,7 +142,7 @@ def case(name: str) -> Case:
 
 
 def objective(alphabet: Alphabet, participation_rate: float) -> DesignObjective:
-    """Return what is publicly expected; nothing of it comes from answers."""
+    """Return the public objective; nothing of it comes from answers."""
     if isinstance(alphabet, Scale):
         prior = np.exp(normal_prior(alphabet.values, *expected_normal(alphabet)))
         workers = normal_worker_model(alphabet, (alphabet.step, 5 * alphabet.step))
@@ -157,7 +157,7 @@ def expected_normal(scale: Scale) -> tuple[float, float]:
 
 
 def settings(this: Case, epsilon: float) -> Iterator[Setting]:
-    """Yield what the answers are sent through at one epsilon; a choice that turned out the same channel only once."""
+    """Yield the settings at one epsilon; equal channels once."""
     alphabet, answers, objective = this.objective.alphabet, this.answers, this.objective
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon).channel()
     quantized = QuantizedResponse.for_objective(objective, epsilon).channel()
@@ -182,7 +182,7 @@ def settings(this: Case, epsilon: float) -> Iterator[Setting]:
 
 
 def dealt(objective: DesignObjective, epsilon: float, answers: Reports) -> ChannelTable:
-    """Deal single cuts to the workers in turn: every cut of a few labels; on a scale those at thirds of the prior."""
+    """Return single cuts assigned to workers in turn: all cuts of labels; on a scale, those at thirds of the prior."""
     size = objective.alphabet.size
     thirds = np.searchsorted(np.cumsum(objective.prior), (1 / 3, 2 / 3)) + 1
     cuts = thirds.tolist() if isinstance(objective.alphabet, Scale) else range(1, size)
@@ -193,7 +193,7 @@ def dealt(objective: DesignObjective, epsilon: float, answers: Reports) -> Chann
 
 
 def readers(this: Case, *, naive: bool) -> Iterator[tuple[Estimator[Any, Any], str]]:
-    """Yield estimators, and whether their prior is public or learned; naive ones read reports as answers."""
+    """Yield estimators with the origin of their prior; naive ones read reports as answers."""
     alphabet = this.objective.alphabet
     if isinstance(alphabet, Scale):
         mean, deviation = expected_normal(alphabet)
@@ -215,7 +215,7 @@ def readers(this: Case, *, naive: bool) -> Iterator[tuple[Estimator[Any, Any], s
 
 
 def fit(this: Case, reports: Reports, setting: Setting | None, estimator: Estimator[Any, Any], prior: str) -> Estimate:
-    """Infer; a public prior of labels is uniform, that of numbers is the estimator's own."""
+    """Return the estimate; a public prior is uniform for labels, and a setting of the estimator for numbers."""
     alphabet = this.objective.alphabet
     public = prior == PUBLIC_PRIOR and isinstance(alphabet, Categories) and not isinstance(estimator, OneCoin)
     return estimator.fit(
@@ -227,7 +227,7 @@ def fit(this: Case, reports: Reports, setting: Setting | None, estimator: Estima
 
 
 def unprotected(this: Case) -> Iterator[Row]:
-    """Yield the rows of the answers themselves."""
+    """Yield the rows of unprotected answers."""
     for naive in (True, False):
         for estimator, prior in readers(this, naive=naive):
             estimate = fit(this, this.answers, None, estimator, prior)
@@ -235,7 +235,7 @@ def unprotected(this: Case) -> Iterator[Row]:
 
 
 def measure(this: Case, setting: Setting, epsilon: float, seed: int, done: set[tuple[str, ...]]) -> Iterator[Row]:
-    """Perturb once and yield the rows that are not done: through the channel, and for k-RR read as answers."""
+    """Perturb once and yield the missing rows: channel-aware, and for k-RR naive too."""
     wanted = [(estimator, prior, False) for estimator, prior in readers(this, naive=False)]
     if setting.mechanism == "k-RR":
         wanted += [(estimator, prior, True) for estimator, prior in readers(this, naive=True)]
@@ -268,7 +268,7 @@ def row(
     seed: int,
     reports: int,
 ) -> Row:
-    """Score an estimate and say what was promised."""
+    """Return the row of an estimate."""
     wrong = None if this.numeric else score(estimate, this.gold, error="error_rate")
     away = score(estimate, this.gold, error="mae")
     cell, worker = (0.0, 0.0) if setting is None else promised(this, setting)
@@ -294,7 +294,7 @@ def row(
 
 
 def promised(this: Case, setting: Setting) -> tuple[float, float]:
-    """Return the exact epsilon of a cell, and of the worker who loses most."""
+    """Return the exact epsilon of a cell, and the largest of a worker."""
     table = setting.channel
     if isinstance(table, Channel):
         if table.participation == "public":
@@ -307,12 +307,12 @@ def promised(this: Case, setting: Setting) -> tuple[float, float]:
 
 
 def key(*parts: object) -> tuple[str, ...]:
-    """Return what tells rows apart, as text."""
+    """Return the key of a row as text."""
     return tuple(map(str, parts))
 
 
 def rows_done(path: Path) -> set[tuple[str, ...]]:
-    """Return the keys of the rows that a file holds; begin the file if there is none."""
+    """Return the keys of the rows in a file, which is created if missing."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(",".join(column.name for column in fields(Row)) + "\n", encoding="utf-8")
@@ -322,7 +322,7 @@ def rows_done(path: Path) -> set[tuple[str, ...]]:
 
 
 def add(path: Path, found: Row) -> None:
-    """Write a row at the end of the file, numbers to six digits, and print it."""
+    """Append a row to the file, numbers to six digits, and print it."""
     values = [f"{value:.6g}" if type(value) is float else str(value) for value in asdict(found).values()]
     values[1] = str(found.epsilon)
     with path.open("a", encoding="utf-8", newline="") as stream:
@@ -331,7 +331,7 @@ def add(path: Path, found: Row) -> None:
 
 
 def main() -> None:
-    """Read the arguments and measure what is missing."""
+    """Measure the missing rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed, and epsilon 3 only")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)

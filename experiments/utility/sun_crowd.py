@@ -1,4 +1,4 @@
-"""How much truth epsilon buys on Sun et al.'s crowd: error of `Gaussian` through several channels, beside its oracle.
+"""Error of `gaussian` on the crowd of Sun et al. by channel and epsilon, with the error of known workers.
 
 2000 workers, 200 tasks, truth N(0, 1) clipped to [0, 9], answers rounded and clipped, half of the workers with sigma 1
 and half with sigma 5; participation protected. `rounds` are four, each of a quarter of the workers. Run
@@ -26,7 +26,7 @@ from crowdveil.simulate import Crowd, numeric_crowd, perturb_cells, perturb_in_r
 SCALE, WORKERS, TASKS, SIGMAS = Scale(0, 9), 2000, 200, (1.0, 5.0)
 CHANNELS = ("rule", "rounds", "k-RR", "blocks{1}", "blocks{1,2}", "dealt", "designed")
 ROUNDS = 4
-"""Rounds of a campaign in rounds; a quarter of the workers, dealt in turn, reports in each."""
+"""Rounds of a campaign in rounds; a quarter of the workers reports in each."""
 TARGETS = {
     0.5: {0.5: 0.17, 1.0: 0.095, 2.0: 0.052, 3.0: 0.042, 5.0: 0.038},
     0.9: {0.5: 0.32, 1.0: 0.27, 2.0: 0.155, 3.0: 0.095, 5.0: 0.062},
@@ -35,7 +35,7 @@ TARGETS = {
 
 
 class Errors(NamedTuple):
-    """One seed's mean absolute errors, correlation and coverages, against the clipped truth."""
+    """Mean absolute errors, correlation and coverages of one seed, against the clipped truth."""
 
     constant: float
     error: float
@@ -47,10 +47,10 @@ class Errors(NamedTuple):
 
 
 def rule(sparsity: float, epsilon: float) -> str:
-    """Return the channel that is taken, by public numbers alone: the designed one while information is scarce.
+    """Return the name of the channel chosen from public numbers: the designed one if information is scarce.
 
-    Scarce: epsilon up to 1, or fewer than 150 answers per task expected to survive {0}, {1..9} and NULL. Designed
-    channels are best for one report; many reports through two cuts say more than through one.
+    Scarce: epsilon up to 1, or fewer than 150 unchanged answers per task expected through {0}, {1..9} and NULL.
+    Designed channels are best for one report; many reports through two cuts have more information than through one.
     """
     kept = WORKERS * (1 - sparsity) * math.expm1(epsilon) / (math.exp(epsilon) + 2)
     return "designed" if epsilon <= 1 or kept < 150 else "blocks{1,2}"

@@ -1,7 +1,7 @@
-"""How many passes a fit takes that goes on from 90 % or 99 % of the tasks, beside a fit from the start.
+"""Passes of a warm-started fit that has 90 % or 99 % of the tasks already, and of a cold start.
 
-Run `python experiments/incremental/going_on.py`; it needs the public data sets, writes `results/going_on.csv` and
-prints the table of README.md. Means over three orders of tasks (seeds 0, 1 and 2).
+Run `python experiments/incremental/warm_start_passes.py`; it needs the public data sets, writes
+`results/warm_start_passes.csv` and prints the table. Means over three orders of tasks (seeds 0, 1 and 2).
 """
 
 import csv
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_to_grow import SETS, Crowd, made_up, part, real
+from growing_reports import SETS, Crowd, real_crowd, simulated_crowd, subset
 
 from crowdveil import DawidSkene, OneCoin, PrivateDawidSkene, SavedFit, fit_on
 
-OUT = Path(__file__).parent / "results" / "going_on.csv"
+OUT = Path(__file__).parent / "results" / "warm_start_passes.csv"
 SEEDS = (0, 1, 2)
 SHARES = (0.9, 0.99)
 TOLERANCES = (1e-6, 1e-3)
@@ -22,37 +22,37 @@ METHODS = (DawidSkene, OneCoin, PrivateDawidSkene)
 
 
 def measure(crowd: Crowd, method: Any, tolerance: float, share: float, seed: int) -> dict[str, Any]:
-    """Fit a share of the tasks, go on with all, and compare with a fit of all."""
+    """Return the comparison of a fit warm-started from a share of the tasks with a cold start."""
     reports, estimator = crowd.reports, method(tolerance=tolerance)
     order = np.random.default_rng(seed).permutation(len(reports.tasks))
     early = order < share * len(reports.tasks)
-    saved: SavedFit | None = fit_on(estimator, part(reports, early[reports.task])).saved
-    gone_on = fit_on(estimator, reports, start_from=saved)
+    saved: SavedFit | None = fit_on(estimator, subset(reports, early[reports.task])).saved
+    warm = fit_on(estimator, reports, start_from=saved)
     whole = estimator.fit(reports)
-    apart = np.abs(gone_on.estimate.posterior - whole.posterior)
+    apart = np.abs(warm.estimate.posterior - whole.posterior)
     return {
         "from_start": whole.steps,
-        "going_on": gone_on.passes,
-        "truths_differ": float((gone_on.estimate.truth != whole.truth).mean()),
+        "warm_start": warm.passes,
+        "truths_differ": float((warm.estimate.truth != whole.truth).mean()),
         "furthest": float(apart.max()),
-        "objective_gained": gone_on.estimate.log_likelihoods[-1] - whole.log_likelihoods[-1],
+        "objective_gained": warm.estimate.log_likelihoods[-1] - whole.log_likelihoods[-1],
     }
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """Yield every measurement."""
+    """Yield all measurements."""
     for name in ("made up", *SETS):
         for method in METHODS:
             for tolerance in TOLERANCES:
                 for share in SHARES:
                     for seed in SEEDS:
-                        crowd = made_up(seed) if name == "made up" else real(name)
+                        crowd = simulated_crowd(seed) if name == "made up" else real_crowd(name)
                         head = {"set": SETS.get(name, name), "method": method.name, "tolerance": tolerance}
                         yield head | {"share": share, "seed": seed} | measure(crowd, method, tolerance, share, seed)
 
 
 def main() -> None:
-    """Measure, write and print."""
+    """Write the measurements and print the table."""
     found = list(rows())
     with OUT.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(found[0]))
@@ -65,7 +65,7 @@ def main() -> None:
             mine = [row for row in found if (row["set"], row["method"], row["tolerance"]) == (name, method, tolerance)]
             cells.append(f"{np.mean([row['from_start'] for row in mine]):.0f}")
             for share in SHARES:
-                cells.append(f"{np.mean([row['going_on'] for row in mine if row['share'] == share]):.0f}")
+                cells.append(f"{np.mean([row['warm_start'] for row in mine if row['share'] == share]):.0f}")
         last = [row for row in found if (row["set"], row["method"], row["tolerance"]) == (name, method, TOLERANCES[0])]
         cells.append(f"{max(row['furthest'] for row in last):.0e}")
         gains = [row["objective_gained"] for row in last]

@@ -1,11 +1,10 @@
-"""The least error that reports on Sun et al.'s crowd leave room for, whatever the channel and whatever the inference.
+"""Lower bound on the error of any channel and any inference on the crowd of Sun et al., by rate-distortion theory.
 
-Reports on a task say no more about its truth than their number times the information of the most informative channel
-(`design`, exact here), even if every worker is known; and whoever has so many nats errs on average by no less than the
-distortion-rate function of the truths at these nats says (Shannon). It holds for one round, channels dealt before
-anything is known of workers, and truths N(0, 1), of which the constant 0 errs by 0.399. Beside it, the exact expected
-error of known workers through several channels, from as many made-up tasks as it takes. Run
-`python experiments/utility/least_error.py [--tasks N]`.
+The information of the reports on a task is at most their number times that of the most informative channel
+(`design_channel`), even if every worker is known. The mean error is at least the distortion-rate function of the truths
+at that information (Shannon). The bound holds for one round, non-adaptive channels, and truths N(0, 1), for which the
+constant 0 has error 0.399. The expected error with known workers is printed for several channels, by Monte Carlo. Run
+`python experiments/utility/error_lower_bound.py [--tasks N]`.
 """
 
 import argparse
@@ -26,7 +25,7 @@ TRUTHS = np.arange(-4.0, 4.01, 0.125)
 
 
 def distortion_rate(step: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nats, ascending, and the least mean absolute error at them, of N(0, 1) clipped at 0 (Blahut, Arimoto)."""
+    """Return nats, ascending, and the distortion-rate function of N(0, 1) clipped at 0 (Blahut, Arimoto)."""
     values = np.arange(0.0, 4.001, step)
     prior = np.diff(ndtr((values[:-1] + values[1:]) / 2), prepend=0.0, append=1.0)
     distance = np.abs(values[:, None] - values)
@@ -43,8 +42,8 @@ def distortion_rate(step: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np
     return nats, errors
 
 
-def known_workers(channel: Channel, rate: float, tasks: int, seed: int = 100) -> tuple[float, float]:
-    """Return the expected error of the exact posterior median, half of the workers of either kind, and its chance."""
+def known_workers_error(channel: Channel, rate: float, tasks: int, seed: int = 100) -> tuple[float, float]:
+    """Return the expected error of the posterior median with known workers, and its standard error."""
     rng = seeded(seed).generator
     truth = rng.standard_normal(tasks)
     scores = np.zeros((tasks, len(TRUTHS)))
@@ -59,7 +58,7 @@ def known_workers(channel: Channel, rate: float, tasks: int, seed: int = 100) ->
 
 
 def _reports(channel: Channel, rate: float, truths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return P(report | truth), indexed [kind, truth, report]."""
+    """Return P(report | truth), indexed [class, truth, report]."""
     answers = normal_worker_model(SCALE, SIGMAS, truths)
     inputs = np.concatenate((rate * answers, np.full((*answers.shape[:2], 1), 1 - rate)), axis=2)
     table = inputs @ channel.probabilities
@@ -74,7 +73,7 @@ def row(sparsity: float, epsilon: float, bound: tuple[NDArray[np.float64], NDArr
     least = f"{np.interp(nats, *bound):.3f}" if nats < 1 else "–"
     names: Sequence[str] = ("blocks{1}", "blocks{1,2}", "k-RR")
     channels = [best, *(channel_of(name, sparsity, epsilon) for name in names)]
-    errors = [known_workers(one, 1 - sparsity, tasks) for one in channels if isinstance(one, Channel)]
+    errors = [known_workers_error(one, 1 - sparsity, tasks) for one in channels if isinstance(one, Channel)]
     figures = " | ".join(f"{mean:.3f} ± {chance:.3f}" for mean, chance in errors)
     what = ", ".join(best.outputs)
     return f"| {sparsity:g} | {epsilon:g} | {TARGETS[sparsity][epsilon]} | {nats:.3f} | {least} | {what} | {figures} |"

@@ -1,9 +1,8 @@
-"""Made-up crowds of labels through randomized response: errors of naive inference and through the channel, by epsilon.
+"""Errors of naive and channel-aware inference on simulated crowds of labels, by epsilon of randomized response.
 
-The tables of docs/explanation/channel-aware-inference.md: a sparse crowd like AdultContent2 with skewed labels, and a
-binary one.
-Best constant, unprotected errors and correlations stand beside. Run
-`python experiments/utility/made_up_labels.py [--crowds sparse binary]`.
+A sparse crowd like AdultContent2 with skewed labels, and a binary one; with best constant, unprotected errors and
+correlations. Run
+`python experiments/utility/simulated_labels.py [--crowds sparse binary]`.
 """
 
 import argparse
@@ -22,35 +21,35 @@ from crowdveil.simulate import Crowd, categorical_crowd, perturb
 LETTERS = Categories(("a", "b", "c", "d", "e"))
 SHARES = (0.72, 0.12, 0.08, 0.05, 0.03)
 OTHER_SEEDS = 1000
-"""Reports are drawn from seeds so far from those of the crowds."""
+"""Offset between the seeds of crowds and of reports."""
 
 
 class Setting(NamedTuple):
-    """A kind of crowd: how one is drawn from a seed, how many there are, and the pairs of epsilon and participation."""
+    """Crowd by seed, number of seeds, pairs of epsilon and participation, and prior."""
 
     draw: Callable[[int], Crowd]
     seeds: int
-    promises: tuple[tuple[float, str], ...]
+    guarantees: tuple[tuple[float, str], ...]
     prior: tuple[float, ...]
 
 
 def sparse(seed: int) -> Crowd:
-    """Draw a crowd of AdultContent2's size, one cell in a hundred answered."""
+    """Return a crowd of the size of AdultContent2, one cell in a hundred answered."""
     return categorical_crowd(
         workers=825, tasks=11_040, labels=LETTERS, sparsity=0.99, prior=SHARES, source=seeded(seed)
     )
 
 
-def poor_to_good(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
-    """Draw abilities uniformly between 0.4 and 0.9."""
+def uniform_abilities(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
+    """Return abilities uniform between 0.4 and 0.9."""
     return generator.uniform(0.4, 0.9, count)
 
 
 def binary(seed: int) -> Crowd:
-    """Draw a crowd of Duchenne's shape: two labels, some workers worse than chance."""
+    """Return a crowd of the shape of Duchenne: two labels, some workers worse than chance."""
     labels = Categories(("no", "yes"))
     return categorical_crowd(
-        workers=64, tasks=2134, labels=labels, sparsity=0.87, ability=poor_to_good, source=seeded(seed)
+        workers=64, tasks=2134, labels=labels, sparsity=0.87, ability=uniform_abilities, source=seeded(seed)
     )
 
 
@@ -68,7 +67,7 @@ METHODS: tuple[tuple[str, Estimator[Any, Any], bool, bool], ...] = (
     ("dawid-skene", DawidSkene(tolerance=1e-4), True, False),
     ("dawid-skene, public prior", DawidSkene(tolerance=1e-4), True, True),
 )
-"""Name, estimator, whether it reads the channel, and whether it is given the prior."""
+"""Name, estimator, whether it uses the channel, and whether it has the prior."""
 
 
 def unprotected(setting: Setting) -> str:
@@ -84,8 +83,8 @@ def unprotected(setting: Setting) -> str:
 
 
 def rows(setting: Setting) -> Iterator[str]:
-    """Yield a line per promise: error of each method, then its correlation with the truth."""
-    for epsilon, participation in setting.promises:
+    """Yield a line per guarantee: error of each method and its correlation with the truth."""
+    for epsilon, participation in setting.guarantees:
         found = np.zeros((setting.seeds, len(METHODS), 2))
         for seed in range(setting.seeds):
             crowd = setting.draw(seed)
@@ -94,9 +93,9 @@ def rows(setting: Setting) -> Iterator[str]:
             mechanism = RandomizedResponse(alphabet=labels, epsilon=epsilon, participation=participation)  # type: ignore[arg-type]
             reports = perturb(crowd.answers, mechanism, seeded(OTHER_SEEDS + seed))
             prior = dict(zip(labels.names, setting.prior, strict=True))
-            for k, (_, method, through, told) in enumerate(METHODS):
-                channel = mechanism.channel() if through else None
-                estimate = method.fit(reports, channel=channel, prior=prior if told else None)
+            for k, (_, method, uses_channel, has_prior) in enumerate(METHODS):
+                channel = mechanism.channel() if uses_channel else None
+                estimate = method.fit(reports, channel=channel, prior=prior if has_prior else None)
                 score = metrics.score(estimate, crowd.gold)
                 found[seed, k] = score.error, metrics.correlation(estimate, crowd.gold)
         cells = [f"{error:.3f} ({correlation:.2f})" for error, correlation in found.mean(axis=0)]
@@ -104,7 +103,7 @@ def rows(setting: Setting) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print a table for each kind of crowd."""
+    """Print a table for each crowd."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--crowds", nargs="+", default=tuple(SETTINGS), choices=SETTINGS)
     for name in parser.parse_args().crowds:

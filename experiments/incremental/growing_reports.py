@@ -1,4 +1,4 @@
-"""Real and made-up crowds in parts, for the measurements of docs/how-to/resume-fits.md."""
+"""Real and simulated crowds whose reports arrive in parts."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,21 +21,21 @@ SETS = {
 
 
 class Crowd(NamedTuple):
-    """Reports, with gold where it is known, and the channel they went through."""
+    """Reports, known truths, and the channel."""
 
     reports: Reports
     gold: dict[str, str]
     channel: Channel | None
 
 
-def real(name: str) -> Crowd:
-    """Read a public data set."""
+def real_crowd(name: str) -> Crowd:
+    """Return a public data set."""
     data = datasets.load(name, duplicates="first")
     return Crowd(data.answers, data.gold, None)
 
 
-def made_up(seed: int, tasks: int = 2000, workers: int = 100, per_task: int = 10) -> Crowd:
-    """Draw answers of workers who are right with probability 0.5 to 0.95; three labels."""
+def simulated_crowd(seed: int, tasks: int = 2000, workers: int = 100, per_task: int = 10) -> Crowd:
+    """Return simulated answers with abilities from 0.5 to 0.95, and three labels."""
     rng = np.random.default_rng(seed)
     labels = Categories(("a", "b", "c"))
     truth = rng.integers(0, 3, tasks)
@@ -48,8 +48,8 @@ def made_up(seed: int, tasks: int = 2000, workers: int = 100, per_task: int = 10
     return Crowd(Reports(task, worker, value, names[0], names[1], labels), gold, None)
 
 
-def through(crowd: Crowd, epsilon: float, seed: int) -> Crowd:
-    """Send every cell, blank or not, through randomized response with protected participation."""
+def perturbed(crowd: Crowd, epsilon: float, seed: int) -> Crowd:
+    """Return the crowd after randomized response with protected participation."""
     answers = crowd.reports
     assert isinstance(answers.alphabet, Categories)
     channel = RandomizedResponse(alphabet=answers.alphabet, epsilon=epsilon, participation="protected").channel()
@@ -61,8 +61,8 @@ def through(crowd: Crowd, epsilon: float, seed: int) -> Crowd:
     return Crowd(reports, crowd.gold, channel)
 
 
-def part(reports: Reports, kept: NDArray[np.bool_], tasks: NDArray[np.int64] | None = None) -> Reports:
-    """Return some of the rows, on these tasks or on those that occur, of the workers who occur."""
+def subset(reports: Reports, kept: NDArray[np.bool_], tasks: NDArray[np.int64] | None = None) -> Reports:
+    """Return the reports of a mask, on the given tasks or those that occur, by the workers that occur."""
     tasks = np.unique(reports.task[kept]) if tasks is None else tasks
     workers = np.unique(reports.worker[kept])
     return Reports(
@@ -75,13 +75,13 @@ def part(reports: Reports, kept: NDArray[np.bool_], tasks: NDArray[np.int64] | N
     )
 
 
-def parts(reports: Reports, number: int, seed: int, *, whole_tasks: bool) -> Iterator[Reports]:
-    """Deal tasks, or single reports, to a number of parts in an order drawn with a seed."""
+def split(reports: Reports, number: int, seed: int, *, whole_tasks: bool) -> Iterator[Reports]:
+    """Yield parts of equal size, of whole tasks or of single reports, in random order."""
     rng = np.random.default_rng(seed)
     if not whole_tasks:
         place = rng.permutation(len(reports)) * number // len(reports)
-        yield from (part(reports, place == one) for one in range(number))
+        yield from (subset(reports, place == one) for one in range(number))
         return
     order = rng.permutation(len(reports.tasks)) * number // len(reports.tasks)
     for one in range(number):
-        yield part(reports, order[reports.task] == one, np.flatnonzero(order == one))
+        yield subset(reports, order[reports.task] == one, np.flatnonzero(order == one))

@@ -1,6 +1,7 @@
 """Figures of error by epsilon, drawn from stored results, in colours for light and dark pages.
 
-Run `python experiments/utility/pictures.py`; it reads `results/*.csv` and the table of the page on `gaussian`.
+Run `python experiments/utility/figures.py`; it reads `results/*.csv` and the table on `gaussian` in
+`results/estimators.md`.
 """
 
 import io
@@ -68,7 +69,7 @@ def level(axes: Axes, height: float, name: str, style: str) -> None:
 
 
 def real_sets(rows: Sequence[dict[str, str]]) -> Figure:
-    """Draw error against epsilon on the real sets."""
+    """Return a figure of error against epsilon on the real sets."""
     names = [name for name in SETS if any(row["data"] == name for row in rows)]
     figure = Figure(figsize=(8.6, 3.4 * math.ceil(len(names) / 2) + 0.6), layout="constrained")
     grid = figure.subplots(math.ceil(len(names) / 2), 2, squeeze=False).ravel()
@@ -95,7 +96,7 @@ def real_sets(rows: Sequence[dict[str, str]]) -> Figure:
 
 
 def sun_crowd(page: str) -> Figure:
-    """Draw the gaussian page's first table: error against epsilon by sparsity, with the constant and known workers."""
+    """Return a figure of error against epsilon by sparsity, with the constant and known workers."""
     first = page[page.index("| sparsity |") :].partition("\n\n")[0].splitlines()
     head, body = first[0], first[2:]
     names, *rows = ([cell.strip() for cell in text.strip("| ").split("|")] for text in (head, *body))
@@ -122,7 +123,7 @@ def sun_crowd(page: str) -> Figure:
 
 
 def workers(rows: Sequence[dict[str, str]]) -> Figure:
-    """Draw error against the number of workers, and against what a worker loses in all."""
+    """Return a figure of error against the number of workers, and against the epsilon of a worker."""
     figure = Figure(figsize=(8.6, 4.3), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     sizes = sorted({int(row["workers"]) for row in rows})
@@ -168,7 +169,7 @@ def main() -> None:
     """Draw everything."""
     with matplotlib.rc_context(STYLE):
         save(real_sets(read()), DOCS_PICTURES / "truth-per-epsilon-real.svg")
-        page = (ROOT / "docs/explanation/estimators/gaussian.md").read_text("utf-8")
+        page = (RESULTS / "estimators.md").read_text("utf-8")
         save(sun_crowd(page), PICTURES / "truth-per-epsilon-sun.svg")
         save(workers(read(RESULTS / "more_workers.csv")), PICTURES / "truth-per-epsilon-workers.svg")
 

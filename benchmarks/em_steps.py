@@ -1,7 +1,7 @@
-"""One step of each compiled kernel in one thread, beside numpy's and the machine's reading speed, in turn in one run.
+"""EM step of each compiled kernel in one thread, against numpy and the memory bandwidth.
 
-`python benchmarks/steps.py --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
-Processor time, which other work on the machine disturbs least; medians over the rounds, ratios within a round.
+`python benchmarks/em_steps.py --answers 10000000`: ten answers a task, a hundred a worker, in the order of tasks.
+Processor time, medians over rounds, ratios within a round.
 """
 
 import argparse
@@ -17,11 +17,11 @@ from crowdveil.data.reports import Block
 from crowdveil.em.kernels import EncodedBlock, ScoreTables, block_reports, encode
 
 READ = 1 << 25
-"""Doubles read to measure the roof: 256 MB, beyond every cache."""
+"""Doubles read to measure the bandwidth: 256 MB, more than any cache."""
 
 
 def blocks(answers: int, workers: int, labels: int, cells: int, *, tails: bool) -> list[Block]:
-    """Return made-up answers in blocks of the size that a fit would choose; free numbers for no labels.
+    """Return random answers in blocks of the size of a fit; real numbers if `labels` is 0.
 
     With tails, one worker gives a tenth of all answers, and one task of each block gets a hundredth of its answers.
     """
@@ -41,7 +41,7 @@ def blocks(answers: int, workers: int, labels: int, cells: int, *, tails: bool) 
 
 
 def steps(labels: int, workers: int, coded: list[EncodedBlock], kind: str) -> Callable[[], None]:
-    """Return what one step of a fit asks of its blocks: new posteriors, their sums, and how far they moved."""
+    """Return the E-step over all blocks: new posteriors, their sums, and the largest change."""
     rng = np.random.default_rng(1)
     before: list[Any] = [None] * len(coded)
     unknown: Any = [np.full(one.block.tasks, -1) for one in coded]  # type: ignore[attr-defined]
@@ -80,10 +80,10 @@ def measure(name: str, answers: int, labels: int, kind: str, given: argparse.Nam
     made = blocks(answers, workers, labels, cells, tails=name.endswith("tails"))
     fast = steps(labels, workers, [encode(one, workers, labels, compiled=True) for one in made], kind)
     plain = steps(labels, workers, [encode(one, workers, labels, compiled=False) for one in made], kind)
-    roof = np.ones(READ)
+    bandwidth = np.ones(READ)
     fast()
     fast()
-    contenders = [fast, roof.sum] + ([plain] if answers <= given.plain_up_to else [])
+    contenders = [fast, bandwidth.sum] + ([plain] if answers <= given.plain_up_to else [])
     rounds = [[seconds(one) for one in contenders] for _ in range(given.rounds)]
     speed = statistics.median(READ * 8 / one[1] for one in rounds)
     share = statistics.median((12 if kind == "mean" else 4) * answers / one[0] / (READ * 8 / one[1]) for one in rounds)
@@ -103,7 +103,7 @@ def main() -> None:
         "--kernels", nargs="+", default=["coin 2", "coin 5", "tables 5", "mean 0", "coin 5 tails", "tables 5 tails"]
     )
     given = parser.parse_args()
-    print("| kernel | answers | ms a step | ns an answer | times faster than numpy | share of roof | roof, GB/s |")
+    print("| kernel | answers | ms a step | ns an answer | numpy / compiled | share of bandwidth | GB/s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in given.kernels:
         kind, labels = name.split()[:2]

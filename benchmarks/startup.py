@@ -1,6 +1,6 @@
-"""A cold `crowdveil infer` of a small file, beside a Python that only imports numpy and pyarrow, in turn in one run.
+"""Start-up time: `crowdveil infer` of a small file against a Python that imports numpy and pyarrow only.
 
-`python benchmarks/cold.py --rows 10000`: every run is a process of its own, which has everything to load.
+`python benchmarks/startup.py --rows 10000`: each run is a new process.
 """
 
 import argparse
@@ -21,8 +21,8 @@ TASKS_PER_ANSWER, WORKERS = 10, 100
 IMPORTS = ["-c", "import numpy, pyarrow"]
 
 
-def make(folder: Path, rows: int) -> Path:
-    """Write a crowd of about so many answers, ten a task, five labels."""
+def write_crowd(folder: Path, rows: int) -> Path:
+    """Write a simulated crowd of about `rows` answers, ten per task, five labels."""
     tasks = max(rows // TASKS_PER_ANSWER, 1)
     labels = Categories(tuple("abcde"))
     sparsity = 1 - rows / (tasks * WORKERS)
@@ -34,7 +34,7 @@ def make(folder: Path, rows: int) -> Path:
 
 
 def seconds(words: list[str]) -> tuple[float, float]:
-    """Return wall and processor seconds of a Python from its start to its end."""
+    """Return wall and processor seconds of a Python process."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -42,17 +42,17 @@ def seconds(words: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print medians, and what one and a half times the imports and half a second are."""
+    """Print medians, and the aim of 1.5 times the imports plus half a second."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        infer = ["-m", "crowdveil", "infer", str(make(Path(name), given.rows)), "--out", name]
+        infer = ["-m", "crowdveil", "infer", str(write_crowd(Path(name), given.rows)), "--out", name]
         seconds(infer)
         rounds = [(*seconds(IMPORTS), *seconds(infer)) for _ in range(given.rounds)]
     imports_wall, imports, wall, processor = (statistics.median(column) for column in zip(*rounds, strict=True))
-    print("| what | wall s | processor s |\n| --- | --- | --- |")
+    print("| command | wall s | processor s |\n| --- | --- | --- |")
     print(f"| import numpy, pyarrow | {imports_wall:.3f} | {imports:.3f} |")
     print(f"| crowdveil infer, {given.rows:,} rows | {wall:.3f} | {processor:.3f} |")
     print(f"| aim: 1.5 times the first and 0.5 s | {1.5 * imports_wall + 0.5:.3f} | {1.5 * imports + 0.5:.3f} |")
