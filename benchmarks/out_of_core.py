@@ -84,7 +84,7 @@ def infer(*words: str) -> None:
     command.progress_bar = bar  # the only hook for the steps of the command
     sys.argv[1:] = ["infer", *words]
     with suppress(SystemExit):
-        importlib.import_module("crowdveil.cli.start").start()
+        importlib.import_module("crowdveil.cli").start()
     clock.append((time.perf_counter(), time.process_time()))
     print(json.dumps({"clock": clock}))
 

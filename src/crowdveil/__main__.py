@@ -1,5 +1,5 @@
 """Entry point of `python -m crowdveil`."""
 
-from crowdveil.cli.start import start
+from crowdveil.cli import start
 
 start()

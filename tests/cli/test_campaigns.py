@@ -50,7 +50,7 @@ def test_assigned_cells_only_report(run: Run, run_json: RunJson, asked: str) -> 
     assert {(row["task"], row["worker"]) for row in rows("sent/reports.csv")} <= cells
     assert (len(cells), most) == (data["assigned"], data["accounts"][1]["cells"])
     assert "not hidden: which were assigned" in data["privacy"]
-    assert f"on {len(cells)} assigned cells" in found["reading"]
+    assert f"on {len(cells)} assigned cells" in found["noise_model"]
     assert found["score"]["error"] < found["score"]["baseline"]
 
 
@@ -94,7 +94,7 @@ def test_dealt_cuts_reach_inference(run: Run, run_json: RunJson) -> None:
     assert {15} == {list(table.workers.values()).count(group) for group in (0, 1)}
     assert "2 channels by worker" in data["description"]
     assert found["channel_used"]
-    assert "SIMULATION from seed 1" in found["reading"]
+    assert "SIMULATION from seed 1" in found["noise_model"]
 
 
 def test_numbers_through_dealt_cuts_on_assigned_cells(run: Run, run_json: RunJson) -> None:
@@ -109,7 +109,7 @@ def test_numbers_through_dealt_cuts_on_assigned_cells(run: Run, run_json: RunJso
     )
 
     assert ("gaussian", True, len(answers)) == (found["method"], found["channel_used"], made["assigned"])
-    assert f"on {len(answers)} assigned cells" in found["reading"]
+    assert f"on {len(answers)} assigned cells" in found["noise_model"]
     assert found["score"]["error"] < found["score"]["baseline"]
 
 

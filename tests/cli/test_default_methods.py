@@ -71,7 +71,7 @@ def test_the_default_method_reads_every_channel(
     if mechanism not in WITHOUT_CERTIFICATE:
         assert (READERS[alphabet], True, "") == (data["method"], data["channel_used"], stderr)
     elif not summed:
-        expected = f"Warning: {mechanism} has no channel certificate: its reports are read as if they were answers."
+        expected = f"Warning: {mechanism} has no channel certificate: no noise model, reports are read as answers."
         assert expected == stderr.strip()
         assert expected.removeprefix("Warning: ") in data["warnings"]
 
@@ -123,7 +123,7 @@ def test_a_method_that_cannot_read_the_channel_says_so_first(
     stderr = " ".join(run("infer", "sent/reports.csv", "--method", method).stderr.split())
     data = run_json("infer", "sent/reports.csv", "--method", method)
 
-    assert stderr.startswith(f"Warning: {method} reads no channel: it takes reports of one-layer for answers.")
+    assert stderr.startswith(f"Warning: {method} reads no channel: it reads reports of one-layer as answers.")
     assert f"Methods that read the channel: {readers}." in stderr
     assert stderr.removeprefix("Warning: ") in data["warnings"]
 

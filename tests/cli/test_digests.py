@@ -135,7 +135,7 @@ def test_untouched_reports_need_no_leave(run: Run, run_json: RunJson) -> None:
 
 
 def test_cuts_need_the_certificate_of_their_round(run: Run, refusal: Refusal) -> None:
-    """A certificate beside a crowd.json that names another one is refused by next-cuts, too."""
+    """A certificate beside a crowd.json that names another one is refused by next-thresholds, too."""
     cuts = (
         "perturb",
         "numbers.csv",
@@ -154,7 +154,7 @@ def test_cuts_need_the_certificate_of_their_round(run: Run, refusal: Refusal) ->
     shutil.copy("other/certificate.json", "round1/certificate.json")
     words = ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv")
 
-    assert "not the crowd's" in refusal("next-cuts", *words)
+    assert "not the crowd's" in refusal("next-thresholds", *words)
     assert not Path("cuts.csv").exists()
 
 

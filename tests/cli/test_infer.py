@@ -114,7 +114,7 @@ def test_numbers_of_a_scale_can_be_read_as_labels_or_as_answers(run_json: RunJso
     labels = run_json("infer", *SENT, "--score", "numbers-gold.csv", "--method", "dawid-skene")
 
     assert ("weighted-mean", False) == (mean["method"], mean["channel_used"])
-    assert mean["reading"].startswith("as if reports were answers: weighted-mean reads no channel")
+    assert mean["noise_model"].startswith("none: weighted-mean reads no channel")
     assert ("dawid-skene", True, "mae") == (labels["method"], labels["channel_used"], labels["score"]["error_name"])
 
 
@@ -164,9 +164,9 @@ def test_the_certificate_matters_and_can_be_left_out(sent: Path, run_json: RunJs
     given = run_json("infer", *SENT, "--certificate", "elsewhere.json")
 
     assert [True, False, True] == [data["channel_used"] for data in (through, without, given)]
-    assert "as if reports were answers: as asked" == without["reading"]
+    assert "none: as asked" == without["noise_model"]
     assert through["truths"] == given["truths"] != without["truths"]
-    assert through["reading"].endswith("randomized-response, SIMULATION from seed 4: no privacy")
+    assert through["noise_model"].endswith("randomized-response, SIMULATION from seed 4: no privacy")
 
 
 def test_a_certificate_that_was_changed_is_refused_by_its_defect(sent: Path, refusal: Refusal) -> None:
@@ -205,7 +205,7 @@ def test_reports_without_crowd_or_certificate_are_answers(run_json: RunJson) -> 
     """A plain file of labels is read as answers, and the reading says why."""
     data = run_json("infer", "labels.csv", "--out", "found")
 
-    assert "as if reports were answers: no certificate was found" == data["reading"]
+    assert "none: no certificate was found" == data["noise_model"]
     assert (None, False, []) == (data["simulation"], data["channel_used"], data["warnings"])
 
 
@@ -215,7 +215,7 @@ def test_a_certificate_without_its_crowd_is_used_with_a_warning(sent: Path, run_
     data = run_json("infer", *SENT)
 
     assert data["channel_used"]
-    assert any("No crowd.json beside the reports" in text for text in data["warnings"])
+    assert any("No crowd.json in the folder of the reports" in text for text in data["warnings"])
 
 
 def test_a_simulation_says_so_and_a_real_collection_does_not(sent: Path, run: Run) -> None:
@@ -278,7 +278,7 @@ def test_a_normal_prior_is_whole_and_for_gaussian_only(sent: Path, run: Run) -> 
 def test_public_deviations_are_numbers_and_for_gaussian_only(sent: Path, run: Run) -> None:
     """A list of deviations means nothing to a method for labels, and must be numbers."""
     assert "--sigmas goes with" in run("infer", *SENT, "--method", "one-coin", "--sigmas", "1,5", code=2).stderr
-    assert "are for gaussian" in run("infer", *SENT, "--sigmas", "1,5", code=1).stderr
+    assert "are settings of gaussian" in run("infer", *SENT, "--sigmas", "1,5", code=1).stderr
     assert "not a list of numbers" in run("infer", *SENT, "--method", "gaussian", "--sigmas", "1,x", code=2).stderr
 
 
@@ -297,7 +297,7 @@ def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refus
 def test_methods_that_do_not_fit_are_refused(sent: Path, refusal: Refusal) -> None:
     """Means need order, labels need labels, and sums and single reports have methods of their own."""
     assert "ordered labels" in refusal("infer", *SENT, "--method", "weighted-mean")
-    assert "single reports" in refusal("infer", *SENT, "--method", "profile-sum")
+    assert "the method must be one of" in refusal("infer", *SENT, "--method", "profile-sum")
     assert "needs labels" in refusal("infer", "numbers.csv", "--method", "dawid-skene", "--out", "found")
     assert "tolerance" in refusal("infer", *SENT, "--tolerance", "nan")
     assert "tolerance" in refusal("infer", *SENT, "--tolerance", "-1")

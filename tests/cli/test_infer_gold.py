@@ -122,8 +122,8 @@ def test_known_truths_that_match_in_part_are_counted(sent: Path, run_json: RunJs
     guided = run_json("infer", *SENT, "--gold", "part.csv")
     scored = run_json("infer", *SENT, "--score", "part.csv")
 
-    assert "2 of 5 gold tasks are among the tasks; 3 were left out." in guided["warnings"]
-    assert "2 of 5 tasks to score are among the tasks; 3 were left out." in scored["warnings"]
+    assert "2 of 5 gold tasks are among the tasks; 3 were skipped." in guided["warnings"]
+    assert "2 of 5 tasks to score are among the tasks; 3 were skipped." in scored["warnings"]
 
 
 def test_a_prior_of_zero_is_named(sent: Path, refusal: Refusal) -> None:

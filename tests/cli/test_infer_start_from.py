@@ -72,4 +72,4 @@ def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[st
         "--out",
         "m",
     )
-    assert "Sums are read as they are" in run("infer", "m/sums.json", "--save-fit", "one.fit", code=2).output
+    assert "Sums go with --method" in run("infer", "m/sums.json", "--save-fit", "one.fit", code=2).output

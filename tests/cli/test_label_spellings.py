@@ -34,7 +34,7 @@ def test_infer_counts_spellings_and_merges_them(mixed: str, run_json: RunJson) -
     assert NOTE in apart["warnings"]
     assert [] == merged["warnings"]
     header = Path("merged/truths.csv").read_text().splitlines()[0]
-    assert "task,truth,confidence,probability_1,probability_no,probability_yes,tied,reports" == header
+    assert "task,truth,confidence,probability_1,probability_no,probability_yes,n_tied_labels,reports" == header
 
 
 def test_given_labels_are_not_warned_of(mixed: str, run_json: RunJson) -> None:
@@ -73,7 +73,7 @@ def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson,
 
 def test_sums_have_no_labels_to_merge(run: Run) -> None:
     """Merging labels of sums is wrong usage."""
-    assert "Sums are read as they are" in run("infer", "sums.json", "--merge-labels", code=2).stderr
+    assert "Sums go with --method" in run("infer", "sums.json", "--merge-labels", code=2).stderr
 
 
 def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., str], run_json: RunJson) -> None:

@@ -213,7 +213,7 @@ def test_rounds_never_replace_one_of_them(run: Run, refusal: Refusal) -> None:
     assert before == contents("a")
 
 
-@pytest.mark.parametrize("command", ["assign", "next-cuts"])
+@pytest.mark.parametrize("command", ["assign", "next-thresholds"])
 def test_single_files_replace_their_own_kind_only(command: str, run: Run, run_json: RunJson, refusal: Refusal) -> None:
     """A single output replaces what the same command wrote there, and no other file."""
     if command == "assign":
@@ -222,7 +222,7 @@ def test_single_files_replace_their_own_kind_only(command: str, run: Run, run_js
         run("perturb", "numbers.csv", "--mechanism", "quantized-response", "--scale", "-2:7", "--epsilon", 4,
             "--cuts", "2", *LISTS, "--out", "sent")  # fmt: skip
         run("infer", "sent/reports.csv", "--method", "gaussian", "--out", "found")
-        words = ("next-cuts", "found/truths.csv", "--certificate", "sent/certificate.json", "--out", "made.csv")
+        words = ("next-thresholds", "found/truths.csv", "--certificate", "sent/certificate.json", "--out", "made.csv")
     run(*words)
 
     assert ["made.csv"] == run_json(*words)["replaced"]

@@ -60,7 +60,7 @@ def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJ
     data = run_json("perturb", "labels.csv", *RESPONSE, "--seed", 3, "--out", "sent", "--replace")
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
 
-    assert table.startswith("SIMULATION")
+    assert table.startswith("simulation only: no privacy")
     assert "carries no privacy" in table
     assert (True, 3) == (data["simulation"], data["seed"])
     assert data["privacy"].startswith("none: ")
@@ -99,9 +99,9 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
     for row in data["accounts"]:
         assert f"exact {format_bound(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
         assert f"participation {row['participation']})" in table
-    answered = f"{data['answers']:,}" if extra else "not counted, because participation is protected;"
+    answered = f"{data['answers']:,}" if extra else "not counted, since participation is protected;"
     assert f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
-    assert f"reports out {data['reports']:,}" in table
+    assert f"reports {data['reports']:,}" in table
     assert data["reports"] == len(rows(Path("sent/reports.csv")))
     assert all(path in table for path in data["files"])
 
@@ -144,8 +144,8 @@ def test_many_rows_are_announced_on_stderr(run: Run, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(import_module("crowdveil.cli.perturb"), "MANY_ROWS", 10)
     result = run(*LAPLACE, "--epsilon", 1, "--out", "sent")
 
-    assert "About 600 rows" in result.stderr
-    assert "About 600 rows" in result.stdout
+    assert "about 600 rows" in result.stderr
+    assert "about 600 rows" in result.stdout
 
 
 def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crowd(folder: Path, run: Run) -> None:
@@ -159,7 +159,7 @@ def test_mechanisms_without_a_channel_state_guarantee_and_parameters_in_the_crow
     assert crowd["certificate_sha256"] is None
     assert crowd["mechanism"].startswith("two-layer (low=0.1, high=0.4, answers=20")
     assert "claimed" in crowd["guarantee"]
-    assert "no per-cell channel" in result.stdout
+    assert "no channel per cell" in result.stdout
 
 
 def test_suns_two_layer_states_claim_and_exact_loss_and_infer_says_how_it_reads(run: Run, run_json: RunJson) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from crowdveil.planning import CandidateResult, plan
 from crowdveil.planning.candidates import OTHER_BLOCKS
-from crowdveil.workflow import Expectation
+from crowdveil.workflow.mechanism_settings import Expectation
 from crowdveil.workflow.planning import NO_COMMAND, next_commands
 from tests.cli.conftest import Run
 from tests.planning.campaigns import of_labels

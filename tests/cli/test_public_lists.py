@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import workflow
 from crowdveil.randomness import Secure
+from crowdveil.workflow.evidence import HOLDER
 from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]
@@ -71,8 +71,8 @@ def test_lists_from_answers_leave_no_epsilon(missing: str, run: Run, run_json: R
 
     assert f"none: {caveat}" == data["privacy"] == json.loads(crowd)["guarantee"]
     assert [missing] == data["lists_from_answers"] == json.loads(crowd)["lists_from_answers"]
-    assert table.startswith(f"NO PRIVACY   {caveat}")
-    assert [] == [text for text in (table, printed, crowd, found["reading"]) if "epsilon" in text.lower()]
+    assert table.startswith(f"no privacy   {caveat}")
+    assert [] == [text for text in (table, printed, crowd, found["noise_model"]) if "epsilon" in text.lower()]
     assert ([], {}) == (data["accounts"], data["parameters"])
     certified = json.loads(Path("sent/certificate.json").read_bytes())["mechanism"]
     assert "randomized-response, LISTS FROM ANSWERS: no privacy" == certified
@@ -213,7 +213,7 @@ def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
     words = ("perturb", "labels.csv", *RESPONSE, *EVERYTHING, *extra, "--out", "sent")
     table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
-    assert workflow.HOLDER.startswith("whoever holds the answers sees them all")
-    assert f"holder {workflow.HOLDER}" in table
-    assert workflow.HOLDER == data["holder"]
-    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {workflow.HOLDER}")
+    assert HOLDER.startswith("whoever holds the answers sees them all")
+    assert f"holder {HOLDER}" in table
+    assert HOLDER == data["holder"]
+    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {HOLDER}")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from crowdveil.cli.options import size
+from crowdveil.cli.options import byte_count
 from tests.cli.conftest import Run
 
 
@@ -16,14 +16,14 @@ from tests.cli.conftest import Run
 )
 def test_sizes_are_read(text: str, count: int) -> None:
     """A size is a number with a unit, decimal or binary, in any case, with or without a blank or the B."""
-    assert count == size(text)
+    assert count == byte_count(text)
 
 
 @pytest.mark.parametrize("text", ["", "GB", "2 XB", "-1GB", "2GB4", "1e9"])
 def test_other_sizes_are_refused(text: str) -> None:
     """What is no size is a wrong use of the command."""
     with pytest.raises(click.BadParameter, match="is not a size such as 2GB"):
-        size(text)
+        byte_count(text)
 
 
 def test_memory_changes_no_number(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
@@ -39,7 +39,7 @@ def test_too_little_memory_is_refused(run: Run, refusal: Callable[..., str]) -> 
     """A limit below what one block takes is refused with the size that would do; sums have no blocks to limit."""
     assert "memory must be at least" in refusal("infer", "labels.csv", "--memory", "100")
     assert "'many' is not a size" in run("infer", "labels.csv", "--memory", "many", code=2).stderr
-    assert "Sums are read as they are" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
+    assert "Sums go with --method" in run("infer", "sums.json", "--memory", "1GB", code=2).stderr
 
 
 def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,4 +56,4 @@ def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., 
     told = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
 
     assert "the engine processes has no address" in told
-    assert "Sums are read as they are" in run("infer", "sums.json", "--engine", "dask", code=2).stderr
+    assert "Sums go with --method" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

@@ -43,7 +43,14 @@ def first(run: Run, halves: None) -> None:
 def test_two_rounds_are_read_as_one(run: Run, run_json: RunJson, first: None) -> None:
     """The second round is cut where the first points to, and both together give one estimate of all workers."""
     cuts = run_json(
-        "next-cuts", "found1/truths.csv", "--certificate", "round1/certificate.json", "--most", 4, "--out", "cuts.csv"
+        "next-thresholds",
+        "found1/truths.csv",
+        "--certificate",
+        "round1/certificate.json",
+        "--most",
+        4,
+        "--out",
+        "cuts.csv",
     )
     run("perturb", "second.csv", *PERTURB, "--channels", "cuts.csv", "--seed", 2, "--out", "round2")
     joined = run_json("join", "round1/reports.csv", "round2/reports.csv", "--out", "rounds")
@@ -74,13 +81,15 @@ def test_cuts_need_numbers(refusal: Refusal, run: Run, first: None) -> None:
     """Truths that are labels, and a certificate of labels in no order, are refused; a blank truth is unknown."""
     write = ("--certificate", "round1/certificate.json", "--out", "cuts.csv")
     Path("labels-found.csv").write_text("task,truth\n1,yes\n")
-    assert "truths must be numbers" in refusal("next-cuts", "labels-found.csv", *write)
+    assert "truths must be numbers" in refusal("next-thresholds", "labels-found.csv", *write)
 
     run("perturb", "labels.csv", "--mechanism", "randomized-response", "--epsilon", 2, "--seed", 1, "--out", "sent")
-    said = refusal("next-cuts", "found1/truths.csv", "--certificate", "sent/certificate.json", "--out", "cuts.csv")
+    said = refusal(
+        "next-thresholds", "found1/truths.csv", "--certificate", "sent/certificate.json", "--out", "cuts.csv"
+    )
     assert "cuts need" in said
 
     Path("blank.csv").write_text("task,truth\n1,6.9\n2,\n")
-    run("next-cuts", "blank.csv", *write)
+    run("next-thresholds", "blank.csv", *write)
     assert [{"task": "1", "cuts": "7"}, {"task": "2", "cuts": "7"}] == rows("cuts.csv")
     assert json.loads(Path("round1/crowd.json").read_text())["tasks"][:2] == ["1", "2"]

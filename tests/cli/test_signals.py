@@ -19,7 +19,7 @@ PATIENCE = 60
 SLOW = """
 import sys, time
 from crowdveil import workflow
-from crowdveil.cli.start import start
+from crowdveil.cli import start
 from crowdveil.workflow import export
 
 def slow(*_):
@@ -75,7 +75,7 @@ def test_an_interrupted_command_exits_with_130(run: Run, monkeypatch: pytest.Mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crowdveil.workflow.read_evidence", interrupted)
+    monkeypatch.setattr("crowdveil.workflow.evidence.read_evidence", interrupted)
     for words in ((), ("--json",)):
         result = run("infer", "labels.csv", *words, code=130)
         assert ("", "Interrupted.\n") == (result.stdout, result.stderr)

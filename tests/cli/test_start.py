@@ -8,7 +8,7 @@ from pathlib import Path
 PROGRAM = """
 import atexit, json, sys
 atexit.register(lambda: print(json.dumps(sorted(sys.modules))))
-from crowdveil.cli.start import start
+from crowdveil.cli import start
 start()
 """
 SPARED = {

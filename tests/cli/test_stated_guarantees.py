@@ -91,7 +91,7 @@ def test_a_marked_certificate_alone_shows_no_epsilon(run: Run, run_json: RunJson
     """Parted from crowd.json, the certificate of a simulation or of lists from answers is read without an epsilon."""
     perturbed(run, "looked", "ann", *mark)
     Path("looked/crowd.json").unlink()
-    read = run_json("infer", "looked/reports.csv")["reading"]
+    read = run_json("infer", "looked/reports.csv")["noise_model"]
 
     assert read.startswith("through the channel of randomized-response, ")
     assert ": no privacy" in read

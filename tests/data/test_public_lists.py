@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil import workflow
 from crowdveil.adaptive_rounds import Round, join_rounds
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.certificate import LISTS_MARK
@@ -19,7 +18,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.randomness import secure, seeded
 from crowdveil.simulate import categorical_crowd, perturb, perturb_cells
+from crowdveil.workflow.channel_assignment import Setup
+from crowdveil.workflow.collection import collect, write_collection
 from crowdveil.workflow.export import describe_crowd, read_crowd, write_reports
+from crowdveil.workflow.io import read_answers
 
 LABELS = Categories(("no", "yes"))
 NAMES = {"tasks": ["a", "b"], "workers": ["u", "v"]}
@@ -89,12 +91,12 @@ def test_needed_lists_follow_from_participation() -> None:
 def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Path) -> None:
     """`collect` without a seed refuses a list taken from answers; told to go on, it writes no epsilon."""
     held = answers("tasks", "workers", "alphabet").with_public_lists(ALL_LISTS - {missing})
-    setup = workflow.Setup(mechanism=MECHANISM)
+    setup = Setup(mechanism=MECHANISM)
 
     with pytest.raises(SettingsError, match=f"{missing} taken from the answers"):
-        workflow.collect(held, setup)
-    collection = workflow.collect(held, setup, lists_from_answers=True)
-    workflow.write_collection(tmp_path, collection)
+        collect(held, setup)
+    collection = collect(held, setup, lists_from_answers=True)
+    write_collection(tmp_path, collection)
     written = (tmp_path / "crowd.json").read_text()
 
     assert () == collection.accounts
@@ -141,6 +143,6 @@ def test_lists_from_answers_are_not_written_beside_a_certificate_that_promises(t
 def test_a_scale_is_a_list_of_labels(tmp_path: Path) -> None:
     """Numbers read on a scale have public labels: those of the scale."""
     (tmp_path / "n.csv").write_text("task,worker,value\na,u,3.2\n")
-    read = workflow.read_answers(str(tmp_path / "n.csv"), alphabet=Scale(0, 9), tasks=["a"], workers=["u"])
+    read = read_answers(str(tmp_path / "n.csv"), alphabet=Scale(0, 9), tasks=["a"], workers=["u"])
 
     assert ALL_LISTS == read.answers.public_lists

@@ -116,10 +116,10 @@ def test_columns_of_tasks() -> None:
         "probability_low",
         "probability_mid",
         "probability_high",
-        "tied",
+        "n_tied_labels",
         "reports",
     ] == list(columns)
-    assert [1, 2, 1] == columns["tied"].tolist()
+    assert [1, 2, 1] == columns["n_tied_labels"].tolist()
     np.testing.assert_allclose(columns["probability_mid"], [0.2, 0.4, 0.3])
     assert ["task", "truth", "reports"] == list(NUMERIC.tasks_columns())
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil import workflow
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import identifiers
 from crowdveil.data.identifiers import NumberedIdentifiers
@@ -19,7 +18,9 @@ from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.streaming_metrics import ScoreSums
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, numeric_crowd
-from crowdveil.workflow.inference import Inference
+from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.inference import Inference, infer, scored
+from crowdveil.workflow.methods import Method
 
 CROWD = categorical_crowd(
     workers=9, tasks=40, labels=Categories(("no", "maybe", "yes")), sparsity=0.5, source=seeded(3)
@@ -37,7 +38,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def inferred(folder: Path, reports: Reports, gold: str | None = None) -> Inference:
     """Return what the method that is usual for the reports infers from encoded blocks."""
     reports.save(folder / "blocks")
-    return workflow.infer(workflow.read_evidence(folder / "blocks"), workflow.Method(), gold=gold)
+    return infer(read_evidence(folder / "blocks"), Method(), gold=gold)
 
 
 def write(folder: Path, rows: list[tuple[str, object]], name: str = "gold.csv") -> str:
@@ -54,9 +55,9 @@ def labelled(order: list[int]) -> list[tuple[str, object]]:
 
 def both_ways(inference: Inference, gold: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Inference, Inference]:
     """Score a file as one, and in parts."""
-    whole = workflow.scored(inference, gold)
+    whole = scored(inference, gold)
     monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
-    return whole, workflow.scored(inference, gold)
+    return whole, scored(inference, gold)
 
 
 def assert_alike(left: Inference, right: Inference) -> None:
@@ -118,7 +119,7 @@ def test_bad_truths_are_refused(defect: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
 
     with pytest.raises(ReportsError, match=rule):
-        workflow.scored(inferred(tmp_path, CROWD.answers), write(tmp_path, [*named]))
+        scored(inferred(tmp_path, CROWD.answers), write(tmp_path, [*named]))
 
 
 def test_words_for_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_words_for_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     task = str(NUMBERS.answers.tasks[0])
 
     with pytest.raises(ReportsError, match="row 2: values must be finite numbers"):
-        workflow.scored(inferred(tmp_path, NUMBERS.answers), write(tmp_path, [(task, 3), (task, "many")]))
+        scored(inferred(tmp_path, NUMBERS.answers), write(tmp_path, [(task, 3), (task, "many")]))
 
 
 def test_small_files_are_read_at_once(tmp_path: Path) -> None:

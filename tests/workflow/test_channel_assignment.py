@@ -10,11 +10,11 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import RandomizedResponse
-from crowdveil.workflow import MechanismWanted
 from crowdveil.workflow.channel_assignment import read_table
+from crowdveil.workflow.mechanism_settings import MechanismSettings
 
 SCALE = Scale(0, 4)
-WANTED = MechanismWanted(name="quantized-response", epsilon=2.0, cuts=("1",))
+WANTED = MechanismSettings(name="quantized-response", epsilon=2.0, cuts=("1",))
 
 
 def test_equal_rows_share_a_channel(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from crowdveil import workflow
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, SunTwoLayer, TwoLayer
-from crowdveil.workflow import MechanismWanted, build_mechanism, describe
+from crowdveil.workflow.channel_assignment import Setup
+from crowdveil.workflow.collection import collect, expected_rows
+from crowdveil.workflow.mechanism_settings import MechanismSettings, build_mechanism, describe
 
 LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)
 
@@ -18,7 +19,7 @@ LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)
 def test_every_registered_mechanism_can_be_asked_for(name: str) -> None:
     """A name, an epsilon and, where needed, dimensions give an instance of the class registered under that name."""
     dimensions = 2 if name == "matrix-factorization-published" else None
-    built = build_mechanism(MechanismWanted(name=name, epsilon=1.5, dimensions=dimensions), GRID, tasks=7)
+    built = build_mechanism(MechanismSettings(name=name, epsilon=1.5, dimensions=dimensions), GRID, tasks=7)
 
     assert MECHANISMS[name] is type(built)
     assert 1.5 == pytest.approx(built.epsilon, rel=1e-12)
@@ -27,8 +28,8 @@ def test_every_registered_mechanism_can_be_asked_for(name: str) -> None:
 
 def test_two_layer_takes_epsilon_or_both_ends() -> None:
     """Epsilon, epsilon with low, or low and high; the number of answers is that of the tasks unless given."""
-    by_epsilon = build_mechanism(MechanismWanted(name="two-layer", epsilon=1.0, low=0.2), LABELS, tasks=12)
-    by_ends = build_mechanism(MechanismWanted(name="two-layer", low=0.2, high=0.5, answers=3), LABELS, tasks=12)
+    by_epsilon = build_mechanism(MechanismSettings(name="two-layer", epsilon=1.0, low=0.2), LABELS, tasks=12)
+    by_ends = build_mechanism(MechanismSettings(name="two-layer", low=0.2, high=0.5, answers=3), LABELS, tasks=12)
 
     assert isinstance(by_epsilon, TwoLayer)
     assert isinstance(by_ends, TwoLayer)
@@ -38,8 +39,8 @@ def test_two_layer_takes_epsilon_or_both_ends() -> None:
 
 def test_suns_two_layer_takes_a_smallest_budget_and_counts_all_tasks() -> None:
     """The smallest budget is 0 and the number of cells that of the tasks, unless given."""
-    usual = build_mechanism(MechanismWanted(name="sun-two-layer", epsilon=1.0), LABELS, tasks=12)
-    given = build_mechanism(MechanismWanted(name="sun-two-layer", epsilon=1.0, low=0.4, answers=30), LABELS, tasks=12)
+    usual = build_mechanism(MechanismSettings(name="sun-two-layer", epsilon=1.0), LABELS, tasks=12)
+    given = build_mechanism(MechanismSettings(name="sun-two-layer", epsilon=1.0, low=0.4, answers=30), LABELS, tasks=12)
 
     assert SunTwoLayer(alphabet=LABELS, epsilon=1.0, answers=12) == usual
     assert SunTwoLayer(alphabet=LABELS, epsilon=1.0, low=0.4, answers=30) == given
@@ -65,7 +66,7 @@ def test_suns_two_layer_takes_a_smallest_budget_and_counts_all_tasks() -> None:
 def test_what_cannot_be_had_is_refused(alphabet: Alphabet, wanted: dict[str, Any]) -> None:
     """Unknown names, missing or contradictory settings, and unfit alphabets raise SettingsError."""
     with pytest.raises(SettingsError):
-        build_mechanism(MechanismWanted(**wanted), alphabet, tasks=5)
+        build_mechanism(MechanismSettings(**wanted), alphabet, tasks=5)
 
 
 def test_one_cell_sends_one_report() -> None:
@@ -73,9 +74,9 @@ def test_one_cell_sends_one_report() -> None:
     answers = Reports.from_arrays(["a", "a"], ["u", "u"], [1, 2], alphabet=None, numeric=True, duplicates="all")
     coded = Reports(answers.task, answers.worker, GRID.encode(answers.value), answers.tasks, answers.workers, GRID)
     for name in ("matrix-factorization", "randomized-response"):
-        mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), GRID, tasks=1)
+        mechanism = build_mechanism(MechanismSettings(name=name, epsilon=1.0), GRID, tasks=1)
         with pytest.raises(ReportsError, match="one cell sends one report"):
-            workflow.collect(coded, workflow.Setup(mechanism=mechanism), seed=1)
+            collect(coded, Setup(mechanism=mechanism), seed=1)
 
 
 def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() -> None:
@@ -93,9 +94,9 @@ def test_foreseen_rows_follow_from_the_lists_where_participation_is_protected() 
     )
     foreseen = {}
     for participation in ("protected", "public"):
-        wanted = MechanismWanted(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
-        setup = workflow.Setup(mechanism=build_mechanism(wanted, LABELS, tasks=4))
-        foreseen[participation] = [workflow.rows_foreseen(answers, setup) for answers in (one, four)]
+        wanted = MechanismSettings(name="randomized-response", epsilon=1.0, participation=participation)  # type: ignore[arg-type]
+        setup = Setup(mechanism=build_mechanism(wanted, LABELS, tasks=4))
+        foreseen[participation] = [expected_rows(answers, setup) for answers in (one, four)]
 
     assert foreseen["protected"][0] == foreseen["protected"][1] > 4
     assert [1, 4] == foreseen["public"]
@@ -106,6 +107,6 @@ def test_too_many_reports_are_refused_before_the_work(monkeypatch: pytest.Monkey
     monkeypatch.setattr("crowdveil.workflow.collection.MAX_REPORTS", 3)
     answers = Reports.from_arrays(list("abcd"), list("uvwx"), ["no", "yes", "no", "yes"], alphabet=LABELS)
     for name in ("two-layer", "randomized-response"):
-        mechanism = build_mechanism(MechanismWanted(name=name, epsilon=1.0), LABELS, tasks=4)
+        mechanism = build_mechanism(MechanismSettings(name=name, epsilon=1.0), LABELS, tasks=4)
         with pytest.raises(SettingsError, match="at most 3 reports"):
-            workflow.collect(answers, workflow.Setup(mechanism=mechanism), seed=1)
+            collect(answers, Setup(mechanism=mechanism), seed=1)

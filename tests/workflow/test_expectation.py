@@ -9,7 +9,7 @@ from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Designed, QuantizedResponse
-from crowdveil.workflow import Expectation, MechanismWanted, build_mechanism, parameters
+from crowdveil.workflow.mechanism_settings import Expectation, MechanismSettings, build_mechanism, parameters
 
 RATINGS, GRID = Categories(("low", "middle", "high"), ordered=True), Scale(0, 9)
 
@@ -55,19 +55,21 @@ def test_what_fits_no_alphabet_is_refused(tmp_path: Path) -> None:
 
 def test_cuts_are_named_by_labels() -> None:
     """A cut is the first label of a block; without cuts they are chosen; a word that is no label is refused."""
-    given = build_mechanism(MechanismWanted(name="quantized-response", epsilon=1.0, cuts=("middle",)), RATINGS, tasks=1)
+    given = build_mechanism(
+        MechanismSettings(name="quantized-response", epsilon=1.0, cuts=("middle",)), RATINGS, tasks=1
+    )
 
     assert isinstance(given, QuantizedResponse)
     assert (1,) == given.cuts
     with pytest.raises(SettingsError, match="first label of a block"):
-        build_mechanism(MechanismWanted(name="quantized-response", epsilon=1.0, cuts=("x",)), RATINGS, tasks=1)
+        build_mechanism(MechanismSettings(name="quantized-response", epsilon=1.0, cuts=("x",)), RATINGS, tasks=1)
 
 
 def test_the_design_follows_what_is_expected(tmp_path: Path) -> None:
     """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
     prior = write_prior(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
     expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))
-    built = build_mechanism(MechanismWanted(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
+    built = build_mechanism(MechanismSettings(name="designed", epsilon=1.0, expected=expected), GRID, tasks=1)
 
     assert isinstance(built, Designed)
     assert ("0", "1..9", "NULL") == built.outputs

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil import workflow
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.reports import Reports
@@ -16,8 +15,13 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Secure, seeded
 from crowdveil.simulate import numeric_crowd
+from crowdveil.workflow.channel_assignment import Setup
+from crowdveil.workflow.collection import collect, write_collection
+from crowdveil.workflow.evidence import read_evidence
 from crowdveil.workflow.export import describe_crowd, read_crowd
 from crowdveil.workflow.factorization_sums import answer_vectors, collect_sums, read_sums
+from crowdveil.workflow.inference import infer_from_sums
+from crowdveil.workflow.methods import Method
 
 CROWD = numeric_crowd(workers=5, tasks=6, sparsity=0.4, source=seeded(3)).answers
 MECHANISM = MatrixFactorization(alphabet=Scale(0, 9), epsilon=2.0, dimensions=3)
@@ -26,7 +30,7 @@ MECHANISM = MatrixFactorization(alphabet=Scale(0, 9), epsilon=2.0, dimensions=3)
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
     """Return a folder with the sums and the crowd of a simulation."""
-    workflow.write_collection(tmp_path, workflow.collect(CROWD, workflow.Setup(mechanism=MECHANISM), seed=1))
+    write_collection(tmp_path, collect(CROWD, Setup(mechanism=MECHANISM), seed=1))
     return tmp_path
 
 
@@ -55,7 +59,7 @@ def test_secure_sums_are_the_sum_of_what_each_device_sends(monkeypatch: pytest.M
 
 def test_the_same_sums_come_back(sent: Path) -> None:
     """What is written is read back: the mechanism with all its settings, and every number."""
-    written = workflow.collect(CROWD, workflow.Setup(mechanism=MECHANISM), seed=1).sent
+    written = collect(CROWD, Setup(mechanism=MECHANISM), seed=1).sent
     read = read_sums(sent / "sums.json", read_crowd(sent / "crowd.json"))
 
     assert isinstance(written, tuple)
@@ -65,7 +69,7 @@ def test_the_same_sums_come_back(sent: Path) -> None:
 
 def test_inference_names_everyone_and_admits_what_it_cannot_know(sent: Path) -> None:
     """Truths have the tasks' names; nothing is known about single workers; the simulation is named."""
-    inference = workflow.infer_from_sums(sent / "sums.json", workflow.Method())
+    inference = infer_from_sums(sent / "sums.json", Method())
 
     assert [str(name) for name in CROWD.tasks] == inference.estimate.tasks.tolist()
     assert np.isnan(inference.estimate.workers.quality).all()
@@ -93,24 +97,24 @@ def test_spoiled_sums_are_refused(defect: str, sent: Path) -> None:
     path.write_text(json.dumps(data))
 
     with pytest.raises(ReportsError, match=r"sums\.json"):
-        workflow.infer_from_sums(path, workflow.Method(), accept_edited=True)
+        infer_from_sums(path, Method(), accept_edited=True)
 
 
 def test_what_is_no_json_or_has_no_crowd_is_refused(sent: Path) -> None:
     """Sums must be JSON, and need the crowd written with them."""
     (sent / "sums.json").write_text("{")
     with pytest.raises(ReportsError, match="readable JSON"):
-        workflow.infer_from_sums(sent / "sums.json", workflow.Method(), accept_edited=True)
+        infer_from_sums(sent / "sums.json", Method(), accept_edited=True)
     (sent / "crowd.json").unlink()
     with pytest.raises(ReportsError, match=r"crowd\.json of these sums"):
-        workflow.infer_from_sums(sent / "sums.json", workflow.Method())
+        infer_from_sums(sent / "sums.json", Method())
 
 
 def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
     """Reports beside the crowd of sums, and sums beside the crowd of labels, are refused."""
     (sent / "reports.csv").write_text("task,worker,value\n1,1,3\n")
     with pytest.raises(ReportsError, match="belongs to sums"):
-        workflow.read_evidence(sent / "reports.csv")
+        read_evidence(sent / "reports.csv")
     labels = Reports([0], [0], [0], np.array(["t"]), np.array(["w"]), Categories(("a", "b")))  # type: ignore[arg-type]
     crowd = describe_crowd(labels, mechanism="one-layer", guarantee=Guarantee(epsilon=1.0), simulation=True)
     with pytest.raises(ReportsError, match="another mechanism"):
@@ -119,6 +123,6 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
 
 def test_sums_have_one_method_without_settings(sent: Path) -> None:
     """Another method, or steps and a tolerance, are refused."""
-    for method in (workflow.Method(name="dawid-skene"), workflow.Method(max_steps=3), workflow.Method(tolerance=1.0)):
+    for method in (Method(name="dawid-skene"), Method(max_steps=3), Method(tolerance=1.0)):
         with pytest.raises(SettingsError, match="profile-sum"):
-            workflow.infer_from_sums(sent / "sums.json", method)
+            infer_from_sums(sent / "sums.json", method)

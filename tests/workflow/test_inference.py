@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil import Gaussian, workflow
+from crowdveil import Gaussian
 from crowdveil.channels.alphabet import Categories
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.workflow import Evidence, Method
-from crowdveil.workflow.methods import build_estimator
+from crowdveil.workflow.evidence import Evidence, read_evidence
+from crowdveil.workflow.methods import Method, build_estimator
 
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
     """Return two reports of ordered labels, read as answers."""
     (tmp_path / "reports.csv").write_text("task,worker,label\na,u,lo\nb,v,hi\n")
-    return workflow.read_evidence(tmp_path / "reports.csv", alphabet=Categories(("lo", "hi"), ordered=True))
+    return read_evidence(tmp_path / "reports.csv", alphabet=Categories(("lo", "hi"), ordered=True))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

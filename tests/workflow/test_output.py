@@ -197,7 +197,7 @@ def test_labels_are_written_with_their_probabilities(tmp_path) -> None:
         "confidence": [0.75, 0.5],
         "probability_no": [0.25, 0.5],
         "probability_yes, sure": [0.75, 0.5],
-        "tied": [1, 2],
+        "n_tied_labels": [1, 2],
         "reports": [2, 0],
     } == truths
     assert {"worker": ["v", "w"], "ability": [0.75, 0.5], "participation": [1.0, 0.5], "reports": [1, 1]} == workers

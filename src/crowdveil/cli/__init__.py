@@ -1,11 +1,15 @@
-"""The command line: one thin command per verb (load, one call, print), each in a file of its own.
+"""Command line: one command per verb, each in its own file: parse, one library call, print.
 
-Heavy modules are imported inside commands, so that `--help` answers at once. A new verb is one file and one entry of
+Numerical modules are imported inside commands, so that `--help` is fast. A new verb is one file and one entry of
 `COMMANDS`.
 """
 
+import os
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 import click
@@ -14,10 +18,9 @@ from crowdveil.cli.account import account
 from crowdveil.cli.assign import assign
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
-from crowdveil.cli.display import printable
+from crowdveil.cli.display import as_text, failure, json_wanted, printable
 from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
-from crowdveil.cli.json_output import as_text, failure, json_wanted
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.rounds import join, next_thresholds
@@ -38,28 +41,30 @@ COMMANDS: tuple[click.Command, ...] = (
     synthesize,
     datasets,
 )
-"""In the order in which help lists them."""
+"""Verbs, in the order of help."""
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: what a shell has for signal 2."""
+"""Exit code after Ctrl-C, as in a shell."""
 WORDS = "crowdveil.words"
-"""Key of the words of the command line in a context."""
+"""Key of the arguments in the click context."""
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
+"""Signals after which the process removes its temporary files; not every system has both."""
 
 
 class Verbs(click.Group):
-    """A group whose commands fail in one line, and with --json in one object, when the request cannot be met."""
+    """Group of commands; an error is one line on stderr, and with --json one object on stdout."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which they are used, not by letter."""
+        """Return the commands in the order of use."""
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep all words of the command line for errors, which name the command."""
+        """Keep the arguments, from which errors name the command."""
         ctx.meta[WORDS] = tuple(args)
         with self._failures(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what crowdveil or the file system refuses becomes one line and exit code 1."""
+        """Run a command; errors of crowdveil and the file system become one line and exit code 1."""
         try:
             with self._failures(ctx):
                 free = free_address_space()
@@ -74,11 +79,11 @@ class Verbs(click.Group):
 
     @contextmanager
     def _failures(self, ctx: click.Context) -> Iterator[None]:
-        """Print a failure as JSON where that was asked for, and leave its line on stderr to click."""
+        """Print errors as JSON if requested; click prints the line on stderr."""
         try:
             yield
         except BrokenPipeError:
-            raise  # the reader of a pipe has left: click ends quietly
+            raise  # a closed pipe: click ends without a message
         except click.ClickException as error:
             self._show_json(error, ctx.meta[WORDS])
             raise
@@ -91,32 +96,65 @@ class Verbs(click.Group):
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if json_wanted(words):
-            with suppress(OSError):  # where stdout cannot be written, stderr says what happened
+            with suppress(OSError):  # stdout cannot be written; stderr has the error
                 click.echo(as_text(failure(error, self, words)))
 
 
 @click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="crowdveil", message="%(prog)s %(version)s")
 def main() -> None:
-    """Truth from crowds, without seeing anyone's answers.
+    """Truth inference from crowds under local differential privacy.
 
-    Each worker's answers are randomized on the worker's own device, so that only reports leave it. From the reports,
-    and the channel they went through, the truth of every task and the quality of every worker are inferred.
+    Each worker's answers are randomized on the worker's own device, so that only reports leave it. The truth of every
+    task and the quality of every worker are inferred from the reports and the channel, P(report | answer).
 
     \b
-    What devices would have sent for the answers in a file:
+    Consensus of a file of labels, without privacy:
+      crowdveil infer labels.csv
+    Simulate the reports of devices for the answers in a file, and infer:
       crowdveil perturb answers.csv --mechanism randomized-response
-                        --epsilon 3 --out sent
-    What the reports say:
+                        --epsilon 3 --seed 1 --out sent
       crowdveil infer sent/reports.csv --out found
-    What an epsilon adds up to:
+    Total privacy loss of a worker:
       crowdveil account --mechanism randomized-response --epsilon 3
                         --labels no,yes --tasks 100
 
-    An epsilon is the privacy loss, in nats, of one cell: one worker's answer to one task. Where participation is
-    protected, "no answer" is hidden like an answer; where it is public, everyone sees who answered what.
+    Epsilon is the privacy loss, in nats, of a single answer: one worker's answer to one task, called a cell. With
+    protected participation "no answer" (NULL) is hidden like an answer; with public participation everyone sees who
+    answered what.
 
-    Exit codes: 0 done; 1 the request cannot be met (the message names the rule, the value and the way out); 2 wrong
-    usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on stdout, errors
-    too.
+    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint); 2 wrong usage; 130
+    interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on stdout, errors too.
     """
+
+
+def start() -> None:
+    """Run the command line as a process of its own; programs call `main` instead."""
+    for number in END_SIGNALS:
+        # A signal that was ignored at the start, as under nohup, stays ignored.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+    try:
+        main(prog_name="crowdveil")
+    finally:
+        _drop_unprinted()
+
+
+def _drop_unprinted() -> None:
+    """Discard output that stdout refused; Python would write it again at exit and fail."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """Exit in good order, with temporary folders and worker processes removed; further signals are ignored.
+
+    Raises:
+        SystemExit: with the exit code of a shell for the signal.
+    """
+    for other in END_SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    raise SystemExit(128 + number)

@@ -1,17 +1,19 @@
-"""`crowdveil account`: what an epsilon adds up to."""
+"""`crowdveil account`: exact and claimed epsilon per cell and per worker."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, show
-from crowdveil.cli.options import alphabet_options, json_option, mechanism_options
-
-if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.workflow import MechanismWanted
+from crowdveil.cli.display import account_data, account_rows, print_result
+from crowdveil.cli.options import (
+    alphabet_options,
+    json_option,
+    mechanism_options,
+    mechanism_settings,
+    required_alphabet,
+)
 
 
 @click.command(short_help="Show claimed and exact epsilon, per cell and per worker.")
@@ -22,21 +24,21 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     required=True,
     metavar="N",
-    help="Cells of one worker: all tasks if participation is protected, else the most that one worker answers.",
+    help="Cells of one worker: all tasks if participation is protected, else the most answers of one worker.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), default=1, metavar="R", help="Campaigns with the same tasks.")
 @json_option
-def account(wanted: MechanismWanted, alphabet: Alphabet | None, tasks: int, rounds: int, as_json: bool) -> None:
-    """Show what an epsilon adds up to: claimed and exact, per cell and per worker, over all rounds.
+def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
+    """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
 
-    A cell is one worker's answer to one task. A worker's loss is that of all the worker's cells together. Participation
-    is protected if the epsilon also hides whether a cell was answered, public if everyone may see that.
+    A cell is a single answer: one worker's answer to one task. The loss of a worker is that of all cells of the worker
+    together. With protected participation epsilon also hides whether a worker answered; with public participation
+    everyone may see that.
     """
+    wanted, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.accounting import account as rows_of
-    from crowdveil.workflow import build_mechanism, describe, parameters
+    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters
 
-    if alphabet is None:
-        raise click.UsageError("Say what an answer can be: --labels or --scale.")
     mechanism = build_mechanism(wanted, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
     data = {
@@ -46,4 +48,4 @@ def account(wanted: MechanismWanted, alphabet: Alphabet | None, tasks: int, roun
         "accounts": accounts,
     }
     rows = [("mechanism", describe(mechanism)), *account_rows(accounts)]
-    show(data, rows, as_json=as_json)
+    print_result(data, rows, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`crowdveil assign`: which workers are asked which tasks, drawn before anyone answers."""
+"""`crowdveil assign`: random public assignment of tasks to workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import replaced_rows, show
+from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, json_option
 
 
@@ -19,19 +19,20 @@ from crowdveil.cli.options import COUNT, PATH, json_option
 def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) -> None:
     """Draw which workers are asked which tasks, as evenly as possible, before anyone answers.
 
-    The assignment is public: it must not depend on who would answer. With it (perturb --assignment), devices report on
+    The assignment is public and must not depend on who would answer. With it (perturb --assignment), devices report on
     assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
-    per assigned cell, not per task of the campaign, and inference does not drown in noise from tasks nobody was asked.
+    per assigned cell instead of per task, and the reports contain no noise from other cells.
     """
-    from crowdveil import workflow
     from crowdveil.data.assignment import Assignment
+    from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.randomness import secure
+    from crowdveil.workflow.io import read_names
 
-    outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="assignment")
+    outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
     replaced = list(map(str, outputs.check(inputs=[tasks, workers])))
-    names = workflow.read_names(tasks, "task"), workflow.read_names(workers, "worker")
+    names = read_names(tasks, "task"), read_names(workers, "worker")
     drawn = Assignment.balanced(*names, per_task, secure())
-    workflow.write_outputs(outputs, {out.name: drawn.to_csv()})
+    write_outputs(outputs, {out.name: drawn.to_csv()})
     loads = drawn.per_worker
     fewest, most = int(loads.min()), int(loads.max())
     data = {
@@ -50,4 +51,4 @@ def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) 
         *replaced_rows(replaced),
         ("written", str(out)),
     ]
-    show(data, rows, as_json=as_json)
+    print_result(data, rows, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`crowdveil datasets`: the public sets of real answers that are at hand."""
+"""`crowdveil datasets`: available public data sets of real answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import show
+from crowdveil.cli.display import print_result
 from crowdveil.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 @click.group()
 def datasets() -> None:
-    """List public sets of real answers, found in the folder CROWDVEIL_DATA."""
+    """List public data sets of real answers in the folder CROWDVEIL_DATA."""
 
 
 @datasets.command(name="list")
 @json_option
 def list_sets(as_json: bool) -> None:
-    """List the data sets at hand; perturb reads one as dataset:NAME."""
+    """List the available data sets; perturb and infer read one as dataset:NAME."""
     from crowdveil.data.datasets import available, data_directory, load
 
     sets = [_summary(load(name)) for name in available()]
     directory = str(data_directory())
     lines = [(str(one["name"]), _line(one)) for one in sets]
     rows = [("directory", directory), *(lines or [("none", "set CROWDVEIL_DATA to a folder of data sets")])]
-    show({"directory": directory, "datasets": sets}, rows, as_json=as_json)
+    print_result({"directory": directory, "datasets": sets}, rows, as_json=as_json)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:

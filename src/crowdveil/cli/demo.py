@@ -1,4 +1,4 @@
-"""`crowdveil demo`: the whole story on real or simulated answers, as a table and one page."""
+"""`crowdveil demo`: every mechanism and method compared on real or simulated answers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import printing, progress_bar, replaced_rows, show
+from crowdveil.cli.display import print_result, printing, progress_bar, replaced_rows
 from crowdveil.cli.options import GivenPath, json_option
 
 WIDE = 70
-"""From this many columns on, headings are spelled out."""
+"""Columns of a terminal from which on headings are not shortened."""
 
 if TYPE_CHECKING:
     from crowdveil.demo import Demo
@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated devices.")
 @json_option
 def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
-    """Show the whole story: perturb, infer, compare, one page.
+    """Compare every mechanism and method on three crowds, as a table and one HTML page.
 
-    Takes AdultContent2, Duchenne and temperatures of cities from the data directory, or makes up two crowds; perturbs
-    them with every mechanism at several epsilons (per cell, with participation protected, protected among assigned
-    cells only, or public, as each row says); infers with every method
-    that fits; prints one table and writes one HTML page. Devices are simulated: nobody is protected by the result.
+    The crowds are AdultContent2, Duchenne and temperatures of cities from the data directory, or two synthetic ones.
+    Each row states epsilon of a single answer (cell) and what participation hides. Devices are simulated: no privacy.
     """
     from crowdveil.demo import demo_outputs, run_demo
 
@@ -44,16 +42,16 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
         done = run_demo(out, data=data, seed=seed, progress=None if bar is None else lambda n, of, _: bar(n, of))
     if not as_json:
         _print_table(done)
-    note = f"a simulation from seed {seed}: nobody is protected by these reports"
+    note = f"simulation only: no privacy. The reports follow from the seed {seed}"
     written = list(map(str, outputs.paths))
-    told = done.to_json(seed) | {"warnings": [note], "files": written, "replaced": replaced}
+    document = done.to_json(seed) | {"warnings": [note], "files": written, "replaced": replaced}
     rows = [("warning", note), *replaced_rows(replaced), *[("written", path) for path in written]]
-    show(told, rows, as_json=as_json)
+    print_result(document, rows, as_json=as_json)
 
 
 @printing()
 def _print_table(done: Demo) -> None:
-    """Print one table per crowd: a line for what devices did, below it a line per method."""
+    """Print one table per crowd: a heading per mechanism, one line per method."""
     from rich.console import Console
     from rich.table import Table
 
@@ -74,7 +72,7 @@ def _print_table(done: Demo) -> None:
 
 
 def _protection(row: Row) -> str:
-    """Say what was done to the answers, and what it is worth per cell."""
+    """Return mechanism, participation and epsilon per cell."""
     from crowdveil.demo.page import hidden
 
     if row.claimed is None or row.exact is None:

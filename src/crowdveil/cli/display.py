@@ -1,7 +1,12 @@
-"""Display of results: stacked lines that fit any terminal, or one JSON object; progress on a terminal only."""
+"""Output of commands: a table that fits any terminal, or one JSON document for results and errors alike.
+
+The page `docs/reference/json-output.md` and the schema `docs/reference/schemas/crowdveil-json-1.json` describe the JSON
+documents. Progress is shown on a terminal only.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.cli.json_output import as_text, result
-from crowdveil.errors import SettingsError
+from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
     from crowdveil.accounting import Account
 
 Bar = Callable[[float, float | None], None]
-"""Called with the work done and the whole work, None if nobody knows it."""
+"""Progress function, called with the work done and the total work; None if the total is unknown."""
+FORMAT = "crowdveil-json/1"
+FLAG = "--json"
+ERROR_MEMBERS = ("rule", "value", "hint")
+"""Attributes of an error with their own JSON members; the others are its `details`."""
 
 
-def show(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
-    """Print a result: `data` as one JSON document of the running command, or `rows`, stacked.
+def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: bool) -> None:
+    """Print `data` as the JSON document of the running command, or `rows` as a table.
 
     Raises:
         SettingsError: as `printing`.
@@ -34,7 +42,7 @@ def show(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as_json: b
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Turn what the system says against stdout, such as a full disk, into a refusal; a reader who has left is none.
+    """Context in which a failure of stdout, such as a full disk, becomes a SettingsError; a closed pipe does not.
 
     Raises:
         SettingsError: the result cannot be printed.
@@ -49,7 +57,7 @@ def printing() -> Iterator[None]:
 
 
 def _stacked(rows: Sequence[tuple[str, str]]) -> str:
-    """Return names beside values; long values wrap, nothing is cut."""
+    """Return the rows as a table of two columns; long values wrap."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -66,32 +74,32 @@ def _stacked(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def replaced_rows(replaced: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the line that names the files that were replaced or removed; none if there were none."""
+    """Return the row of replaced files; no row if there are none."""
     return [("replaced", ", ".join(replaced))] if replaced else []
 
 
 def warn(text: str) -> None:
-    """Say something on stderr before long work begins."""
+    """Print a warning on stderr."""
     click.echo(f"Warning: {printable(text)}", err=True)
 
 
 def number(value: float) -> str:
-    """Write a number to the nearest of six digits; infinity promises nothing. Bounds are `rounding.format_bound`."""
+    """Return a number with six digits, rounded to the nearest; privacy bounds use `format_bound`, which rounds up."""
     return "none (infinite)" if math.isinf(value) else "unknown" if math.isnan(value) else f"{value:.6g}"
 
 
 def printable(text: str) -> str:
-    """Replace what could move the cursor or hide text: names come from other people's files."""
+    """Return the text with non-printing characters replaced: names in files could move the cursor."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def account_data(accounts: Sequence[Account]) -> list[dict[str, Any]]:
-    """Return an account as JSON values."""
+    """Return the rows of an account as JSON values."""
     return [asdict(row) for row in accounts]
 
 
 def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return the lines of `account_data`: claimed and exact epsilon with unit and participation, then the reasons."""
+    """Return table rows of `account_data`: exact and claimed epsilon with unit and participation, then the reasons."""
     rows = []
     for row in accounts:
         of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
@@ -105,7 +113,7 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Bar | None]:
-    """Show a bar on stderr while work goes on, if that is a terminal; give None otherwise."""
+    """Context with a progress bar on stderr; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -116,3 +124,105 @@ def progress_bar(text: str) -> Iterator[Bar | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+def result(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document of the running command.
+
+    Args:
+        data: members of the command; `warnings`, `files` and `replaced` default to empty lists.
+    """
+    envelope = {"format": FORMAT, "command": _command(click.get_current_context()), "status": "done"}
+    assert not envelope.keys() & data.keys(), "reserved members"
+    return envelope | {"warnings": [], "files": [], "replaced": []} | dict(data)
+
+
+def failure(error: Exception, group: click.Group, words: Sequence[str]) -> dict[str, Any]:
+    """Return the document of a command that failed.
+
+    Args:
+        error: error of crowdveil, click or the file system.
+        group: group of commands.
+        words: arguments of the group.
+    """
+    return {"format": FORMAT, "command": _named(group, words), "status": "error", "error": _described(error)}
+
+
+def json_wanted(words: Sequence[str]) -> bool:
+    """Return whether the arguments contain --json before any `--`."""
+    options = words[: words.index("--")] if "--" in words else words
+    return FLAG in options
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """Return the text of a JSON object; infinities are "infinity" and "-infinity", NaN is null."""
+    return json.dumps(_json_value(document), indent=1, allow_nan=False)
+
+
+def shortened(items: Sequence[Any], of: int) -> dict[str, Any]:
+    """Return the first items of a longer list, with their number and the full length."""
+    return {"shown": len(items), "of": of, "items": list(items)}
+
+
+def _command(context: click.Context) -> str:
+    """Return the name of the running command without the program: `datasets list`."""
+    names = list[str]()
+    here: click.Context | None = context
+    while here is not None and here.parent is not None:
+        names.insert(0, here.info_name or "")
+        here = here.parent
+    return " ".join(names)
+
+
+def _named(group: click.Group, words: Sequence[str]) -> str | None:
+    """Return the name of the command in the arguments; None if there is none."""
+    names, here = list[str](), group
+    for word in words:
+        command = here.commands.get(word)
+        if command is None:
+            break
+        names.append(word)
+        if not isinstance(command, click.Group):
+            break
+        here = command
+    return " ".join(names) or None
+
+
+def _described(error: Exception) -> dict[str, Any]:
+    """Return the JSON members of an error: type, rule, value, hint, message and details."""
+    if isinstance(error, CrowdveilError):
+        details = {name: value for name, value in vars(error).items() if name not in ERROR_MEMBERS}
+        return _error(type(error).__name__, error.rule, error.value, error.hint, str(error), details)
+    if isinstance(error, OSError):
+        return _error("OSError", error.strerror, error.filename, None, str(error), {"errno": error.errno})
+    if isinstance(error, click.UsageError):
+        context = error.ctx
+        hint = None if context is None else f"Try '{context.command_path} --help' for help."
+        return _error("UsageError", error.format_message(), None, hint, error.format_message(), {})
+    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    return _error(type(error).__name__, message, None, None, message, {})
+
+
+def _error(
+    kind: str, rule: str | None, value: object, hint: str | None, message: str, details: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "rule": rule or None,
+        "value": value,
+        "hint": hint or None,
+        "message": " ".join(message.split()),
+        "details": details,
+    }
+
+
+def _json_value(value: Any) -> Any:
+    """Return the JSON form of a value; text for types without one."""
+    if isinstance(value, Mapping):
+        return {str(name): _json_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(part) for part in value]
+    if isinstance(value, float):
+        sign = "-" if value < 0 else ""
+        return None if math.isnan(value) else f"{sign}infinity" if math.isinf(value) else float(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,40 +1,39 @@
-"""`crowdveil encode`: reports as a folder that is opened without being read."""
+"""`crowdveil encode`: reports as encoded blocks, opened without parsing."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import replaced_rows, show
+from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import (
     PATH,
     accept_edited_option,
+    alphabet_of,
     alphabet_options,
     duplicates_option,
     json_option,
+    kind_option,
     merge_labels_option,
     replace_option,
 )
 
 if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.read_options import Kind
 
-HELP = """Write reports as encoded blocks: columns of codes in a folder that infer opens without reading it.
+HELP = """Write reports as encoded blocks: a folder of coded columns that infer opens without parsing.
 
-REPORTS is what infer reads: a CSV (also gzipped) or Parquet file, with certificate.json and crowd.json beside it,
-which are checked and copied into the folder. The blocks carry checksums: a damaged folder is refused."""
+REPORTS is a file that infer reads: CSV (also gzipped) or Parquet. certificate.json and crowd.json of the same folder
+are checked and copied. The blocks have checksums: a damaged folder is refused."""
 
 
-@click.command(help=HELP, short_help="Write reports as a folder that is opened without being read.")
+@click.command(help=HELP, short_help="Write reports as a folder that is opened without parsing.")
 @click.argument("reports", type=PATH)
 @alphabet_options
-@click.option(
-    "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
-)
+@kind_option
 @duplicates_option("error")
 @merge_labels_option
 @accept_edited_option
@@ -43,7 +42,6 @@ which are checked and copied into the folder. The blocks carry checksums: a dama
 @json_option
 def encode(
     reports: Path,
-    alphabet: Alphabet | None,
     kind: Kind | None,
     duplicates: Duplicates,
     merge_labels: bool,
@@ -51,13 +49,17 @@ def encode(
     out: Path,
     replace: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Read, write, print; see `HELP`."""
-    from crowdveil import workflow
+    alphabet = alphabet_of(given)
+    from crowdveil.workflow.encoding import encode as encode_reports
+    from crowdveil.workflow.encoding import encoded_outputs
+    from crowdveil.workflow.evidence import caveats, crowd_beside, evidence_files
 
-    outputs = workflow.encoded_outputs(reports, out, replace=replace)
-    replaced = list(map(str, outputs.check(inputs=workflow.evidence_files(reports))))
-    encoded, notes = workflow.encode(
+    outputs = encoded_outputs(reports, out, replace=replace)
+    replaced = list(map(str, outputs.check(inputs=evidence_files(reports))))
+    encoded, notes = encode_reports(
         reports,
         out,
         alphabet=alphabet,
@@ -70,10 +72,10 @@ def encode(
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    crowd = workflow.crowd_beside(out)
-    warnings = [*([] if crowd is None else workflow.caveats(crowd)), *notes]
+    crowd = crowd_beside(out)
+    warnings = [*([] if crowd is None else caveats(crowd)), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}
     sizes = f"{counts['reports']:,} from {counts['workers']:,} workers on {counts['tasks']:,} tasks"
     rows = [("reports", sizes), ("size", f"{size:,} bytes"), *[("warning", text) for text in warnings]]
-    show(data, [*rows, *replaced_rows(replaced), ("written", str(out))], as_json=as_json)
+    print_result(data, [*rows, *replaced_rows(replaced), ("written", str(out))], as_json=as_json)

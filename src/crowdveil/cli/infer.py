@@ -1,135 +1,110 @@
-"""`crowdveil infer`: what reports say about tasks and workers."""
+"""`crowdveil infer`: truths of tasks and quality of workers from reports."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number, progress_bar, replaced_rows, show, warn
-from crowdveil.cli.json_output import shortened
+from crowdveil.cli.display import number, print_result, progress_bar, replaced_rows, shortened, warn
 from crowdveil.cli.options import (
     COUNT,
     PATH,
+    Given,
     accept_edited_option,
+    alphabet_of,
     alphabet_options,
-    as_one,
     duplicates_option,
     json_option,
+    kind_option,
     merge_labels_option,
     numbers,
+    options,
     resource_options,
+    resources_of,
 )
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.data.ingest.validation import Duplicates
-    from crowdveil.data.read_options import Kind
     from crowdveil.em.estimate import Estimate
-    from crowdveil.workflow import Evidence, Inference, KeptFits, Method, Outputs, Resources
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.workflow.export import TableForm
+    from crowdveil.workflow.inference import Inference, SavedFits
+    from crowdveil.workflow.methods import Method
 
-SHOWN = 5
-FOR_NORMAL = "gaussian"
+SHOWN_TASKS = 5
+NORMAL_PRIOR_METHOD = "gaussian"
 HELP = """Infer the truth of every task and the quality of every worker.
 
 REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
-folder of encoded blocks, the sums.json of matrix-factorization, or dataset:NAME (public answers). Beside it (or in the
-folder), certificate.json (the channel that reports went through, with its epsilon per cell and its participation) and
-crowd.json (all tasks and workers) are found and checked. With a certificate the default method reads the channel; a
-method that cannot is announced before it starts. Without a certificate, reports are read as if they were answers.
+folder of encoded blocks, the sums.json of matrix-factorization, or dataset:NAME (public answers). certificate.json (the
+channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json (all tasks and workers)
+are read from the same folder and checked.
 
-Writes truths.csv (task, truth, confidence, and a probability for each label) and workers.csv (worker, ability or
-weight, with the ends of a 90 % interval where there is one, reports)."""
+With a certificate the default method reads the channel. Without one there is no noise model: reports are read as
+answers.
 
+Writes truths.csv (task, truth, confidence, a probability for each label) and workers.csv (worker, ability or weight, a
+90 % interval where there is one, reports)."""
 
-def _method(
-    *,
-    method: str | None,
-    max_steps: int | None,
-    tolerance: float | None,
-    prior_mean: float | None,
-    prior_deviation: float | None,
-    sigmas: str | None,
-) -> Method:
-    from crowdveil.workflow import Method
-
-    normal = (prior_mean, prior_deviation)
-    if normal != (None, None) and (None in normal or method not in (None, FOR_NORMAL)):
-        raise click.UsageError(f"--prior-mean and --prior-deviation go together, and with --method {FOR_NORMAL} only.")
-    if sigmas is not None and method not in (None, FOR_NORMAL):
-        raise click.UsageError(f"--sigmas goes with --method {FOR_NORMAL} only.")
-    return Method(
-        name=method,
-        max_steps=max_steps,
-        tolerance=tolerance,
-        prior_mean=prior_mean,
-        prior_deviation=prior_deviation,
-        sigmas=None if sigmas is None else numbers(sigmas, "--sigmas"),
-    )
-
-
-method_options = as_one(
-    "method",
-    _method,
+method_options = options(
     click.option(
         "--method",
         type=click.Choice(METHOD_NAMES),
         metavar="NAME",
-        help=f"How to infer: {', '.join(METHOD_NAMES)}. "
-        "[default: with a certificate gaussian for a scale, ordinal-dawid-skene for three ordered labels or more, "
-        "dawid-skene for other labels; without one dawid-skene for labels, weighted-mean for numbers; profile-sum for "
-        "sums]",
+        help=f"Estimator: {', '.join(METHOD_NAMES)}. [default: with a certificate gaussian for a scale, "
+        "ordinal-dawid-skene for three or more ordered labels, dawid-skene for other labels; without one dawid-skene "
+        "for labels, weighted-mean for numbers; profile-sum for sums]",
     ),
     click.option("--max-steps", type=COUNT, metavar="N", help="Largest number of steps."),
-    click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth moves by more."),
-    click.option("--prior-mean", type=float, metavar="M", help="gaussian: public normal prior of the truths, its mean"),
-    click.option("--prior-deviation", type=float, metavar="D", help="and its standard deviation. [default: learned]"),
-    click.option("--sigmas", metavar="S,S,...", help="gaussian: public deviations that workers may have."),
+    click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
+    click.option("--prior-mean", type=float, metavar="M", help="gaussian: mean of a public normal prior of truths."),
+    click.option("--prior-deviation", type=float, metavar="D", help="Its standard deviation. [default: learned]"),
+    click.option("--sigmas", metavar="S,S,...", help="gaussian: public standard deviations of workers."),
+)
+saved_fit_options = options(
+    click.option("--start-from", type=PATH, metavar="FIT", help="Resume this saved fit."),
+    click.option("--save-fit", type=PATH, metavar="FIT", help="Save the fit, to resume it with more reports."),
 )
 
 
-def _kept(*, start_from: Path | None, save_fit: Path | None) -> KeptFits:
-    from crowdveil.workflow import KeptFits
+def _method(given: Given) -> Method:
+    from crowdveil.workflow.methods import Method
 
-    return KeptFits(start_from=start_from, save=save_fit)
-
-
-kept_options = as_one(
-    "kept",
-    _kept,
-    click.option("--start-from", type=PATH, metavar="FIT", help="Go on from this saved fit."),
-    click.option(
-        "--save-fit",
-        type=PATH,
-        metavar="FIT",
-        help="Save the fit, to go on from with more reports.",
-    ),
-)
+    method, sigmas = given["method"], given["sigmas"]
+    normal = (given["prior_mean"], given["prior_deviation"])
+    if normal != (None, None) and (None in normal or method not in (None, NORMAL_PRIOR_METHOD)):
+        raise click.UsageError(
+            f"--prior-mean and --prior-deviation go together, and with --method {NORMAL_PRIOR_METHOD} only."
+        )
+    if sigmas is not None and method not in (None, NORMAL_PRIOR_METHOD):
+        raise click.UsageError(f"--sigmas goes with --method {NORMAL_PRIOR_METHOD} only.")
+    return Method(
+        name=method,
+        max_steps=given["max_steps"],
+        tolerance=given["tolerance"],
+        prior_mean=normal[0],
+        prior_deviation=normal[1],
+        sigmas=None if sigmas is None else numbers(sigmas, "--sigmas"),
+    )
 
 
 @click.command(help=HELP, short_help="Infer the truth of every task and the quality of every worker.")
 @click.argument("reports", type=PATH)
 @method_options
-@click.option("--certificate", type=PATH, metavar="FILE", help="If it is not beside the reports.")
-@click.option("--no-certificate", is_flag=True, help="Read reports as if they were answers, whatever there is.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
+@click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case.")
 @alphabet_options
-@click.option(
-    "--kind", type=click.Choice(["categorical", "numeric"]), help="What reports are, if the column does not say it."
-)
+@kind_option
 @duplicates_option(None)
 @merge_labels_option
 @click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability.")
 @click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
 @click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
 @click.option(
-    "--out",
-    type=PATH,
-    metavar="DIR",
-    help="Where files are written. [default: beside REPORTS; of a data set, here]",
+    "--out", type=PATH, metavar="DIR", help="Output folder. [default: that of REPORTS; for a data set, the current one]"
 )
 @click.option(
     "--format",
@@ -137,103 +112,91 @@ kept_options = as_one(
     type=click.Choice(["csv", "parquet"]),
     default="csv",
     show_default=True,
-    help="Of the files that are written.",
+    help="Format of the output files.",
 )
-@kept_options
-@click.option("--verify", is_flag=True, help="Check all of the encoded blocks first, not each when it is first used.")
+@saved_fit_options
+@click.option("--verify", is_flag=True, help="Check all encoded blocks first, not each one on first use.")
 @accept_edited_option
 @resource_options
 @json_option
 def infer(
     reports: Path,
-    method: Method,
     certificate: Path | None,
     no_certificate: bool,
-    alphabet: Alphabet | None,
-    kind: Kind | None,
-    duplicates: Duplicates | None,
-    merge_labels: bool,
     prior: Path | None,
     gold: str | None,
     score: str | None,
     out: Path | None,
     form: TableForm,
-    kept: KeptFits,
-    verify: bool,
     accept_edited: bool,
-    resources: Resources,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Read, infer, write, print; see `HELP`."""
-    from crowdveil import workflow
+    method, alphabet, resources = _method(given), alphabet_of(given), resources_of(given)
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.export import estimate_outputs, write_estimate
+    from crowdveil.workflow.inference import SavedFits, check_score, infer_from_sums, scored
+    from crowdveil.workflow.inference import infer as infer_truths
+    from crowdveil.workflow.io import default_folder
+    from crowdveil.workflow.methods import build_estimator, unread_channel
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    outputs = workflow.estimate_outputs(out or workflow.default_folder(reports), form)
-    inputs = [*workflow.evidence_files(reports), certificate, prior, gold, score]
-    files = _checked(outputs, kept, inputs)
+    fits = SavedFits(start_from=given["start_from"], save=given["save_fit"])
+    outputs = estimate_outputs(out or default_folder(reports), form)
+    files = _checked(outputs, fits, [*evidence_files(reports), certificate, prior, gold, score])
     if reports.suffix == ".json":
-        read = (certificate, no_certificate, alphabet, kind, merge_labels, prior, gold)
-        _refuse_for_sums(*read, *astuple(kept), *_set(resources))
-        inference = workflow.infer_from_sums(reports, method, accept_edited=accept_edited)
+        _refuse_for_sums(certificate, no_certificate, prior, gold, *_changed(given))
+        inference = infer_from_sums(reports, method, accept_edited=accept_edited)
     else:
-        evidence = workflow.read_evidence(
+        evidence = read_evidence(
             reports,
             certificate=certificate,
             use_certificate=not no_certificate,
             alphabet=alphabet,
-            kind=kind,
-            duplicates=duplicates,
-            merge_labels=merge_labels,
-            verify=verify,
+            kind=given["kind"],
+            duplicates=given["duplicates"],
+            merge_labels=given["merge_labels"],
+            verify=given["verify"],
             accept_edited=accept_edited,
         )
         if score is not None:
-            workflow.check_score(evidence, score)
-        inference = _fitted(evidence, method, gold, prior, kept, resources)
-    inference = inference if score is None else workflow.scored(inference, score)
-    workflow.write_estimate(outputs.folder, inference.estimate, form=form)
+            check_score(evidence, score)
+        unread = unread_channel(evidence, type(build_estimator(method, evidence)))
+        if unread is not None:
+            warn(unread)
+        with progress_bar("inferring") as bar:
+            step = None if bar is None else lambda number, _: bar(number, None)
+            inference = infer_truths(
+                evidence, method, gold=gold, prior=prior, fits=fits, resources=resources, progress=step
+            )
+    inference = inference if score is None else scored(inference, score)
+    write_estimate(outputs.folder, inference.estimate, form=form)
     data = _summary(inference) | files
-    show(data, _rows(data), as_json=as_json)
+    print_result(data, _rows(data), as_json=as_json)
 
 
-def _fitted(
-    evidence: Evidence, method: Method, gold: str | None, prior: Path | None, kept: KeptFits, resources: Resources
-) -> Inference:
-    """Return what a fit finds, with a progress bar; a channel that the method does not read is announced before it."""
-    from crowdveil import workflow
+def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
+    """Return the paths to be written and replaced, or refuse before the work begins."""
+    from crowdveil.incremental.saved_fit import fit_outputs
 
-    unread = workflow.unread_channel(evidence, type(workflow.build_estimator(method, evidence)))
-    if unread is not None:
-        warn(unread)
-    with progress_bar("inferring") as bar:
-        step = None if bar is None else lambda number, _: bar(number, None)
-        return workflow.infer(evidence, method, gold=gold, prior=prior, kept=kept, resources=resources, progress=step)
-
-
-def _checked(outputs: Outputs, kept: KeptFits, inputs: list[Any]) -> dict[str, list[str]]:
-    """Return the paths that are written and those that are replaced, or refuse before the work begins."""
-    from crowdveil.workflow import fit_outputs
-
-    written, replaced = outputs.paths, outputs.check(inputs=[*inputs, kept.start_from, kept.save])
-    if kept.save is not None:
-        written.append(kept.save)
-        replaced += fit_outputs(kept.save).check(inputs=inputs)
+    written, replaced = outputs.paths, outputs.check(inputs=[*inputs, fits.start_from, fits.save])
+    if fits.save is not None:
+        written.append(fits.save)
+        replaced += fit_outputs(fits.save).check(inputs=inputs)
     return {"files": list(map(str, written)), "replaced": list(map(str, replaced))}
 
 
-def _set(resources: Resources) -> tuple[object, ...]:
-    """Return what is not as it is by default."""
-    return tuple(
-        value for value, usual in zip(astuple(resources), astuple(type(resources)()), strict=True) if value != usual
-    )
+def _changed(given: Given) -> list[object]:
+    """Return the options that sums do not have, as far as they differ from their defaults."""
+    names = ("labels", "scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "address")
+    return [given[name] for name in names] + [given["engine"] != "threads"]
 
 
-def _refuse_for_sums(*options: object) -> None:
-    if any(option not in (None, False) for option in options):
-        raise click.UsageError(
-            "Sums are read as they are: only --method, --score, --accept-edited, --out and --json go with them."
-        )
+def _refuse_for_sums(*values: object) -> None:
+    if any(value not in (None, False) for value in values):
+        raise click.UsageError("Sums go with --method, --score, --accept-edited, --out and --json only.")
 
 
 def _summary(inference: Inference) -> dict[str, Any]:
@@ -241,14 +204,14 @@ def _summary(inference: Inference) -> dict[str, Any]:
     return {
         "method": estimate.method,
         "channel_used": estimate.channel_used,
-        "reading": inference.reading,
+        "noise_model": inference.noise_model,
         "simulation": inference.simulation,
         "reports": int(estimate.reports_per_worker.sum()),
         "tasks": len(estimate.tasks),
         "workers": len(estimate.worker_names),
         "steps": estimate.steps,
         "converged": estimate.converged,
-        "continued": _continued(inference),
+        "continued": None if inference.fit is None else {"passes": inference.fit.passes},
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
         "gold_used": estimate.gold_used,
         "gold_unknown": estimate.gold_unknown,
@@ -260,13 +223,8 @@ def _summary(inference: Inference) -> dict[str, Any]:
     }
 
 
-def _continued(inference: Inference) -> dict[str, Any] | None:
-    fit = inference.fit
-    return None if fit is None else {"passes": fit.passes}
-
-
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
-    shown = estimate.part(0, SHOWN)
+    shown = estimate.part(0, SHOWN_TASKS)
     columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
     certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
     return [
@@ -276,8 +234,7 @@ def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _quality(estimate: Estimate) -> dict[str, Any]:
-    """Return name, lowest, median and highest worker quality, None where nothing was learned about anyone; and the
-    median width of the 90 % intervals, None where there are none."""
+    """Return name and quantiles of worker quality, and the median width of the 90 % intervals; None if unknown."""
     import numpy as np
 
     quality = estimate.workers.quality
@@ -298,14 +255,14 @@ def _quality(estimate: Estimate) -> dict[str, Any]:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     end = "converged" if data["converged"] else "NOT CONVERGED"
     crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
-    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} unknown ones were left out"
+    gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
     rows = [
         *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
-        ("read", data["reading"]),
+        ("noise model", data["noise_model"]),
         ("reports", crowd),
         ("steps", f"{data['steps']:,}, {end}"),
-        *([] if data["continued"] is None else [("passes", _passes_line(data["continued"]))]),
+        *([] if data["continued"] is None else [("passes", f"{data['continued']['passes']:,} over all reports")]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
@@ -316,20 +273,16 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]
 
 
-def _passes_line(continued: dict[str, Any]) -> str:
-    return f"{continued['passes']:,} over all reports"
-
-
 def _truth_line(truth: dict[str, Any]) -> str:
-    told = truth["truth"] if isinstance(truth["truth"], str) else number(truth["truth"])
-    sure = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
-    return f"{truth['task']}: {told} ({truth['reports']:,} reports{sure})"
+    text = truth["truth"] if isinstance(truth["truth"], str) else number(truth["truth"])
+    confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
+    return f"{truth['task']}: {text} ({truth['reports']:,} reports{confidence})"
 
 
 def _quality_line(quality: dict[str, Any]) -> str:
     if quality["median"] is None:
-        return f"{quality['name']}: unknown, these reports do not tell workers apart"
-    spread = ", ".join(f"{name} {number(quality[name])}" for name in ("lowest", "median", "highest"))
-    sure = quality["interval_width"]
-    intervals = "" if sure is None else f"; 90 % intervals are {number(sure)} wide (median)"
-    return f"{quality['name']}: {spread}; {quality['unknown']:,} unknown{intervals}"
+        return f"{quality['name']}: unknown, since these reports do not distinguish workers"
+    quantiles = ", ".join(f"{name} {number(quality[name])}" for name in ("lowest", "median", "highest"))
+    width = quality["interval_width"]
+    intervals = "" if width is None else f"; median width of the 90 % intervals {number(width)}"
+    return f"{quality['name']}: {quantiles}; {quality['unknown']:,} unknown{intervals}"

@@ -1,7 +1,4 @@
-"""Options that several commands share; each group of options reaches a command as one value.
-
-Options that say what a fit may use.
-"""
+"""Options that several commands share, and the settings values that commands collect them into."""
 
 from __future__ import annotations
 
@@ -9,8 +6,7 @@ import csv
 import os
 import pathlib
 import re
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -19,12 +15,21 @@ from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTR
 
 if TYPE_CHECKING:
     from crowdveil.channels.alphabet import Alphabet
-    from crowdveil.channels.guarantee import Participation
-    from crowdveil.workflow import MechanismWanted
+    from crowdveil.workflow.inference import Resources
+    from crowdveil.workflow.mechanism_settings import MechanismSettings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Given = Mapping[str, Any]
+"""Values of options by parameter name, as click parsed them."""
+MAX_COUNT = 10**12
+"""Largest count that is accepted; no array can be larger."""
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+"""Bytes of each unit of a size."""
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
 
 
 class GivenPath(click.Path):
-    """A path on the command line; empty text, such as a shell variable that is not set, is none."""
+    """Path on the command line. Empty text, such as an unset shell variable, is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or end with wrong usage."""
@@ -33,51 +38,50 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-MOST = 10**12
-"""The largest count: of more things than this no array could be made."""
-
-
 class Count(click.types.IntParamType):
-    """A whole number up to `MOST`, and of at least `least` where that is given."""
+    """Whole number up to `MAX_COUNT`; at least `minimum` unless that is None."""
 
-    def __init__(self, least: int | None) -> None:
-        self.least = least
+    def __init__(self, minimum: int | None) -> None:
+        self.minimum = minimum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number, or end with wrong usage."""
         number = int(super().convert(value, param, ctx))
-        if number > MOST or (self.least is not None and number < self.least):
-            span = f"at most {MOST}" if self.least is None else f"from {self.least} to {MOST}"
+        if number > MAX_COUNT or (self.minimum is not None and number < self.minimum):
+            span = f"at most {MAX_COUNT}" if self.minimum is None else f"from {self.minimum} to {MAX_COUNT}"
             self.fail(f"{value} is not a whole number {span}.", param, ctx)
         return number
 
 
 COUNT, CHECKED_COUNT = Count(1), Count(None)
-"""The second is for counts whose smallest value the library knows."""
+"""The library checks the lower bound of the second."""
 PATH = GivenPath(path_type=pathlib.Path)
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def as_one(name: str, build: Callable[..., object], *options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Declare options that reach the command as one argument `name`: what `build` makes of them."""
+def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that declares several options, in this order of help."""
 
     def declare(command: Command) -> Command:
-        @wraps(command)
-        def gathered(**given: Any) -> Any:
-            parts = {part: given.pop(part) for part in build.__annotations__ if part != "return"}
-            return command(**{name: build(**parts)}, **given)
-
-        declared: Any = gathered
-        for option in reversed(options):
-            declared = option(declared)
-        return declared
+        decorated: Any = command
+        for option in reversed(declared):
+            decorated = option(decorated)
+        return decorated
 
     return declare
 
 
-def _alphabet(*, labels: str | None, scale: str | None, ordered: bool) -> Alphabet | None:
+alphabet_options = options(
+    click.option("--labels", metavar="A,B,C", help="Possible labels of an answer, in order if they have one."),
+    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of possible numbers of an answer; the step is 1."),
+    click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
+)
+
+
+def alphabet_of(given: Given) -> Alphabet | None:
+    """Return the alphabet of answers from `alphabet_options`, None without --labels and --scale."""
     from crowdveil.channels.alphabet import Categories, Scale
 
+    labels, scale, ordered = given["labels"], given["scale"], given["ordered"]
     if labels is not None and scale is not None:
         raise click.UsageError("Give --labels or --scale, not both.")
     if ordered and labels is None:
@@ -87,17 +91,25 @@ def _alphabet(*, labels: str | None, scale: str | None, ordered: bool) -> Alphab
     return None if scale is None else Scale(*_bounds(scale))
 
 
+def required_alphabet(given: Given) -> Alphabet:
+    """Return the alphabet of answers; without one, end with wrong usage."""
+    alphabet = alphabet_of(given)
+    if alphabet is None:
+        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
+    return alphabet
+
+
 def _words(text: str) -> tuple[str, ...]:
     try:
         return tuple(next(csv.reader([text], skipinitialspace=True, strict=True), []))
     except csv.Error as error:
         raise click.UsageError(
-            f"Write labels with commas between them, and odd ones in closed quotes; found {text[:100]!r}: {error}."
+            f"Labels must be separated by commas, with closed quotes; found {text[:100]!r}: {error}."
         ) from None
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
-    """Read a list of numbers with commas between them, given to an option."""
+    """Return the comma-separated numbers of an option."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -114,49 +126,107 @@ def _bounds(text: str) -> list[float]:
     return bounds
 
 
-def _wanted(
-    *,
-    mechanism: str,
-    epsilon: float | None,
-    participation: Participation,
-    null_value: str | None,
-    low: float | None,
-    high: float | None,
-    most_answers: int | None,
-    dimensions: int | None,
-    ridge: float | None,
-    cuts: tuple[str, ...],
-    prior: pathlib.Path | None,
-    participation_rate: float | None,
-    ability: float | None,
-    sigmas: str | None,
-) -> MechanismWanted:
-    from crowdveil.workflow import Expectation, MechanismWanted
+participation_option = click.option(
+    "--participation",
+    type=click.Choice(["protected", "public"]),
+    default="protected",
+    show_default=True,
+    help='protected: epsilon also hides whether a worker answered ("no answer" is NULL); public: this is visible.',
+)
 
-    expected = {"prior": prior, "participation_rate": participation_rate, "ability": ability, "sigmas": sigmas}
-    given = [name for name, value in expected.items() if value is not None]
-    if given and (mechanism not in DESIGNED_MECHANISMS or cuts):
-        flag = "--" + given[0].replace("_", "-")
-        raise click.UsageError(
-            f"{flag} is an option of {' and '.join(DESIGNED_MECHANISMS)}, and of these without --cuts."
-        )
+mechanism_options = options(
+    click.option(
+        "--mechanism",
+        type=click.Choice(MECHANISM_NAMES),
+        required=True,
+        metavar="NAME",
+        help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
+    ),
+    click.option(
+        "--epsilon",
+        type=float,
+        metavar="E",
+        help="Privacy loss in nats of a single answer (a cell: one worker's answer to one task), in [1e-06, 20].",
+    ),
+    participation_option,
+    click.option("--null-value", metavar="V", help="laplace: number sent for no answer. [default: uniform]"),
+    click.option(
+        "--low",
+        type=float,
+        metavar="A",
+        help="two-layer: smallest flip probability of a worker; sun-two-layer: smallest budget. [default: 0]",
+    ),
+    click.option(
+        "--high",
+        type=float,
+        metavar="B",
+        help="two-layer: largest flip probability; with --low, instead of --epsilon.",
+    ),
+    click.option(
+        "--answers",
+        "most_answers",
+        type=COUNT,
+        metavar="N",
+        help="two-layer, sun-two-layer: most cells of one worker; the exact epsilon depends on it. "
+        "[default: all tasks]",
+    ),
+    click.option(
+        "--dimensions",
+        type=COUNT,
+        metavar="D",
+        help="matrix-factorization: length of its two sums [default: one per task]; required by the published one.",
+    ),
+    click.option(
+        "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
+    ),
+    click.option(
+        "--cuts",
+        metavar="A,B",
+        multiple=True,
+        help="quantized-response: first label of each block after the first. Repeated, the cuts are dealt to the "
+        "workers in turn. [default: optimal for the expected answers]",
+    ),
+    click.option(
+        "--prior",
+        type=PATH,
+        metavar="FILE",
+        help="quantized-response, designed: public label,probability of truths. [default: uniform]",
+    ),
+    click.option(
+        "--participation-rate",
+        type=float,
+        metavar="S",
+        help="quantized-response, designed: expected share of answered cells. [default: 1]",
+    ),
+    click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
+    click.option(
+        "--sigmas", metavar="S,T", help="The same, on a scale: workers' standard deviations, in equal shares."
+    ),
+)
 
-    wanted = MechanismWanted(
-        name=mechanism,
-        epsilon=epsilon,
-        participation=participation,
-        null_value=null_value,
-        low=low,
-        high=high,
-        answers=most_answers,
-        dimensions=dimensions,
-        ridge=ridge,
+
+def mechanism_settings(given: Given) -> MechanismSettings:
+    """Return the requested mechanism from `mechanism_options`; a contradiction ends with wrong usage."""
+    from crowdveil.workflow.mechanism_settings import Expectation, MechanismSettings
+
+    cuts, rate, sigmas = given["cuts"], given["participation_rate"], given["sigmas"]
+    _refuse_expectation(given)
+    wanted = MechanismSettings(
+        name=given["mechanism"],
+        epsilon=given["epsilon"],
+        participation=given["participation"],
+        null_value=given["null_value"],
+        low=given["low"],
+        high=given["high"],
+        answers=given["most_answers"],
+        dimensions=given["dimensions"],
+        ridge=given["ridge"],
         cuts=_words(cuts[0]) if cuts else (),
         dealt_cuts=tuple(map(_words, cuts)) if len(cuts) > 1 else (),
         expected=Expectation(
-            prior=prior,
-            participation_rate=1.0 if participation_rate is None else participation_rate,
-            ability=ability,
+            prior=given["prior"],
+            participation_rate=1.0 if rate is None else rate,
+            ability=given["ability"],
             sigmas=() if sigmas is None else numbers(sigmas, "--sigmas"),
         ),
     )
@@ -164,8 +234,17 @@ def _wanted(
     return wanted
 
 
-def _check_usage(wanted: MechanismWanted) -> None:
-    """Refuse options that mean nothing to the mechanism, and an epsilon that is missing or said twice."""
+def _refuse_expectation(given: Given) -> None:
+    """Refuse expected answers for mechanisms whose channel does not depend on them."""
+    stated = [name for name in ("prior", "participation_rate", "ability", "sigmas") if given[name] is not None]
+    if stated and (given["mechanism"] not in DESIGNED_MECHANISMS or given["cuts"]):
+        owners = " and ".join(DESIGNED_MECHANISMS)
+        flag = "--" + stated[0].replace("_", "-")
+        raise click.UsageError(f"{flag} is an option of {owners}, and of these without --cuts.")
+
+
+def _check_usage(wanted: MechanismSettings) -> None:
+    """Refuse settings of another mechanism, and a missing or doubly determined epsilon."""
     settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
     for setting in settings:
         if getattr(wanted, setting) not in (None, ()) and setting not in MECHANISM_ENTRIES[wanted.name].settings:
@@ -178,149 +257,7 @@ def _check_usage(wanted: MechanismWanted) -> None:
         raise click.UsageError("Missing option '--epsilon'.")
 
 
-alphabet_options = as_one(
-    "alphabet",
-    _alphabet,
-    click.option("--labels", metavar="A,B,C", help="Labels an answer can be, in order if they have one."),
-    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of numbers an answer can be; the step is 1."),
-    click.option("--ordered", is_flag=True, help="Labels are in order of meaning (laplace, weighted-mean)."),
-)
-
-mechanism_options = as_one(
-    "wanted",
-    _wanted,
-    click.option(
-        "--mechanism",
-        type=click.Choice(MECHANISM_NAMES),
-        required=True,
-        metavar="NAME",
-        help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",
-    ),
-    click.option(
-        "--epsilon",
-        type=float,
-        metavar="E",
-        help="Privacy loss in nats of one cell (one worker's answer to one task), in [1e-06, 20].",
-    ),
-    click.option(
-        "--participation",
-        type=click.Choice(["protected", "public"]),
-        default="protected",
-        show_default=True,
-        help="protected: epsilon also hides whether a cell was answered; public: who answered what is visible.",
-    ),
-    click.option("--null-value", metavar="V", help="laplace: what stands for no answer. [default: uniform]"),
-    click.option(
-        "--low",
-        type=float,
-        metavar="A",
-        help="two-layer: smallest flip probability of a worker; sun-two-layer: smallest budget. [default: 0]",
-    ),
-    click.option("--high", type=float, metavar="B", help="two-layer: largest; with --low, in place of --epsilon."),
-    click.option(
-        "--answers",
-        "most_answers",
-        type=COUNT,
-        metavar="N",
-        help="two-layer, sun-two-layer: most cells one worker sends; the exact epsilon per cell depends on it. "
-        "[default: all tasks]",
-    ),
-    click.option(
-        "--dimensions",
-        type=COUNT,
-        metavar="D",
-        help="matrix-factorization: length of its two sums [default: one per task]; the published one needs it.",
-    ),
-    click.option(
-        "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
-    ),
-    click.option(
-        "--cuts",
-        metavar="A,B",
-        multiple=True,
-        help="quantized-response: first label of each block after the first; else chosen. Given several times, the "
-        "cuts are dealt to the workers in turn.",
-    ),
-    click.option(
-        "--prior",
-        type=PATH,
-        metavar="FILE",
-        help="quantized-response, designed: public label,probability of truths. [default: all alike]",
-    ),
-    click.option(
-        "--participation-rate",
-        type=float,
-        metavar="S",
-        help="quantized-response, designed: share of cells expected to be answered. [default: 1]",
-    ),
-    click.option("--ability", type=float, metavar="P", help="The same: probability of a right answer. [default: 0.75]"),
-    click.option(
-        "--sigmas", metavar="S,T", help="The same, on a scale: workers' standard deviations, in equal shares."
-    ),
-)
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; nothing else on stdout."
-)
-
-replace_option = click.option(
-    "--replace",
-    is_flag=True,
-    help="Remove the collection that is in the folder: the files recorded there as one, and no others. What it "
-    "revealed stays revealed to those who have it.",
-)
-
-
-accept_edited_option = click.option(
-    "--accept-edited",
-    is_flag=True,
-    help="Go on with reports that were edited after crowd.json was written; the result says so.",
-)
-
-
-merge_labels_option = click.option(
-    "--merge-labels",
-    is_flag=True,
-    help="Read labels that differ only in spaces at their ends, invisible characters, case, Unicode form or the way a "
-    "number is written as one: as --labels spells it, or else most rows.",
-)
-
-
-def duplicates_option(default: str | None) -> Callable[[Command], Command]:
-    """Declare the policy for repeated (task, worker) pairs."""
-    return click.option(
-        "--duplicates",
-        type=click.Choice(["error", "first", "last", "all"]),
-        default=default,
-        help="Where a worker answers a task twice: refuse, keep the first or the last in file order, or all. "
-        "[default: error]",
-    )
-
-
-if TYPE_CHECKING:
-    from crowdveil.workflow import Resources
-
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
-
-
-def size(text: str) -> int:
-    """Read a number of bytes with a unit: 2GB, 1.5 GiB, 500M."""
-    parts = SIZE.fullmatch(text.strip())
-    if parts is None:
-        raise click.BadParameter(f"{text!r} is not a size such as 2GB or 500MB.", param_hint="'--memory'")
-    return int(float(parts[1]) * UNITS[parts[2].upper()])
-
-
-def _resources(*, memory: str | None, engine: str, address: str | None) -> Resources:
-    from crowdveil.workflow import Resources
-
-    return Resources(memory=None if memory is None else size(memory), engine=engine, address=address)
-
-
-resource_options = as_one(
-    "resources",
-    _resources,
+resource_options = options(
     click.option(
         "--memory",
         metavar="SIZE",
@@ -331,7 +268,63 @@ resource_options = as_one(
         type=click.Choice(ENGINE_NAMES),
         default=ENGINE_NAMES[0],
         show_default=True,
-        help="Where blocks of reports are worked on; the numbers stay the same.",
+        help="Where the fit runs; the results stay the same.",
     ),
-    click.option("--address", metavar="URL", help="dask: address of a running scheduler, such as tcp://HOST:8786."),
+    click.option("--address", metavar="URL", help="dask: address of a running cluster, such as tcp://HOST:8786."),
 )
+
+
+def resources_of(given: Given) -> Resources:
+    """Return memory limit and engine from `resource_options`."""
+    from crowdveil.workflow.inference import Resources
+
+    memory = given["memory"]
+    return Resources(
+        memory=None if memory is None else byte_count(memory), engine=given["engine"], address=given["address"]
+    )
+
+
+def byte_count(text: str) -> int:
+    """Return the bytes of a size with a unit: 2GB, 1.5 GiB, 500M."""
+    parts = SIZE.fullmatch(text.strip())
+    if parts is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 2GB or 500MB.", param_hint="'--memory'")
+    return int(float(parts[1]) * UNITS[parts[2].upper()])
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of the table; nothing else on stdout."
+)
+replace_option = click.option(
+    "--replace",
+    is_flag=True,
+    help="Remove the collection that is in the folder: only the files recorded there as one. What it revealed stays "
+    "revealed.",
+)
+accept_edited_option = click.option(
+    "--accept-edited",
+    is_flag=True,
+    help="Accept reports that were edited after crowd.json was written; the result says so.",
+)
+kind_option = click.option(
+    "--kind",
+    type=click.Choice(["categorical", "numeric"]),
+    help="Type of the reports, if the name of the column leaves it open.",
+)
+merge_labels_option = click.option(
+    "--merge-labels",
+    is_flag=True,
+    help="Merge labels that differ only in surrounding spaces, invisible characters, case, Unicode form or number "
+    "format, under the spelling in --labels, or else the most frequent one.",
+)
+
+
+def duplicates_option(default: str | None) -> Callable[[Command], Command]:
+    """Return the option for repeated (task, worker) pairs."""
+    return click.option(
+        "--duplicates",
+        type=click.Choice(["error", "first", "last", "all"]),
+        default=default,
+        help="If a worker answers a task twice: refuse, keep the first or the last in file order, or keep all. "
+        "[default: error]",
+    )

@@ -1,4 +1,4 @@
-"""`crowdveil perturb`: what devices would have sent for answers that someone already holds."""
+"""`crowdveil perturb`: reports that devices would send for the answers in a file."""
 
 from __future__ import annotations
 
@@ -7,57 +7,58 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, progress_bar, replaced_rows, show, warn
+from crowdveil.cli.display import account_data, account_rows, print_result, progress_bar, replaced_rows, warn
 from crowdveil.cli.options import (
     PATH,
+    alphabet_of,
     alphabet_options,
     duplicates_option,
     json_option,
     mechanism_options,
+    mechanism_settings,
     merge_labels_option,
     replace_option,
 )
 
 if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.reports import Reports
-    from crowdveil.workflow import AnswersRead, Collection, MechanismWanted, Setup
+    from crowdveil.workflow.channel_assignment import Setup
+    from crowdveil.workflow.collection import Collection
     from crowdveil.workflow.export import Form
+    from crowdveil.workflow.io import AnswersRead
 
 MANY_ROWS = 10_000_000
 
-HELP = """Write what devices would have sent for the answers in a file.
+HELP = """Write the reports that devices would send for the answers in a file.
 
 ANSWERS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers); or
-dataset:NAME. Every worker's answers are perturbed as that worker's device would have done, by default with secure
-randomness.
+dataset:NAME. Each worker's answers are randomized as on the worker's device, with secure randomness.
 
-Writes reports.csv (the reports that say something; how many say nothing follows from the lists of tasks and workers),
-certificate.json (the channel that every cell went through, with its epsilon per cell) and crowd.json (tasks, workers,
-mechanism, guarantee). Where cells are not perturbed one by one there is no certificate; matrix-factorization writes
-sums.json in place of reports.csv.
+Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the channel,
+with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee). matrix-factorization writes
+sums.json in place of reports.csv, and no certificate.
 
 Labels, tasks and workers must be known before anyone answers: --labels or --scale, --tasks and --workers (or
---assignment, which lists both). A list that is taken from the answers shows who answered: such a run is refused, unless
---lists-from-answers asks for it, and then promises nothing. With --participation public only the labels must be given.
+--assignment, which lists both). Lists taken from the answers show who answered, so such a run is refused without
+--lists-from-answers. With --participation public only the labels must be given.
 
-Epsilon is the privacy loss of one cell: one worker's answer to one task. What it adds up to for a whole worker is
-printed beside it. With protected participation (the default) "no answer" is hidden like an answer: on every task of the
-campaign, or, with --assignment, on the tasks that a worker was asked, which is far cheaper."""
+Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
+printed too. With protected participation "no answer" (NULL) is hidden like an answer: on every task, or, with
+--assignment, on the tasks that a worker was asked, which costs far less."""
 
 
-@click.command(help=HELP, short_help="Write what devices would have sent for the answers in a file.")
+@click.command(help=HELP, short_help="Write the reports that devices would send for the answers in a file.")
 @click.argument("answers")
 @mechanism_options
 @alphabet_options
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @duplicates_option(None)
 @merge_labels_option
 @click.option(
     "--lists-from-answers",
     is_flag=True,
-    help="Take the lists that are not given from the answers: to look only, WITHOUT ANY PRIVACY.",
+    help="Take missing lists from the answers: no privacy.",
 )
 @click.option("--tasks", type=PATH, metavar="FILE", help="CSV file of all tasks (column task).")
 @click.option("--workers", type=PATH, metavar="FILE", help="CSV file of all workers (column worker).")
@@ -65,30 +66,27 @@ campaign, or, with --assignment, on the tasks that a worker was asked, which is 
     "--assignment",
     type=PATH,
     metavar="FILE",
-    help="CSV file of the cells that were asked (columns task, worker): only these report, and it lists tasks and "
-    "workers. See crowdveil assign.",
+    help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil assign.",
 )
 @click.option(
     "--channels",
     type=PATH,
     metavar="FILE",
-    help="CSV file of settings that differ: worker (or task), epsilon (a number, or unprotected), cuts (A|B).",
+    help="CSV file of settings by worker (or task): epsilon (a number, or unprotected), cuts (A|B).",
 )
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "parquet", "blocks"]),
     default="csv",
     show_default=True,
-    help="Of the reports; blocks are opened by infer without being read.",
+    help="Format of the reports; infer opens blocks without parsing.",
 )
 @replace_option
 @json_option
 def perturb(
     answers: str,
-    wanted: MechanismWanted,
-    alphabet: Alphabet | None,
     seed: int | None,
     duplicates: Duplicates | None,
     merge_labels: bool,
@@ -101,12 +99,23 @@ def perturb(
     form: Form,
     replace: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
-    from crowdveil import workflow
+    wanted, alphabet = mechanism_settings(given), alphabet_of(given)
+    from crowdveil.workflow.channel_assignment import set_up
+    from crowdveil.workflow.collection import (
+        collect,
+        collection_files,
+        expected_rows,
+        spill_folder,
+        write_collection,
+    )
+    from crowdveil.workflow.export import collection_outputs
+    from crowdveil.workflow.io import read_answers, read_lists
 
-    lists = workflow.read_lists(tasks=tasks, workers=workers, assignment=assignment)
-    read = workflow.read_answers(
+    lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
+    read = read_answers(
         answers,
         alphabet=alphabet,
         duplicates=duplicates,
@@ -114,24 +123,24 @@ def perturb(
         tasks=lists.tasks,
         workers=lists.workers,
     )
-    setup = workflow.set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
-    outputs = workflow.collection_outputs(out, workflow.collection_files(setup, form), replace=replace)
+    setup = set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
+    outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
     replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, wanted.expected.prior])
     announced = _many_rows(read.answers, setup)
-    with workflow.room_for(out, workflow.rows_foreseen(read.answers, setup)) as folder:
+    with spill_folder(out, expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
-            collection = workflow.collect(
+            collection = collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
-        workflow.write_collection(out, collection, form, replace=replace)
+        write_collection(out, collection, form, replace=replace)
     warnings = [*_notes(read, collection), *announced]
     data = _summary(collection) | {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
     data["warnings"] = warnings
-    show(data, _rows(data), as_json=as_json)
+    print_result(data, _rows(data), as_json=as_json)
 
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:
-    """Return how answers were changed: by which rules, or, where nothing is promised about them, how often."""
+    """Return the rules that changed answers; for runs without privacy also how often they did."""
     from crowdveil.data.public_lists import not_public_text
 
     if not collection.caveat:
@@ -142,19 +151,20 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
 
 
 def _many_rows(answers: Reports, setup: Setup) -> list[str]:
-    """Announce a very large file before it is made."""
-    from crowdveil.workflow import rows_foreseen
+    """Return, and print on stderr, a warning before a very large file is made."""
+    from crowdveil.workflow.collection import expected_rows
 
-    rows = rows_foreseen(answers, setup)
+    rows = expected_rows(answers, setup)
     if rows <= MANY_ROWS:
         return []
-    caution = f"About {rows:,.0f} rows or more: with public participation or a larger epsilon there are fewer."
+    caution = f"The reports have about {rows:,.0f} rows or more. A larger epsilon or public participation gives fewer."
     warn(caution)
     return [caution]
 
 
 def _summary(collection: Collection) -> dict[str, Any]:
-    from crowdveil.workflow import HOLDER, parameters
+    from crowdveil.workflow.evidence import HOLDER
+    from crowdveil.workflow.mechanism_settings import parameters
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
     public = mechanism.participation == "public"
@@ -182,17 +192,17 @@ def _summary(collection: Collection) -> dict[str, Any]:
 def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     caveat = data["privacy"].removeprefix("none: ")
     unprotected = caveat != data["privacy"]
-    marked = [("SIMULATION" if data["simulation"] else "NO PRIVACY", caveat)] if unprotected else []
-    sealed = data["certificate_sha256"] or "none: the mechanism has no per-cell channel; its guarantee is in crowd.json"
+    marked = [("simulation only: no privacy" if data["simulation"] else "no privacy", caveat)] if unprotected else []
+    sealed = data["certificate_sha256"] or "none: the mechanism has no channel per cell; its guarantee is in crowd.json"
     hidden = data["answers"] is None
-    answered = "not counted, because participation is protected;" if hidden else f"{data['answers']:,}"
+    answered = "not counted, since participation is protected;" if hidden else f"{data['answers']:,}"
     return [
         *marked,
         ("mechanism", data["description"]),
         *account_rows(data["accounts"]),
-        ("answers in", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
-        *([] if data["assigned"] is None else [("cells asked", f"{data['assigned']:,}: only these report")]),
-        ("reports out", f"{data['reports']:,}"),
+        ("answers", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),
+        ("reports", f"{data['reports']:,}"),
         ("holder", data["holder"]),
         ("certificate", sealed),
         *[("warning", text) for text in data["warnings"]],

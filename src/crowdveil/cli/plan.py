@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from crowdveil.cli.display import progress_bar, replaced_rows, show
-from crowdveil.cli.json_output import as_text, result
-from crowdveil.cli.options import COUNT, PATH, alphabet_options, as_one, json_option, numbers
+from crowdveil.cli.display import as_text, print_result, progress_bar, replaced_rows, result
+from crowdveil.cli.options import (
+    COUNT,
+    PATH,
+    Given,
+    alphabet_options,
+    json_option,
+    numbers,
+    options,
+    participation_option,
+    required_alphabet,
+)
 from crowdveil.cli.plan_display import plan_lines, print_candidates
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
-    from crowdveil.channels.alphabet import Alphabet
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.workflow import Expectation
+    from crowdveil.workflow.mechanism_settings import Expectation
 
 FILES = ("plan.json", "plan.svg", "plan.png")
 PRIOR = "prior.csv"
@@ -32,18 +40,15 @@ Epsilon is the privacy loss of one cell: one worker's answer to one task. The co
 printed. --out writes plan.json, plan.svg and plan.png, and prior.csv if a long scale was merged."""
 
 
-def _expectation(
-    *, prior: Path | None, participation_rate: float, ability: float | None, sigmas: str | None
-) -> Expectation:
-    from crowdveil.workflow import Expectation
+def _expectation(given: Given) -> Expectation:
+    from crowdveil.workflow.mechanism_settings import Expectation
 
-    given = () if sigmas is None else numbers(sigmas, "--sigmas")
-    return Expectation(prior=prior, participation_rate=participation_rate, ability=ability, sigmas=given)
+    sigmas = () if given["sigmas"] is None else numbers(given["sigmas"], "--sigmas")
+    rate = given["participation_rate"]
+    return Expectation(prior=given["prior"], participation_rate=rate, ability=given["ability"], sigmas=sigmas)
 
 
-expectation_options = as_one(
-    "expected",
-    _expectation,
+expectation_options = options(
     click.option(
         "--participation-rate", type=float, required=True, metavar="S", help="Share of all tasks a worker answers."
     ),
@@ -69,13 +74,7 @@ expectation_options = as_one(
 @click.option("--target-error", "target", type=float, required=True, metavar="E", help="Error wanted.")
 @expectation_options
 @click.option("--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]")
-@click.option(
-    "--participation",
-    type=click.Choice(["protected", "public"]),
-    default="protected",
-    show_default=True,
-    help="protected: epsilon also hides whether a cell was answered.",
-)
+@participation_option
 @click.option(
     "--assigned-per-task",
     type=COUNT,
@@ -91,27 +90,25 @@ expectation_options = as_one(
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the files.")
 @json_option
 def plan(
-    alphabet: Alphabet | None,
     tasks: int,
     workers: int,
     target: float,
-    expected: Expectation,
     epsilon: tuple[str, ...],
     participation: Participation,
     assigned_per_task: int | None,
     method: str | None,
     out: Path | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Plan a campaign; see `HELP`."""
+    alphabet, expected = required_alphabet(given), _expectation(given)
     from crowdveil import planning
     from crowdveil.channels.alphabet import Scale
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.summary import draw
     from crowdveil.workflow.planning import expected_campaign, next_commands, plan_data, prior_table
 
-    if alphabet is None:
-        raise click.UsageError("--labels or --scale is needed: it states the possible answers.")
     if isinstance(alphabet, Scale) and expected.ability is not None:
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
     campaign = expected_campaign(
@@ -147,6 +144,6 @@ def plan(
             PRIOR: prior_table(crowd),
         }
         write_outputs(outputs, contents)
-    show(data, [*plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
+    print_result(data, [*plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
         print_candidates(made)

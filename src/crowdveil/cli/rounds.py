@@ -1,4 +1,4 @@
-"""`crowdveil join` and `crowdveil next-cuts`: a campaign in rounds."""
+"""`crowdveil join` and `crowdveil next-thresholds`: campaigns in rounds."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import replaced_rows, show
+from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, accept_edited_option, json_option, replace_option
 
 MAX_THRESHOLDS = 12
 
 
-@click.command(short_help="Join the rounds of a campaign to one collection.")
+@click.command(short_help="Join the rounds of a campaign into one collection.")
 @click.argument("reports", nargs=-1, required=True, type=PATH)
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
 @accept_edited_option
 @replace_option
 @json_option
 def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: bool, as_json: bool) -> None:
-    """Join the rounds of a campaign to one collection, which infer reads like any other.
+    """Join the rounds of a campaign into one collection, which infer reads like any other.
 
-    REPORTS are the reports of all rounds so far, each with its certificate.json and crowd.json beside it. Rounds are on
-    the same tasks, and a worker takes part in one of them only.
+    REPORTS are the report files of all rounds, each with certificate.json and crowd.json in its folder. All rounds have
+    the same tasks; each worker takes part in one round only.
     """
-    from crowdveil import workflow
+    from crowdveil.workflow.evidence import caveats, evidence_files, read_evidence
+    from crowdveil.workflow.export import collection_outputs
+    from crowdveil.workflow.rounds import JOINED_FILES, join_collections
 
-    outputs = workflow.collection_outputs(out, workflow.JOINED_FILES, replace=replace)
-    inputs = [file for path in reports for file in workflow.evidence_files(path)]
+    outputs = collection_outputs(out, JOINED_FILES, replace=replace)
+    inputs = [file for path in reports for file in evidence_files(path)]
     replaced = list(map(str, outputs.check(inputs=inputs)))
-    read = [workflow.read_evidence(path, accept_edited=accept_edited) for path in reports]
-    joined = workflow.join_collections(read)
+    read = [read_evidence(path, accept_edited=accept_edited) for path in reports]
+    joined = join_collections(read)
     joined.write(out, replace=replace)
     crowd, sent = joined.crowd, joined.round.reports
     data = {
@@ -41,7 +43,7 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
         "guarantee": crowd["guarantee"],
         "simulation": crowd["simulation"],
         "certificate_sha256": crowd["certificate_sha256"],
-        "warnings": workflow.caveats(crowd),
+        "warnings": caveats(crowd),
         "files": list(map(str, outputs.paths)),
         "replaced": replaced,
     }
@@ -49,40 +51,49 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
         ("rounds", str(data["rounds"])),
         ("reports", f"{len(sent):,} from {len(sent.workers):,} workers on {len(sent.tasks):,} tasks"),
         ("guarantee", crowd["guarantee"]),
-        *[("warning", text) for text in workflow.caveats(crowd)],
+        *[("warning", text) for text in caveats(crowd)],
         *replaced_rows(replaced),
         *[("written", str(path)) for path in outputs.paths],
     ]
-    show(data, rows, as_json=as_json)
+    print_result(data, rows, as_json=as_json)
 
 
-@click.command("next-cuts", short_help="Say where the next round of a campaign cuts every task.")
+@click.command("next-thresholds", short_help="Choose the threshold of each task for the next round.")
 @click.argument("truths", type=PATH)
 @click.option(
     "--certificate",
     type=PATH,
     required=True,
     metavar="FILE",
-    help="Of the rounds so far: it says what an answer can be.",
+    help="Certificate of the rounds so far, which has the scale.",
 )
-@click.option("--most", type=COUNT, default=MAX_THRESHOLDS, show_default=True, metavar="N", help="Different cuts.")
+@click.option(
+    "--most",
+    type=COUNT,
+    default=MAX_THRESHOLDS,
+    show_default=True,
+    metavar="N",
+    help="Distinct thresholds.",
+)
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
 def next_thresholds(truths: Path, certificate: Path, most: int, out: Path, as_json: bool) -> None:
-    """Say where the next round of a campaign cuts every task: next to the truth that the rounds so far suggest.
+    """Choose the threshold (cut) of each task for the next round: near the truth estimated from the rounds so far.
 
-    TRUTHS is the truths.csv that infer --method gaussian wrote. The file that is written (columns task and cuts) goes
-    into perturb --mechanism quantized-response --channels. Cuts follow from reports, which were sent already, and from
-    no answer: a cell is promised what it would be promised in a campaign of one round.
+    TRUTHS is the truths.csv of infer --method gaussian. The output file (columns task and cuts) is the input of perturb
+    --mechanism quantized-response --channels. Thresholds depend on reports only, not on answers, so the guarantee of a
+    single answer is that of a campaign of one round.
     """
-    from crowdveil import workflow
+    from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.workflow.evidence import crowd_beside, read_channel
+    from crowdveil.workflow.rounds import cuts_from, cuts_text
 
-    outputs = workflow.Outputs(folder=out.parent, names=(out.name,), kind="cuts")
+    outputs = Outputs(folder=out.parent, names=(out.name,), kind="cuts")
     replaced = list(map(str, outputs.check(inputs=[truths, certificate])))
-    channel = workflow.read_channel(certificate, workflow.crowd_beside(certificate))
-    cuts = workflow.cuts_from(truths, channel.alphabet, most=most)
-    workflow.write_outputs(outputs, {out.name: workflow.cuts_text(cuts)})
+    channel = read_channel(certificate, crowd_beside(certificate))
+    cuts = cuts_from(truths, channel.alphabet, most=most)
+    write_outputs(outputs, {out.name: cuts_text(cuts)})
     different = list(dict.fromkeys(cuts.values()))
     data = {"tasks": len(cuts), "cuts": different, "files": [str(out)], "replaced": replaced}
     rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), *replaced_rows(replaced)]
-    show(data, [*rows, ("written", str(out))], as_json=as_json)
+    print_result(data, [*rows, ("written", str(out))], as_json=as_json)

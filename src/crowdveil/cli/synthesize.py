@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.cli.display import number, progress_bar, replaced_rows, show
-from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, as_one, duplicates_option, json_option
+from crowdveil.cli.display import number, print_result, progress_bar, replaced_rows
+from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
@@ -124,9 +124,7 @@ def _bounds(text: str) -> tuple[float, float]:
     return low, high
 
 
-settings_options = as_one(
-    "settings",
-    _settings,
+settings_options = options(
     click.option(
         "--method",
         type=click.Choice(list(METHODS)),
@@ -234,7 +232,6 @@ settings_options = as_one(
 @json_option
 def synthesize(
     claims: str,
-    settings: SynthesisSettings,
     bounds: str,
     logarithmic: bool,
     outside: Outside,
@@ -244,9 +241,11 @@ def synthesize(
     seed: int | None,
     out: Path,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
-    from crowdveil.workflow import Outputs
+    settings = _settings(**given)
+    from crowdveil.files.atomic_write import Outputs
     from crowdveil.workflow import synthesis as workflow
 
     limits = _bounds(bounds)
@@ -272,7 +271,7 @@ def synthesize(
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))
-    show(data, _rows(data, result), as_json=as_json)
+    print_result(data, _rows(data, result), as_json=as_json)
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:

@@ -232,7 +232,7 @@ class Estimate:
 
     def tasks_columns(self) -> dict[str, Identifiers]:
         """Return columns task, truth; low and high of an interval; for labels confidence, `probability_<label>` each
-        and tied; and reports. Confidence and probabilities are nan where the method has none."""
+        and n_tied_labels; and reports. Confidence and probabilities are nan where the method has none."""
         return self._columns(self.truth)
 
     def _columns(self, truth: Identifiers) -> dict[str, Identifiers]:
@@ -243,7 +243,7 @@ class Estimate:
             columns["confidence"] = nothing if self.confidence is None else self.confidence
             for label, name in enumerate(self.alphabet.names):
                 columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
-            columns["tied"] = self.winners.sum(axis=1)
+            columns["n_tied_labels"] = self.winners.sum(axis=1)
         return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, Identifiers]:

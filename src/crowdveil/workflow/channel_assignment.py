@@ -12,7 +12,7 @@ from crowdveil.data.ingest.csv_files import read_csv, read_header
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import Mechanism
-from crowdveil.workflow.mechanism_settings import MechanismWanted, build_mechanism
+from crowdveil.workflow.mechanism_settings import MechanismSettings, build_mechanism
 
 UNPROTECTED = "unprotected"
 """In place of an epsilon: these cells are sent as they are. It must be said; nothing is unprotected by omission."""
@@ -41,7 +41,7 @@ class Setup:
 
 
 def set_up(
-    wanted: MechanismWanted,
+    wanted: MechanismSettings,
     alphabet: Alphabet,
     answers: Reports,
     *,
@@ -79,7 +79,7 @@ def set_up(
     return Setup(mechanism=mechanism, table=table, assignment=assignment)
 
 
-def read_table(path: Path, wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
+def read_table(path: Path, wanted: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
     """Read which settings each worker (or task) has, and build one channel for each distinct pair of them.
 
     Raises:
@@ -109,7 +109,7 @@ def read_table(path: Path, wanted: MechanismWanted, alphabet: Alphabet, *, tasks
     return make(built, groups)
 
 
-def _one(row: dict[str, str], wanted: MechanismWanted, alphabet: Alphabet, tasks: int, source: str) -> Channel:
+def _one(row: dict[str, str], wanted: MechanismSettings, alphabet: Alphabet, tasks: int, source: str) -> Channel:
     """Return the channel of one row; what is left empty is the command's own."""
     changes: dict[str, Any] = {}
     epsilon = row.get("epsilon", "")
@@ -129,7 +129,7 @@ def _one(row: dict[str, str], wanted: MechanismWanted, alphabet: Alphabet, tasks
     return _channel(build_mechanism(replace(wanted, **changes), alphabet, tasks=tasks))
 
 
-def _dealt(wanted: MechanismWanted, alphabet: Alphabet, answers: Reports) -> ChannelTable:
+def _dealt(wanted: MechanismSettings, alphabet: Alphabet, answers: Reports) -> ChannelTable:
     """Deal cuts to the workers in the order of their list."""
     built = [
         _channel(build_mechanism(replace(wanted, cuts=cuts), alphabet, tasks=len(answers.tasks)))

@@ -20,6 +20,7 @@ from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublish
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.workflow.channel_assignment import Setup
+from crowdveil.workflow.evidence import SIMULATION, guarantee_of, notes_of, refuse_missing
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -34,7 +35,6 @@ from crowdveil.workflow.export import (
     write_sums,
 )
 from crowdveil.workflow.factorization_sums import Sums, answer_vectors, collect_sums, sums_text
-from crowdveil.workflow.guarantees import SIMULATION, guarantee_of, notes_of, refuse_missing
 from crowdveil.workflow.mechanism_settings import describe
 
 Progress = Callable[[int, int], None]
@@ -162,7 +162,7 @@ def collect(
         refuse_missing(missing)
     _refuse_repeats(answers)
     _refuse_names(answers, setup)
-    if rows_foreseen(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
+    if expected_rows(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
             f"at most {MAX_REPORTS:,} reports are made at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
@@ -179,7 +179,7 @@ def streams(setup: Setup, seed: int | None) -> bool:
 
 
 @contextmanager
-def room_for(out: Path, rows: float) -> Iterator[Path | None]:
+def spill_folder(out: Path, rows: float) -> Iterator[Path | None]:
     """Give a temporary folder, on the disk of `out`, for reports too many to hold in memory; None if they are few."""
     if rows <= HELD_ROWS:
         yield None
@@ -196,7 +196,7 @@ def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
     return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
-def rows_foreseen(answers: Reports, setup: Setup) -> float:
+def expected_rows(answers: Reports, setup: Setup) -> float:
     """Return the rows to expect of `reports.csv`; with an assignment or a table, the most there can be.
 
     Where participation is protected, they are those to expect if nobody answers, which follow from the lists alone: a

@@ -1,8 +1,11 @@
 """What a curator holds: reports, their crowd and the channel they went through, each checked against the others."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,12 +13,20 @@ from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
 from crowdveil.channels.certificate import MAX_BYTES, parse_certificate
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.ingest.validation import Duplicates, Grid
-from crowdveil.data.public_lists import ALL_LISTS, not_public_text
+from crowdveil.data.public_lists import (
+    ALL_LISTS,
+    NO_GUARANTEE_PREFIXES,
+    ListName,
+    guarantee_text,
+    join_words,
+    not_public_text,
+)
 from crowdveil.data.read_options import Kind
 from crowdveil.data.reports import Reports
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
@@ -30,10 +41,27 @@ from crowdveil.workflow.export import (
     read_crowd,
     text_digest,
 )
-from crowdveil.workflow.guarantees import with_guarantee
-from crowdveil.workflow.io import DATASET, is_dataset, on_scale, read_answers, repeated
-from crowdveil.workflow.reading_notes import spelling_notes, weight_notes
+from crowdveil.workflow.io import (
+    DATASET,
+    is_dataset,
+    on_scale,
+    read_answers,
+    repeated,
+    spelling_notes,
+    weight_notes,
+)
 
+if TYPE_CHECKING:
+    from crowdveil.workflow.channel_assignment import Setup
+
+HOLDER = (
+    "whoever holds the answers sees them all; these reports protect only against those who get the reports and "
+    "nothing else"
+)
+"""Said of reports that were made from answers that someone already held."""
+ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
+SIMULATION = "these reports follow from the seed: a simulation, which carries no privacy"
+OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 AS_ASKED = "as asked"
 """Reason for reading reports as answers where the certificate is left out on purpose."""
 
@@ -41,7 +69,7 @@ EDITED = (
     f"The reports were edited after they were sent: the guarantee and the channel in {CROWD_FILE} and the certificate "
     "are those of other reports."
 )
-SIMULATION = "The reports are a simulation: they carry no privacy."
+SIMULATED_REPORTS = "The reports are a simulation: they carry no privacy."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +82,7 @@ class Evidence:
         channel: from the certificate; None if there is none or it is not to be used.
         certificate: where the channel was read from.
         assignment: the cells that report; None if all do.
-        answers_because: why reports are to be read as if they were answers; empty if there is a channel.
+        no_channel_reason: why reports are to be read as if they were answers; empty if there is a channel.
         notes: warnings about the reports themselves.
     """
 
@@ -62,7 +90,7 @@ class Evidence:
     crowd: Crowd | None
     channel: Channel | ChannelTable | None
     certificate: Path | None
-    answers_because: str
+    no_channel_reason: str
     assignment: Assignment | None = None
     notes: tuple[str, ...] = ()
 
@@ -123,7 +151,7 @@ def read_evidence(
         crowd=with_guarantee(crowd, channel),
         channel=channel,
         certificate=where,
-        answers_because="" if channel is not None else _why_answers(crowd, use_certificate),
+        no_channel_reason="" if channel is not None else _why_answers(crowd, use_certificate),
         assignment=_assignment_beside(path, reports, crowd),
         notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
     )
@@ -167,7 +195,7 @@ def _of_dataset(source: str, alphabet: Alphabet | None, duplicates: Duplicates) 
         crowd=None,
         channel=None,
         certificate=None,
-        answers_because="a data set holds answers",
+        no_channel_reason="a data set holds answers",
         notes=repeated(data, duplicates) if read is None else read.counts,
     )
 
@@ -204,7 +232,7 @@ def caveats(crowd: Crowd) -> list[str]:
     """Return why the guarantee of a crowd, or its channel, cannot be relied on."""
     edited = [EDITED] if crowd["edited"] else []
     if crowd["simulation"]:
-        return [SIMULATION, *edited]
+        return [SIMULATED_REPORTS, *edited]
     missing = crowd["lists_from_answers"]
     return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
 
@@ -352,3 +380,66 @@ def _why_answers(crowd: Crowd | None, use_certificate: bool) -> str:
     if crowd is None:
         return "no certificate was found"
     return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"
+
+
+def guarantee_of(setup: Setup) -> Guarantee:
+    """Return the guarantee that public lists give the least protected cell."""
+    return setup.mechanism.guarantee if setup.table is None else setup.table.guarantee
+
+
+def notes_of(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str, ...]:
+    """Return what is said beside a guarantee: what an assignment hides and what not, and against whom."""
+    hidden = (ASSIGNED,) if assigned and protected else ()
+    return hidden if simulation else (*hidden, HOLDER)
+
+
+def bears_mark(channel: Channel | ChannelTable) -> bool:
+    """Return whether a channel, or any of a table, says that nothing is promised."""
+    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
+    return any(has_no_privacy_mark(one.mechanism) for one in channels)
+
+
+def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
+    """Return a crowd whose guarantee is that of the certificate, if there is one; a text that promises nothing stays.
+
+    Raises:
+        ReportsError: the crowd promises something where the certificate says that nothing is promised.
+    """
+    if crowd is None or channel is None or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
+        return crowd
+    if bears_mark(channel):
+        raise ReportsError(
+            f"the {CROWD_FILE} must not promise what its certificate says is not promised",
+            source=CROWD_FILE,
+            examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
+            hint=f"Use the {CROWD_FILE} that was written with the reports.",
+        )
+    assigned = crowd["assignment_sha256"] is not None
+    notes = notes_of(assigned=assigned, protected=protects_participation(channel), simulation=False)
+    return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
+
+
+def protects_participation(channel: Channel | ChannelTable) -> bool:
+    """Return whether NULL is an answer like any other to a channel, or to one of a table."""
+    if isinstance(channel, ChannelTable):
+        return channel.protects_participation
+    return channel.participation == "protected"
+
+
+def refuse_missing(missing: Sequence[ListName]) -> None:
+    """Refuse lists that were taken from the answers, if there are any.
+
+    Raises:
+        SettingsError: naming them.
+    """
+    if not missing:
+        return
+    options = ", ".join(OPTIONS[name] for name in missing)
+    files = " (or --assignment, which lists both)" if {"tasks", "workers"} & set(missing) else ""
+    raise SettingsError(
+        "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
+        "answered and what",
+        value=f"{join_words(missing)} taken from the answers",
+        hint=f"Give {options}{files}. To look only, without any privacy: --lists-from-answers, or --seed for a "
+        "simulation.",
+    )

@@ -1,16 +1,15 @@
-"""The curator's half of a campaign: from evidence to truths and worker qualities, and to their score."""
+"""Inference of truths and worker quality from reports and their channel, and its score against known truths."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from crowdveil.channels.alphabet import Scale
-from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.em.estimate import Estimate
+from crowdveil.em.executor import Engine
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.factorization_mean import FactorizationMean
@@ -18,47 +17,73 @@ from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.streaming_metrics import is_large_file, score_streaming
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
-from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed
+from crowdveil.registry import ENGINE_ENTRIES
+from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed, protects_participation
 from crowdveil.workflow.export import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold
-from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, reading, unread_channel
-from crowdveil.workflow.resources import Resources
-
-WHATEVER_THERE_IS = Resources()
+from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptFits:
-    """Files of fits.
+class Resources:
+    """Memory limit and engine of a fit.
 
     Attributes:
-        start_from: a saved fit of some of the reports, to go on from; None begins anew.
-        save: where to save the fit, for the next one; may be the same file; None does not save it.
+        memory: limit of the fit in bytes; None for no limit.
+        engine: name of the engine, from `crowdveil.registry.ENGINE_ENTRIES`.
+        address: address of a running cluster, for engines that connect to one.
+    """
+
+    memory: int | None = None
+    engine: str = "threads"
+    address: str | None = None
+
+    def build_engine(self) -> Engine:
+        """Return the engine.
+
+        Raises:
+            SettingsError: unknown engine, or an address for an engine without one.
+        """
+        entry = ENGINE_ENTRIES.get(self.engine)
+        if entry is None:
+            raise SettingsError(f"the engine must be one of {', '.join(ENGINE_ENTRIES)}", value=self.engine)
+        engine: Any = entry.load()
+        if self.address is None:
+            return engine()
+        if "address" not in {field.name for field in fields(engine)}:
+            raise SettingsError(f"the engine {self.engine} has no address", value=self.address, hint="Leave it out.")
+        return engine(address=self.address)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedFits:
+    """Files of saved fits.
+
+    Attributes:
+        start_from: saved fit of some of the reports, which is resumed; None for a new fit.
+        save: file of the new fit, may be the same; None does not save it.
     """
 
     start_from: Path | None = None
     save: Path | None = None
 
 
-NOT_KEPT = KeptFits()
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Inference:
-    """An estimate with what must be said beside it.
+    """Estimate with its noise model, warnings and score.
 
     Attributes:
         estimate: truths and workers.
-        reading: how the reports were read: through which channel, or as answers, and why.
-        crowd: what `crowd.json` says; None if there was none.
+        noise_model: channel in the likelihood, or "none" and the reason.
+        crowd: contents of `crowd.json`; None without one.
         notes: warnings.
         guided: tasks whose known truth guided the fit.
-        fit: what the estimate cost, where it went on from a saved fit or was saved; else None.
-        score: against known truths that did not take part; None if there are none.
+        fit: cost of a resumed or saved fit; else None.
+        score: score against known truths that did not guide the fit; None without any.
     """
 
     estimate: Estimate
-    reading: str
+    noise_model: str
     crowd: Crowd | None
     notes: tuple[str, ...]
     guided: frozenset[str] = frozenset()
@@ -67,7 +92,7 @@ class Inference:
 
     @property
     def simulation(self) -> bool | None:
-        """Whether the reports are a simulation; None if nothing says so."""
+        """Whether the reports are a simulation; None if unknown."""
         return None if self.crowd is None else self.crowd["simulation"]
 
 
@@ -77,49 +102,47 @@ def infer(
     *,
     gold: str | None = None,
     prior: Path | None = None,
-    kept: KeptFits = NOT_KEPT,
-    resources: Resources = WHATEVER_THERE_IS,
+    fits: SavedFits | None = None,
+    resources: Resources | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Inference:
-    """Infer truths and workers from reports, through the channel where the method can read one.
+    """Return truths and workers inferred from reports, through the channel if the method reads one.
 
     Args:
+        evidence: reports with their channel and assignment.
+        method: estimator and its settings.
         gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
         prior: file with the public probability of each label.
-        kept: the saved fit to go on from, and where to save this one.
-        resources: what the fit may use.
-        progress: called with every step's number and the largest change.
+        fits: saved fit to resume, and file of the new one; None neither resumes nor saves.
+        resources: memory limit and engine.
+        progress: called after every step with its number and the largest change.
 
     Raises:
-        SettingsError: a method that cannot be used with these reports, this channel or a prior; too little memory.
+        SettingsError: the method does not fit the reports, the channel or the prior; or too little memory.
         ReportsError: a damaged file, or gold with an unknown label.
     """
-    estimator = build_estimator(method, evidence)
+    estimator, given = build_estimator(method, evidence), resources or Resources()
     known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
     if gold is not None and known and not index_of(evidence.reports.tasks, known):
         raise no_gold_task_found(known, evidence.reports.tasks, gold)
     reads_channel = estimator.capabilities.reads_channel
-    options: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         "channel": evidence.channel if reads_channel else None,
         "assignment": evidence.assignment if reads_channel else None,
         "gold": known,
         "prior": None if prior is None else load_prior(prior),
         "progress": progress,
-        "engine": resources.build_engine(),
-        "memory": resources.memory,
+        "engine": given.build_engine(),
+        "memory": given.memory,
     }
-    fit = None
-    if kept == NOT_KEPT:
-        estimate = estimator.fit(evidence.reports, **options)
+    if fits is None or fits == SavedFits():
+        estimate, fit = estimator.fit(evidence.reports, **inputs), None
     else:
-        start_from = None if kept.start_from is None else SavedFit.open(kept.start_from)
-        fit = fit_on(estimator, evidence.reports, start_from=start_from, **options)
+        fit = _resumed(estimator, evidence, fits, inputs)
         estimate = fit.estimate
-        if kept.save is not None:
-            fit.saved.save(kept.save)
     return Inference(
         estimate=estimate,
-        reading=reading(evidence, estimator),
+        noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
         notes=tuple(_notes(evidence, estimator, estimate)),
         guided=frozenset(known or ()),
@@ -127,8 +150,17 @@ def infer(
     )
 
 
+def _resumed(estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits, inputs: dict[str, Any]) -> Fit:
+    """Return a fit that resumes a saved one, is saved, or both."""
+    saved = None if fits.start_from is None else SavedFit.open(fits.start_from)
+    fit = fit_on(estimator, evidence.reports, start_from=saved, **inputs)
+    if fits.save is not None:
+        fit.saved.save(fits.save)
+    return fit
+
+
 def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) -> Inference:
-    """Infer truths from the sums of matrix factorization; their crowd must lie beside them.
+    """Return truths inferred from the sums of matrix factorization; `crowd.json` must be in the same folder.
 
     Raises:
         ReportsError: no crowd, or sums that are damaged or not the crowd's.
@@ -138,24 +170,24 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
 
     if method.name not in (None, FactorizationMean.name) or (method.max_steps, method.tolerance) != (None, None):
         raise SettingsError(
-            f"sums hold no single reports: they are read by {FactorizationMean.name}, without steps or tolerance",
+            f"sums are read by {FactorizationMean.name}, without steps or tolerance",
             value=method.name,
         )
     found = find_crowd(path)
     if found is None:
-        raise ReportsError(f"the {CROWD_FILE} of these sums must lie beside them", source=str(path))
+        raise ReportsError(f"the {CROWD_FILE} of these sums must be in the same folder", source=str(path))
     crowd = checked_crowd(read_crowd(found), path, accept_edited=accept_edited)
     sums = read_sums(path, crowd)
     tasks, workers = listed(crowd)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
     notes = tuple(caveats(crowd))
-    reading = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
-    return Inference(estimate=estimate, reading=reading, crowd=crowd, notes=notes)
+    model = f"sums over workers of {crowd['mechanism']}; {crowd['guarantee']}"
+    return Inference(estimate=estimate, noise_model=model, crowd=crowd, notes=notes)
 
 
 def check_score(evidence: Evidence, gold: str) -> None:
-    """Refuse known truths of other tasks before a fit begins; large files are looked at after it, in parts.
+    """Refuse known truths of other tasks before the fit; large files are checked after it, in parts.
 
     Raises:
         ReportsError: a damaged file, or no known truth of any task.
@@ -166,13 +198,12 @@ def check_score(evidence: Evidence, gold: str) -> None:
 
 
 def left_out(what: str, used: int, unknown: int) -> str:
-    """Return the note on known truths of which some are of no task."""
-    return f"{used:,} of {used + unknown:,} {what} are among the tasks; {unknown:,} were left out."
+    """Return the warning on known truths of unknown tasks."""
+    return f"{used:,} of {used + unknown:,} {what} are among the tasks; {unknown:,} were skipped."
 
 
 def scored(inference: Inference, gold: str) -> Inference:
-    """Return the inference with its score against a file of known truths, or `dataset:NAME`; large files are read in
-    parts.
+    """Return the inference with its score against known truths: a file, read in parts if large, or `dataset:NAME`.
 
     Raises:
         ReportsError: a damaged file, an unknown label, or no known truth of any task.
@@ -189,20 +220,14 @@ def scored(inference: Inference, gold: str) -> Inference:
     if result.outside and isinstance(estimate.alphabet, Scale):
         scale = f"{estimate.alphabet.low:g} to {estimate.alphabet.high:g}"
         notes += (
-            f"{result.outside:,} of {result.scored:,} scored truths are outside the scale {scale}: no estimate on it "
-            "reaches them.",
+            f"{result.outside:,} of {result.scored:,} scored truths are outside the scale {scale}, which no "
+            "estimate reaches.",
         )
     if both:
-        notes += (f"{both:,} of the scored tasks also guided the fit: the score flatters the estimate.",)
+        notes += (f"{both:,} of the scored tasks also guided the fit: the score is too good.",)
     if result.gain <= 0:
-        notes += (f"The constant {result.constant} for every task would have scored as well or better.",)
+        notes += (f"The constant {result.constant} for every task scores as well or better.",)
     return replace(inference, score=result, notes=notes)
-
-
-def _counts_null(channel: Channel | ChannelTable) -> bool:
-    if isinstance(channel, ChannelTable):
-        return channel.protects_participation
-    return channel.participation == "protected"
 
 
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
@@ -213,14 +238,14 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
         notes.append(unread)
     if not estimate.converged:
         notes.append(
-            f"NOT CONVERGED after {estimate.steps} steps: truths still moved by more than the tolerance. "
+            f"NOT CONVERGED after {estimate.steps} steps: truths still changed by more than the tolerance. "
             "Raise --max-steps."
         )
     if crowd is None and estimate.channel_used and channel is not None:
-        unknown = "workers and tasks without a report are unknown, and the number of NULL reports may be too small; "
+        missing = "No answer (NULL) may be counted too rarely, since tasks and workers without a report are unknown. "
         notes.append(
-            f"No {CROWD_FILE} beside the reports: {unknown if _counts_null(channel) else ''}nothing says that the "
-            "certificate is that of these reports."
+            f"No {CROWD_FILE} in the folder of the reports: whether the certificate is theirs cannot be checked. "
+            f"{missing if protects_participation(channel) else ''}".rstrip()
         )
     if estimate.gold_unknown:
         notes.append(left_out("gold tasks", estimate.gold_used, estimate.gold_unknown))

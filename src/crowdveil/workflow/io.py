@@ -1,4 +1,4 @@
-"""What people hand over becomes answers, gold and lists of names: a file, or `dataset:NAME` for a public data set."""
+"""Answers, gold and lists of names from a file, or from `dataset:NAME` for a public data set."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import read_csv, read_header
-from crowdveil.data.ingest.readers import load_gold, match_columns
+from crowdveil.data.ingest.labels import group_spellings
+from crowdveil.data.ingest.readers import load_gold, match_columns, read_column_names
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.workflow.export import home
-from crowdveil.workflow.reading_notes import spelling_notes, weight_notes
 
 DATASET = "dataset:"
 GRID_TOLERANCE = 1e-9
@@ -24,6 +24,12 @@ MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
     "written are one."
 )
+
+
+WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
+"""Lower-case names of columns that often hold repeated votes or weights."""
+SHOWN_SPELLINGS = 3
+"""Number of labels, and of spellings of a label, in a warning."""
 
 
 class AnswersRead(NamedTuple):
@@ -207,3 +213,40 @@ def on_scale(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRea
 def kind_of(alphabet: Alphabet | None) -> Kind:
     """Return whether truths in this alphabet are labels or numbers."""
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
+
+
+def weight_notes(path: Path) -> tuple[str, ...]:
+    """Return a warning that names unread columns of weights in a CSV or Parquet file; empty without any.
+
+    Raises:
+        ReportsError: the file cannot be read.
+    """
+    found = [repr(name) for name in read_column_names(path) if name.strip().lower() in WEIGHT_NAMES]
+    if not found:
+        return ()
+    return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)
+
+
+def spelling_notes(reports: Reports) -> tuple[str, ...]:
+    """Return a warning with the spellings of the same label and their counts, for labels taken from the reports."""
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+        return ()
+    names = reports.alphabet.names
+    groups = group_spellings(names)
+    if not groups:
+        return ()
+    counts = np.zeros(len(names), dtype=np.int64)
+    for block in reports.blocks():
+        counts += np.bincount(block.value, minlength=len(names))
+    listed = "; ".join(
+        ", ".join(f"{names[code]!r} ({_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
+        for group in groups[:SHOWN_SPELLINGS]
+    )
+    more = (
+        "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
+    )
+    return (f"These are read as different labels: {listed}{more}. --merge-labels merges them.",)
+
+
+def _reports(count: int) -> str:
+    return f"{count:,} report" + ("" if count == 1 else "s")

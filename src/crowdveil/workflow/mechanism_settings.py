@@ -90,7 +90,7 @@ STATED_ELSEWHERE = {"alphabet", "participation"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismWanted:
+class MechanismSettings:
     """What was asked for, before it is known whether it can be had; None stands for the mechanism's own default.
 
     Attributes:
@@ -122,7 +122,7 @@ class MechanismWanted:
     expected: Expectation = field(default_factory=Expectation)
 
 
-def build_mechanism(wanted: MechanismWanted, alphabet: Alphabet, *, tasks: int) -> Mechanism:
+def build_mechanism(wanted: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> Mechanism:
     """Return the mechanism, for a campaign of `tasks` tasks.
 
     Raises:
@@ -175,7 +175,7 @@ def describe(mechanism: Mechanism) -> str:
     return f"{mechanism.name} ({listed})"
 
 
-def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLayer:
+def _two_layer(wanted: MechanismSettings, alphabet: Alphabet, tasks: int) -> TwoLayer:
     answers = _most_cells(wanted, tasks)
     if (wanted.epsilon is None) == (wanted.high is None) or (wanted.high is not None and wanted.low is None):
         raise SettingsError(
@@ -196,7 +196,7 @@ def _two_layer(wanted: MechanismWanted, alphabet: Alphabet, tasks: int) -> TwoLa
     )
 
 
-def _sun_two_layer(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float, tasks: int) -> SunTwoLayer:
+def _sun_two_layer(wanted: MechanismSettings, alphabet: Alphabet, epsilon: float, tasks: int) -> SunTwoLayer:
     return SunTwoLayer(
         alphabet=alphabet,
         epsilon=epsilon,
@@ -206,12 +206,12 @@ def _sun_two_layer(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float, 
     )
 
 
-def _most_cells(wanted: MechanismWanted, tasks: int) -> int:
+def _most_cells(wanted: MechanismSettings, tasks: int) -> int:
     """Return the most cells one worker sends: what was said, else the number of tasks."""
     return min(tasks, MAX_ANSWERS) if wanted.answers is None else wanted.answers
 
 
-def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> QuantizedResponse:
+def _quantized(wanted: MechanismSettings, alphabet: Alphabet, epsilon: float) -> QuantizedResponse:
     if not wanted.cuts:
         return QuantizedResponse.for_objective(wanted.expected.objective(alphabet, wanted.participation), epsilon)
     unknown = [name for name in wanted.cuts if name not in alphabet.names]
@@ -221,13 +221,13 @@ def _quantized(wanted: MechanismWanted, alphabet: Alphabet, epsilon: float) -> Q
     return QuantizedResponse(alphabet=alphabet, epsilon=epsilon, participation=wanted.participation, cuts=cuts)
 
 
-def _scale(wanted: MechanismWanted, alphabet: Alphabet) -> Scale:
+def _scale(wanted: MechanismSettings, alphabet: Alphabet) -> Scale:
     require_numeric_and_protected(wanted.name, alphabet, wanted.participation)
     assert isinstance(alphabet, Scale)
     return alphabet
 
 
-def _dimensions(wanted: MechanismWanted) -> int:
+def _dimensions(wanted: MechanismSettings) -> int:
     if wanted.dimensions is None:
         raise SettingsError(f"{wanted.name} needs a number of dimensions", value=None, hint="The paper's is small.")
     return wanted.dimensions

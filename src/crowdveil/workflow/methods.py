@@ -1,4 +1,4 @@
-"""Choice of the estimator: the method that was asked for, or the default for the reports and their channel.
+"""Choice of the estimator: the requested method, or the default for the reports and their channel.
 
 Where there is a certificate, the default reads the channel: `gaussian` for a scale, `ordinal-dawid-skene` for three
 ordered labels or more, `dawid-skene` for other labels. Without one, reports are read as answers: `dawid-skene` for
@@ -16,15 +16,14 @@ from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
 from crowdveil.registry import SUMS_ESTIMATOR
-from crowdveil.workflow.evidence import AS_ASKED, Evidence
-from crowdveil.workflow.guarantees import bears_mark
+from crowdveil.workflow.evidence import AS_ASKED, Evidence, bears_mark
 
 AnyEstimator = Estimator[Any, Any]
 
 NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
-"""What is public about numbers and their workers, for gaussian only."""
-FEWEST_ORDERED = 3
-"""Labels from which on their order says something about errors."""
+"""Settings of gaussian only."""
+MIN_ORDERED_LABELS = 3
+"""Smallest number of ordered labels with an ordinal default method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,7 @@ def default_method(evidence: Evidence) -> str:
     alphabet = evidence.channel.alphabet
     if isinstance(alphabet, Scale):
         return Gaussian.name
-    return OrdinalDawidSkene.name if alphabet.ordered and alphabet.size >= FEWEST_ORDERED else DawidSkene.name
+    return OrdinalDawidSkene.name if alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS else DawidSkene.name
 
 
 def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
@@ -67,7 +66,7 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
     name = method.name or default_method(evidence)
     if name not in ESTIMATORS:
         raise SettingsError(
-            f"single reports are read by one of {', '.join(ESTIMATORS)}",
+            f"the method must be one of {', '.join(ESTIMATORS)}",
             value=name,
             hint=f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
         )
@@ -95,7 +94,7 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
     normal = {field: getattr(method, field) for field in NORMAL_SETTINGS if getattr(method, field) is not None}
     if normal and name != Gaussian.name:
         raise SettingsError(
-            f"a normal prior, and classes of deviations, are for {Gaussian.name}",
+            f"a normal prior and standard deviations of workers are settings of {Gaussian.name}",
             value=name,
             hint="Give a prior by label.",
         )
@@ -109,35 +108,32 @@ def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alph
     return evidence.reports.alphabet
 
 
-def reading(evidence: Evidence, estimator: AnyEstimator) -> str:
-    """Return one line on how the reports are read: through which channel, or as answers and why."""
+def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
+    """Return the noise model in one line: the channel in the likelihood, or "none" and the reason."""
     channel = evidence.channel
     if channel is None:
-        return f"as if reports were answers: {evidence.answers_because}"
+        return f"none: {evidence.no_channel_reason}"
     crowd = evidence.crowd
     unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"
-        return f"through the channel of {through}{asked}"
-    return f"as if reports were answers: {estimator.name} reads no channel; they went through {through}"
+        return f"channel of {through}{asked}"
+    return f"none: {estimator.name} reads no channel; the reports went through {through}"
 
 
 def unread_channel(evidence: Evidence, estimator: type[AnyEstimator]) -> str | None:
-    """Return a sentence where perturbed reports are read as answers though nobody asked for it; else None.
-
-    The estimator cannot read the channel, or the mechanism has no channel certificate.
-    """
+    """Return a warning if perturbed reports are read as answers without --no-certificate; else None."""
     channel, crowd = evidence.channel, evidence.crowd
     if channel is None:
-        unasked = crowd is not None and evidence.answers_because != AS_ASKED
-        return f"{evidence.answers_because}: its reports are read as if they were answers." if unasked else None
+        unasked = crowd is not None and evidence.no_channel_reason != AS_ASKED
+        return f"{evidence.no_channel_reason}: no noise model, reports are read as answers." if unasked else None
     if estimator.capabilities.reads_channel:
         return None
     mechanism = channel.mechanism.partition(",")[0]
     readers = ", ".join(name for name, kind in ESTIMATORS.items() if _reads(kind, evidence))
     return (
-        f"{estimator.name} reads no channel: it takes reports of {mechanism} for answers. "
+        f"{estimator.name} reads no channel: it reads reports of {mechanism} as answers. "
         f"Methods that read the channel: {readers}."
     )
 

@@ -214,7 +214,7 @@ def _several_rounds(result: CandidateResult, mechanism: list[str], infer: list[s
         reports = [f"round{number}/reports.csv" for number in range(1, turn + 1)]
         cuts, truths = f"cuts{turn}.csv", f"found{turn - 1}/truths.csv"
         lines += [
-            ["next-cuts", truths, "--certificate", f"{joined}/certificate.json", "--out", cuts],
+            ["next-thresholds", truths, "--certificate", f"{joined}/certificate.json", "--out", cuts],
             _round(turn, [*later, "--channels", cuts]),
             ["join", *reports, "--out", f"joined{turn}"],
             ["infer", f"joined{turn}/reports.csv", *infer, "--out", f"found{turn}"],

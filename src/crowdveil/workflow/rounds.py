@@ -11,7 +11,7 @@ from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.ingest.csv_files import csv_row, read_csv
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.evidence import Evidence, notes_of, protects_participation
 from crowdveil.workflow.export import (
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -21,7 +21,6 @@ from crowdveil.workflow.export import (
     describe_crowd,
     write_reports,
 )
-from crowdveil.workflow.guarantees import notes_of, protects_participation
 
 JOINED_FILES = (CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE)
 
