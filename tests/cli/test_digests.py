@@ -165,7 +165,7 @@ def test_a_certificate_alone_is_tied_to_nothing(run: Run, run_json: RunJson) -> 
 
     warnings = run_json("infer", "sent/reports.csv")["warnings"]
 
-    assert any("nothing says that the certificate is that of these reports" in text for text in warnings)
+    assert any("whether the certificate is theirs cannot be checked" in text for text in warnings)
 
 
 def test_a_digest_is_streamed(tmp_path: Path) -> None:

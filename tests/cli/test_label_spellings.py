@@ -13,7 +13,7 @@ RunJson = Callable[..., dict[str, Any]]
 ROWS = [("a", "yes"), ("b", "yes"), ("c", "Yes"), ("d", "no"), ("e", "1"), ("f", "1.0")]
 NOTE = (
     "These are read as different labels: '1' (1 report), '1.0' (1 report); 'Yes' (1 report), 'yes' (2 reports). "
-    "--merge-labels makes one of each."
+    "--merge-labels merges them."
 )
 VOTE = ("--method", "majority-vote")
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--seed", 4)

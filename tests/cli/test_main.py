@@ -156,21 +156,3 @@ def test_the_page_is_up_to_date() -> None:
     done = subprocess.run([sys.executable, TOOL, "--check"], capture_output=True, text=True, check=False)
 
     assert "" == done.stderr
-
-
-def test_the_pages_examples_do_what_they_say(run: Run) -> None:
-    """Every command that the page shows with a dollar sign runs, in order, on a file of answers."""
-    Path("labels.csv").rename("answers.csv")
-    Path("labels-gold.csv").rename("gold.csv")
-    Path("every-worker.csv").rename("workers.csv")
-    for number, name in enumerate(("first", "second"), start=1):
-        workers = range(8 * number, 8 * number + 8)
-        rows = "".join(f"{k},{worker},{(k + worker) % 10}\n" for k in range(1, 21) for worker in workers)
-        Path(f"{name}.csv").write_text(f"task,worker,value\n{rows}", encoding="utf-8")
-        Path(f"workers{number}.csv").write_text("worker\n" + "".join(f"{worker}\n" for worker in workers))
-    shown = re.findall(r"^\$ crowdveil (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
-
-    assert len(shown) >= 5
-    for line in shown:
-        if not line.startswith("demo"):
-            run(*line.split())

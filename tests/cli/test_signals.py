@@ -18,7 +18,6 @@ PATIENCE = 60
 """Seconds after which a process that has not done what is waited for fails the test."""
 SLOW = """
 import sys, time
-from crowdveil import workflow
 from crowdveil.cli import start
 from crowdveil.workflow import export
 

@@ -59,7 +59,7 @@ def test_a_public_round_makes_joined_rounds_public(run: Run, run_json: RunJson, 
     perturbed(run, "third", "eve", *lists("third", "eve"), "--participation", "public")
     joined = run_json("join", "first/reports.csv", "third/reports.csv", "--out", "rounds")
 
-    assert "per cell, participation public; the worst of 2 channels" in joined["guarantee"]
+    assert "per cell, participation public; the worst of 2 publicly assigned channels" in joined["guarantee"]
 
 
 def test_encoded_blocks_are_promised_what_the_certificate_promises(run: Run, rounds: None) -> None:
@@ -93,6 +93,6 @@ def test_a_marked_certificate_alone_shows_no_epsilon(run: Run, run_json: RunJson
     Path("looked/crowd.json").unlink()
     read = run_json("infer", "looked/reports.csv")["noise_model"]
 
-    assert read.startswith("through the channel of randomized-response, ")
+    assert read.startswith("channel of randomized-response, ")
     assert ": no privacy" in read
     assert "epsilon" not in read

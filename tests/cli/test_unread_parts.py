@@ -92,7 +92,7 @@ def test_truths_outside_the_scale_guide_no_fit_and_are_counted_in_scores(
     message = refusal(*words, "--gold", "far.csv", "--out", "other")
 
     assert 2 == data["score"]["outside"]
-    assert "2 of 3 scored truths are outside the scale 0 to 9: no estimate on it reaches them." in data["warnings"]
+    assert "2 of 3 scored truths are outside the scale 0 to 9, which no estimate reaches." in data["warnings"]
     assert "2 gold truths: each must be on the scale from 0 to 9 to guide a fit" in message
     assert "50 of task 't0', -1 of task 't2'" in message
     assert not Path("other").exists()

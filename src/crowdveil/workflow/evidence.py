@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
-from crowdveil.channels.certificate import MAX_BYTES, parse_certificate
+from crowdveil.channels.certificate import MAX_BYTES, has_no_privacy_mark, parse_certificate
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
