@@ -33,9 +33,8 @@ ENOUGH = 1 << 40
 LOAD = MemoryNeeds(
     reports=1000,
     tasks=100,
-    counted=2000,
     blocks=4,
-    all_tasks=400,
+    all_tasks=4000,
     columns=2,
     workers=10,
     labels=2,
@@ -93,7 +92,7 @@ def test_blocks_are_kept_only_where_they_fit(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_limit_below_one_block_is_refused() -> None:
     """Where not even one block fits, the error names what it takes."""
-    with pytest.raises(SettingsError, match=r"memory must be at least [\d,]+ bytes, .* got 10\. Raise the limit"):
+    with pytest.raises(SettingsError, match=r"memory must be at least [\d,]+ bytes: .* got 10\. Raise the limit"):
         DawidSkene().fit(REPORTS, memory=10)
     assert WeightedMean().fit(REPORTS, memory=least(WeightedMean())).converged
 
@@ -110,15 +109,13 @@ def test_room_is_shared_out() -> None:
     assert MemoryPlan(2, 5, scratch=False) == MemoryPlan.for_limit(two + posteriors + 5, 2, LOAD)
 
 
-def test_what_is_taken_is_the_largest_phase() -> None:
-    """Counting, steps and the table of workers follow one another: the largest counts, and counts of reports always."""
-    counting = LOAD._replace(counted=10**9)
-    many_workers = LOAD._replace(workers=10**6, labels=5)
-
-    assert LOAD.counts + 24 * 10**9 == counting.working_set(3)
-    assert many_workers.working_set(1) >= 2 * 8 * 25 * 10**6
-    # No more sums wait to be merged for a third thread: there are but four blocks.
-    assert LOAD.at_work == LOAD.working_set(3) - LOAD.working_set(2)
+def test_working_set_grows_with_threads_workers_and_reports() -> None:
+    """A thread adds one block; workers and labels add confusion matrices; statistics that wait to be merged are at most
+    one for each block."""
+    assert LOAD.block + 2 * 8 * 10 == LOAD.working_set(2) - LOAD.working_set(1)
+    assert LOAD.block == LOAD.working_set(3) - LOAD.working_set(2)
+    assert LOAD._replace(workers=10**6, labels=5).working_set(1) >= 2 * 8 * 25 * 10**6
+    assert LOAD._replace(compiled=False).block > LOAD.block
 
 
 @pytest.fixture(scope="module", params=[(50, 60_000), (10_000, 4_000)], ids=["tasks", "workers"])

@@ -19,7 +19,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
 from crowdveil.estimators.confusion.model import ConfusionEstimator
 from crowdveil.incremental.online_em import OnlineCrowd
-from crowdveil.incremental.stream import SECOND_LOOKS, Stream
+from crowdveil.incremental.stream import REVISITED_REPORTS, Stream
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 from crowdveil.randomness import seeded
@@ -184,18 +184,18 @@ def test_an_add_never_costs_its_past() -> None:
     and the last task's: the fiftieth part costs no more than that, and tables only of workers whom it touches."""
     reports = crowd(tasks=1000, workers=60, per_task=5)
     looked: list[int] = []
-    true_read = OnlineCrowd.read
+    true_infer = OnlineCrowd.infer
 
     def counted(self: OnlineCrowd, rows: Any, gold: Any) -> Any:
         looked.append(len(rows.worker))
-        return true_read(self, rows, gold)
+        return true_infer(self, rows, gold)
 
     stream = Stream(OneCoin(), LABELS)
-    with patch.object(OnlineCrowd, "read", counted):
+    with patch.object(OnlineCrowd, "infer", counted):
         for one in batches(reports, by_task(reports, 50)):
             looked.clear()
             stream.add(one)
-            assert sum(looked) <= (1 + SECOND_LOOKS) * len(one) + 5
+            assert sum(looked) <= (1 + REVISITED_REPORTS) * len(one) + 5
     assert stream.kept == len(reports)
 
 
@@ -253,9 +253,9 @@ def test_complete_tasks_stay_complete() -> None:
     stream.add(Reports.from_arrays(["a", "b"], ["u", "v"], ["no", "yes"], alphabet=LABELS))
     before = stream.posterior("a")
 
-    with pytest.raises(ReportsError, match=r"come together.*Found: b.*when it is complete"):
+    with pytest.raises(ReportsError, match=r"must be added together.*Found: b.*when it is complete"):
         stream.add(Reports.from_arrays(["b", "c"], ["w", "w"], ["no", "yes"], alphabet=LABELS))
-    with pytest.raises(ReportsError, match=r"named at the beginning.*Found: x"):
+    with pytest.raises(ReportsError, match=r"named when the stream starts.*Found: x"):
         stream.add(Reports.from_arrays(["c"], ["x"], ["no"], alphabet=LABELS))
     with pytest.raises(ReportsError, match="only tasks that were added"):
         stream.truth("c")

@@ -74,9 +74,8 @@ def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None
     blocks = [(block.first, block.stop, len(block.worker)) for block in reports.blocks(size)]
     labels = summary.labels if model.capabilities.kind == "categorical" else 0
     needs = MemoryNeeds(
-        reports=max(listed for _, _, listed in blocks),
+        reports=max(min(len(reports), BLOCK_REPORTS), *(listed for _, _, listed in blocks)),
         tasks=max(stop - first for first, stop, _ in blocks),
-        counted=min(len(reports), BLOCK_REPORTS),
         blocks=len(blocks),
         all_tasks=summary.tasks,
         columns=(labels or COLUMNS_OF_NUMBERS) + len(model.task_parameters),

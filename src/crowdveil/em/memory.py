@@ -1,4 +1,8 @@
-"""How the memory of a fit is shared out between blocks at work, coded blocks that are kept, and posteriors."""
+"""Memory budget of a fit: working set, cache of encoded blocks, and posteriors in memory or in a temporary file.
+
+The limit is on what the fit adds to the process, not on the process. It decides the number of threads, which blocks are
+kept between steps, and where posteriors are stored; numbers are the same under any limit.
+"""
 
 import math
 import os
@@ -13,38 +17,32 @@ from numpy.typing import NDArray
 from crowdveil.em.model import EStep, MemoryUse
 from crowdveil.errors import SettingsError
 
-NUMBER = 8
-"""Bytes of a number."""
-PER_REPORT, PER_PLAIN_REPORT, PER_PLAIN_LOOK = 16, 40, 56
-"""Bytes that work on a block takes for each of its reports, by compiled code, and by numpy and scipy; and how much more
-it takes these to look back at it for the table of workers."""
-PER_TASK, PER_POSTERIOR, PER_CELL, PER_SHARE = 24, 32, 24, 24
-"""And for each of its tasks, numbers of its posteriors and of its sums, and each worker of the crowd."""
-KEPT_PER_CELL, KEPT_PER_WORKER = 48, 40
-"""Bytes of what steps know of the crowd, beside blocks at work: for each number of its sums, and each worker."""
-TOLD_PER_CELL, TOLD_PER_WORKER, TOLD_TABLES = 36, 128, 2
-"""The same while the table of workers is made, and how often their confusions are held."""
-PER_COUNTED = 24
-"""Bytes that counting takes for each report of a block."""
+FLOAT_BYTES = 8
+BYTES_PER_REPORT, NUMPY_BYTES_PER_REPORT = 24, 96
+"""Most bytes that work on a block allocates per report, with compiled kernels and with numpy."""
+BYTES_PER_COLUMN = 32
+"""Most bytes that work on a block allocates per task and column of the posterior: four copies."""
+BYTES_PER_STATISTIC = 24
+"""Most bytes per number of the statistics: three copies in each thread, and six of the shared parameters."""
+BYTES_PER_WORKER, CONFUSION_COPIES = 128, 2
+"""Most bytes per worker of shared parameters and worker table, and copies of confusion matrices beside them."""
 
 
 class MemoryNeeds(NamedTuple):
-    """What a fit has to hold.
+    """Sizes of a fit that memory depends on.
 
     Attributes:
-        reports, tasks: of its largest block.
-        counted: most reports that are counted together, before there are blocks.
-        blocks, all_tasks: how many there are.
-        columns: numbers that are inferred of one task.
-        workers, labels: how many there are, no label for numbers.
-        counts: bytes of the counts of reports, by task and by worker.
-        compiled: whether blocks are worked on by compiled code.
+        reports, tasks: largest number in one block; reports are also counted in blocks before the fit.
+        blocks, all_tasks: number of blocks and of tasks.
+        columns: numbers that are stored per task.
+        workers, labels: number of workers, and of labels (0 for numbers).
+        counts: bytes of the report counts by task and by worker.
+        compiled: whether compiled kernels are used.
         extra: memory that the model needs beyond these.
     """
 
     reports: int
     tasks: int
-    counted: int
     blocks: int
     all_tasks: int
     columns: int
@@ -55,41 +53,34 @@ class MemoryNeeds(NamedTuple):
     extra: MemoryUse
 
     @property
-    def at_work(self) -> int:
+    def block(self) -> int:
         """Bytes that one thread needs to work on a block."""
-        per_report = PER_REPORT if self.compiled else PER_PLAIN_REPORT
-        per_task = PER_TASK + PER_POSTERIOR * self.columns
-        of_crowd = PER_CELL * self.extra.statistics + PER_SHARE * self.workers
-        return per_report * self.reports + per_task * self.tasks + of_crowd + self.extra.per_thread
+        per_report = BYTES_PER_REPORT if self.compiled else NUMPY_BYTES_PER_REPORT
+        posterior = BYTES_PER_COLUMN * (self.columns + 1) * self.tasks
+        statistics = BYTES_PER_STATISTIC * (self.extra.statistics + self.workers)
+        return per_report * self.reports + posterior + statistics + self.extra.per_thread
 
     @property
     def posteriors(self) -> int:
         """Bytes of all posteriors."""
-        return NUMBER * self.columns * self.all_tasks
+        return FLOAT_BYTES * self.columns * self.all_tasks
 
     def working_set(self, threads: int) -> int:
-        """Return the bytes that all takes which is neither posteriors nor kept from step to step.
-
-        It is the largest of three: counting reports, steps in so many threads, and the table of workers in the end.
-        """
-        waiting = NUMBER * self.extra.statistics * min(2 * threads, self.blocks)
-        steps = (
-            threads * self.at_work + waiting + KEPT_PER_CELL * self.extra.statistics + KEPT_PER_WORKER * self.workers
-        )
-        of_worker = TOLD_PER_WORKER + TOLD_TABLES * NUMBER * self.labels**2
-        look = 0 if self.compiled else PER_PLAIN_LOOK * self.reports
-        end = self.at_work + look + TOLD_PER_CELL * self.extra.statistics + of_worker * self.workers
-        return self.counts + max(PER_COUNTED * self.counted, self.extra.shared + max(steps, end))
+        """Return the bytes of a fit without posteriors and cached blocks."""
+        unmerged = FLOAT_BYTES * self.extra.statistics * min(2 * threads, self.blocks)
+        parameters = 2 * BYTES_PER_STATISTIC * self.extra.statistics
+        table = (BYTES_PER_WORKER + CONFUSION_COPIES * FLOAT_BYTES * self.labels**2) * self.workers
+        return self.counts + self.extra.shared + threads * self.block + unmerged + parameters + table
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What a fit may use.
+    """Use of the memory of one process.
 
     Attributes:
-        threads: how many blocks are worked on at once.
-        kept: bytes of coded blocks that may be kept from step to step.
-        scratch: whether posteriors lie in a temporary file.
+        threads: number of blocks that are worked on at once.
+        kept: bytes of encoded blocks that may be kept between steps.
+        scratch: whether posteriors are stored in a temporary file.
     """
 
     threads: int
@@ -97,36 +88,35 @@ class MemoryPlan:
     scratch: bool = False
 
     @classmethod
-    def for_limit(cls, memory: int | None, threads: int, load: MemoryNeeds) -> Self:
-        """Share out so many bytes: to blocks at work first, then to posteriors, and what is left to coded blocks.
+    def for_limit(cls, memory: int | None, threads: int, needs: MemoryNeeds) -> Self:
+        """Return the plan for a limit in bytes, None for none: working set first, then posteriors, then the cache.
 
         Raises:
-            TooLittleMemory: one block, with what is known of the crowd, does not fit.
+            TooLittleMemory: the working set of one thread does not fit.
         """
         if memory is None:
             return cls(threads)
-        while threads > 1 and load.working_set(threads) > memory:
+        while threads > 1 and needs.working_set(threads) > memory:
             threads -= 1
-        left = memory - load.working_set(threads)
+        left = memory - needs.working_set(threads)
         if left < 0:
-            raise TooLittleMemory(load.working_set(1), memory)
-        scratch = load.posteriors > left
-        return cls(threads, left - (0 if scratch else load.posteriors), scratch)
+            raise TooLittleMemory(needs.working_set(1), memory)
+        scratch = needs.posteriors > left
+        return cls(threads, left - (0 if scratch else needs.posteriors), scratch)
 
 
 class TooLittleMemory(SettingsError):
-    """A limit below what a fit takes when it holds no more than one block.
+    """Memory limit below the working set of one thread.
 
     Args:
-        least: bytes that would be enough.
+        least: smallest limit that is accepted, in bytes.
         memory: the limit.
     """
 
     def __init__(self, least: int, memory: int) -> None:
         self.least = least
         super().__init__(
-            f"memory must be at least {least:,} bytes, which one block of these reports and what is known of the crowd "
-            "take",
+            f"memory must be at least {least:,} bytes: one block of these reports and the parameters of all workers",
             value=memory,
             hint="Raise the limit.",
         )
@@ -199,12 +189,12 @@ def _with_columns(found: EStep[Any], columns: list[NDArray[np.float64]]) -> ESte
 
 
 def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return numbers that lie in a file without a name, in the folder for temporary files.
+    """Return an uninitialized array in an unnamed file of the folder for temporary files.
 
     Raises:
-        SettingsError: the system has no place for it there.
+        SettingsError: the file cannot be made, or the disk is full.
     """
-    size = NUMBER * math.prod(shape)
+    size = FLOAT_BYTES * math.prod(shape)
     try:
         with tempfile.TemporaryFile(prefix="crowdveil-") as file:
             # Reserved now: a disk that is full later would end the process by a signal.

@@ -1,8 +1,7 @@
-"""A crowd that is learned from a few tasks at a time: tables and sums of workers, and one step of incremental EM.
+"""Incremental EM (Neal and Hinton 1998): one step on a few tasks, with sums over the last posteriors of all tasks.
 
-Neal and Hinton (1998): the sums hold what each task last said of its workers; when a task is looked at again, what it
-said before is taken out. Between two looks at a task nothing of it is touched, so a step costs its tasks' reports, and
-the tables of the workers who sent them (of all workers behind a channel, which ties them to the crowd's base rates).
+An update subtracts the tasks' earlier contributions to the sums and adds the new ones. It costs the reports of these
+tasks, and the confusion matrices of their workers (of all workers behind a channel, which share its base rates).
 """
 
 from dataclasses import replace
@@ -21,13 +20,13 @@ from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatis
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, fit_participation_prior
 
 WARM_UP = 15
-"""Mean reports of the workers who sent any, up to which truths are shares of votes: a table of three reports says
-whatever it began with, and a stream that begins upside down would stay so."""
+"""Mean reports per worker up to which posteriors are vote shares: with fewer reports, EM can lock into a label-switched
+solution."""
 
 
 class Rows(NamedTuple):
-    """Reports of a few tasks, task by task: codes of workers and symbols, shape (reports,), and pointers to each task's
-    first, shape (tasks + 1,)."""
+    """Reports of a few tasks in task order: codes of workers and symbols, shape (reports,), and the index of each
+    task's first report, shape (tasks + 1,)."""
 
     worker: NDArray[np.int64]
     symbol: NDArray[np.int64]
@@ -35,26 +34,26 @@ class Rows(NamedTuple):
 
     @property
     def task(self) -> NDArray[np.int64]:
-        """Place of each report's task among these tasks."""
+        """Index of each report's task among these tasks."""
         return np.repeat(np.arange(len(self.pointers) - 1), np.diff(self.pointers))
 
 
 class OnlineCrowd:
-    """What is known of the workers of a stream; memory follows their number only.
+    """Parameters and sufficient statistics of the workers of a stream; memory grows with their number only.
 
     Attributes:
-        estimator: whose model and pseudo-answers these are.
-        summary: of a stream without reports: labels, symbols, channel and public prior.
-        workers, tasks: how many have been seen.
-        warm: whether tables are believed, however few reports there are.
-        sums: posteriors by worker and symbol, indexed [worker * symbols + symbol, truth].
-        by_truth: posteriors in all, shape (labels,).
+        estimator: model and pseudo-counts.
+        summary: summary of an empty stream: labels, symbols, channel and public prior.
+        workers, tasks: numbers seen so far.
+        warm: whether the warm-up is over, however few reports there are.
+        sums: posterior sums by worker and symbol, indexed [worker * symbols + symbol, truth].
+        by_truth: posterior sums over tasks, shape (labels,).
         counts: reports by worker and symbol.
     """
 
     def __init__(self, estimator: ConfusionEstimator, summary: Summary) -> None:
         self.estimator, self.summary = estimator, summary
-        self.workers = self.tasks = self._heard = 0
+        self.workers = self.tasks = self._reporting = 0
         self.warm = False
         labels, symbols = summary.labels, summary.symbols
         self.sums, self.by_truth = np.zeros((0, labels)), np.zeros(labels)
@@ -64,15 +63,15 @@ class OnlineCrowd:
         self._class_prior: NDArray[np.float64] | None = None
 
     def count(self, rows: Rows, workers: int, tasks: int) -> None:
-        """Count new reports; so many workers and tasks are known from now on."""
+        """Count new reports; `workers` and `tasks` are the new totals."""
         met = self.workers
         self.workers, self.tasks = workers, tasks
-        self.sums = with_room(self.sums, workers * self.summary.symbols)
-        self.counts = with_room(self.counts, workers)
-        self._confusion = with_room(self._confusion, workers)
-        self._participation = with_room(self._participation, workers)
+        self.sums = grown_to(self.sums, workers * self.summary.symbols)
+        self.counts = grown_to(self.counts, workers)
+        self._confusion = grown_to(self._confusion, workers)
+        self._participation = grown_to(self._participation, workers)
         senders = np.unique(rows.worker)
-        self._heard += int((self.counts[senders].sum(axis=1) == 0).sum())
+        self._reporting += int((self.counts[senders].sum(axis=1) == 0).sum())
         np.add.at(self.counts, (rows.worker, rows.symbol), 1.0)
         self._totals += np.bincount(rows.symbol, minlength=len(self._totals))
         if met < workers:
@@ -80,24 +79,24 @@ class OnlineCrowd:
             guess = ability * np.eye(self.summary.labels) + (1 - ability) * pool.label_shares
             self._confusion[met:workers], self._participation[met:workers] = guess, pool.participation
 
-    def forget(self, rows: Rows, posterior: NDArray[np.float64]) -> None:
-        """Take out what tasks, with these posteriors, said when they were last looked at."""
-        np.subtract.at(self.sums, self._place(rows), posterior[rows.task])
+    def retract(self, rows: Rows, posterior: NDArray[np.float64]) -> None:
+        """Subtract the contributions of tasks with these last posteriors from the sums."""
+        np.subtract.at(self.sums, self._row(rows), posterior[rows.task])
         self.by_truth -= posterior.sum(axis=0)
 
-    def look(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Take one step on some tasks that the sums do not hold; return their posteriors, indexed [task, label].
+    def update(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Take one EM step on tasks that are not in the sums; return their posteriors, indexed [task, label].
 
         Args:
-            rows: all that is kept of the tasks' reports.
+            rows: all kept reports on the tasks.
             gold: label codes of known truths, shape (tasks,); NO_GOLD where unknown.
         """
-        posterior = self.read(rows, gold)
-        self.learn(rows, posterior, posterior.sum(axis=0))
+        posterior = self.infer(rows, gold)
+        self.add(rows, posterior, posterior.sum(axis=0))
         return posterior
 
-    def read(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the posteriors of some tasks, indexed [task, label]; nothing is learned. Arguments as `look`."""
+    def infer(self, rows: Rows, gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the posteriors of tasks, indexed [task, label], without an update; arguments as in `update`."""
         touched = self._touched(rows)
         parameters = self.estimator.precompute(self._parameters(touched, tasks=len(gold)))
         local = np.searchsorted(touched, rows.worker).astype(np.int32)
@@ -105,23 +104,18 @@ class OnlineCrowd:
         coded = encode(block, len(touched), self.summary.symbols, compiled=False)
         return self.estimator.e_step(GoldBlock(block, gold, coded), parameters).posterior
 
-    def predict(self, rows: Rows, believed: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return posteriors from what was believed of tasks before these reports; indexed [task, label]."""
+    def predict(self, rows: Rows, earlier: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the posteriors after new reports on tasks with these earlier posteriors, both [task, label]."""
         touched = self._touched(rows)
         parameters = self._parameters(touched)
         logs = parameters.log_reports()[np.searchsorted(touched, rows.worker), :, rows.symbol]
-        scores = np.log(np.maximum(believed, TINY))
+        scores = np.log(np.maximum(earlier, TINY))
         np.add.at(scores, rows.task, logs)
         return one_hot_gold(softmax(scores)[0], gold)
 
-    def learn(
-        self,
-        rows: Rows,
-        posterior: NDArray[np.float64],
-        by_truth: NDArray[np.float64],
-    ) -> None:
-        """Add what tasks say of the workers of these rows, and by how much posteriors grew; re-estimate these."""
-        np.add.at(self.sums, self._place(rows), posterior[rows.task])
+    def add(self, rows: Rows, posterior: NDArray[np.float64], by_truth: NDArray[np.float64]) -> None:
+        """Add the contributions of tasks to the sums, `by_truth` to those over tasks, and re-estimate their workers."""
+        np.add.at(self.sums, self._row(rows), posterior[rows.task])
         self.by_truth += by_truth
         touched = self._touched(rows)
         before = self._parameters(touched)
@@ -132,30 +126,30 @@ class OnlineCrowd:
         self._class_prior = found.class_prior
 
     def table(self) -> WorkerTable:
-        """Return what is known of all workers."""
-        everyone = np.arange(self.workers)
-        return self.estimator.worker_table(self._statistics(everyone), self._parameters(everyone))
+        """Return the worker table."""
+        workers = np.arange(self.workers)
+        return self.estimator.worker_table(self._statistics(workers), self._parameters(workers))
 
     @property
     def per_worker(self) -> NDArray[np.int64]:
         """Reports of each worker, shape (workers,)."""
         return self.counts[: self.workers].sum(axis=1).astype(np.int64)
 
-    def _place(self, rows: Rows) -> NDArray[np.int64]:
+    def _row(self, rows: Rows) -> NDArray[np.int64]:
         return rows.worker * self.summary.symbols + rows.symbol
 
     def _touched(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the workers whose tables a step needs, ascending."""
+        """Return the codes of the workers that an update changes, ascending."""
         return np.unique(rows.worker) if self.summary.model.is_identity else np.arange(self.workers)
 
     def _statistics(self, touched: NDArray[np.int64]) -> CrowdStatistics:
         symbols, labels = self.summary.symbols, self.summary.labels
         sums = self.sums[: self.workers * symbols].reshape(-1, symbols, labels)[touched]
-        # What was added and taken out again may leave a rounding error below zero.
+        # Additions and subtractions may leave a rounding error below zero.
         return CrowdStatistics(np.maximum(sums, 0.0).transpose(0, 2, 1), np.maximum(self.by_truth, 0.0)[None], np.nan)
 
     def _parameters(self, touched: NDArray[np.int64], tasks: int = 0) -> CrowdParameters:
-        """Return the parameters of some workers, for a block of some tasks; base rates are those of all reports."""
+        """Return the parameters of some workers for a block of `tasks` tasks, with base rates of all reports."""
         model = replace(
             self.summary.model,
             worker_group=np.zeros(len(touched), dtype=np.int64),
@@ -189,12 +183,12 @@ class OnlineCrowd:
             confusion=self._confusion[touched],
             participation=self._participation[touched],
             class_prior=prior if summary.prior is None else summary.prior,
-            is_initial=not self.warm and bool(self._totals.sum() < WARM_UP * self._heard),
+            is_initial=not self.warm and bool(self._totals.sum() < WARM_UP * self._reporting),
         )
 
 
-def with_room(array: NDArray[Any], rows: int) -> NDArray[Any]:
-    """Return an array of that many rows at least, zeros after the old ones; it grows by doubling."""
+def grown_to(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return an array of at least that many rows, filled up with zeros; it grows by doubling."""
     if rows <= len(array):
         return array
     larger = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)

@@ -1,8 +1,8 @@
-"""Truths and abilities while reports come in: each `add` costs its own reports, never those of the past.
+"""Online inference by incremental EM (Neal and Hinton 1998): the cost of an update depends on its own reports only.
 
-Incremental EM over tasks (Neal and Hinton 1998). Tasks whose reports are still kept are open: they are looked at again
-when reports come, and some of them in turn with every `add`. A task whose reports were dropped is closed: what it last
-said of its workers stays, and late reports are read with what was last believed of its truth.
+Tasks whose reports are kept are open: they are updated when reports on them arrive, and in turn with every `add`. A
+task whose reports were dropped is closed: its last contribution to the sums stays, and its last posterior is the prior
+of late reports.
 """
 
 from collections import OrderedDict, deque
@@ -16,22 +16,23 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
-from crowdveil.em.estimator import summarize
+from crowdveil.em.estimator import one_of, summarize
 from crowdveil.em.gold import NO_GOLD
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.model import ConfusionEstimator
-from crowdveil.incremental.online_em import OnlineCrowd, Rows, with_room
+from crowdveil.incremental.online_em import OnlineCrowd, Rows, grown_to
 
-TASKS_AT_ONCE = 64
-"""Tasks of one step: after it, the next ones are read with what it taught."""
-SECOND_LOOKS = 4
-"""Reports of open tasks that are looked at again for every report that came in."""
+TASKS_PER_STEP = 64
+"""Number of tasks of one EM step."""
+REVISITED_REPORTS = 4
+"""Reports of open tasks that are revisited for every new report."""
 KEPT_REPORTS = 1 << 20
+"""Default number of kept reports."""
 
 Codes = NDArray[np.int64]
 
 
-class _Sent(NamedTuple):
+class _TaskReports(NamedTuple):
     """The kept reports on one task: codes of workers and of symbols."""
 
     worker: Codes
@@ -39,25 +40,25 @@ class _Sent(NamedTuple):
 
 
 class Stream:
-    """An estimate that grows with the reports.
+    """Online estimate of truths and worker qualities.
 
-    Memory: a table for every worker, a posterior for every task seen, and the newest reports. Time of `add`: the
-    reports of the tasks that it touches and four more for each, and the tables of the workers who sent these; behind a
-    channel, the tables of all workers for every 64 tasks.
+    Memory: a confusion matrix per worker, a posterior per task, and the newest reports. Time of `add`: the reports of
+    its tasks, four more per new report, and the confusion matrices of their workers; behind a channel, those of all
+    workers for every 64 tasks.
 
     Args:
         estimator: dawid-skene or one-coin.
-        alphabet: the labels of reports; those of the channel unless given.
-        channel: what reports go through; None reads them as answers.
-        workers: everybody's name, where participation is protected: then a task comes whole, all of its reports in one
-            `add`, and every worker without a report on it has sent NULL.
+        alphabet: labels of the reports; by default those of the channel.
+        channel: channel of the reports; None reads them as answers.
+        workers: names of all workers, if the channel protects participation: each task is then added once, with all its
+            reports, and a worker without a report on it has sent NULL.
         gold: known truths by task name.
         prior: public prior probability of each label.
-        kept_reports: how many reports are kept, so that their tasks stay open.
+        kept_reports: number of newest reports to keep, whose tasks stay open.
 
     Attributes:
-        kept: number of reports that are kept now.
-        adds: how often reports were taken in.
+        kept: number of kept reports.
+        adds: number of calls of `add`.
 
     Raises:
         SettingsError: another method, a setting out of range, or workers missing or given in vain.
@@ -77,13 +78,13 @@ class Stream:
     ) -> None:
         known = channel.report_alphabet if channel is not None and alphabet is None else alphabet
         if known is None or not isinstance(estimator, ConfusionEstimator):
-            raise SettingsError("a stream needs dawid-skene or one-coin, and labels or a channel", value=estimator)
+            raise SettingsError(f"a stream needs {one_of(online=True)}, and labels or a channel", value=estimator)
         if channel is not None and not isinstance(channel, Channel):
             raise SettingsError("a stream reads one channel, not a table of them", value=channel.mechanism)
         protected = channel is not None and channel.participation == "protected"
         if protected != (workers is not None):
             raise SettingsError(
-                "a stream must know all workers where participation is protected, and only there", value=workers
+                "a stream needs the names of all workers if participation is protected, and only then", value=workers
             )
         if kept_reports < 0:
             raise SettingsError("kept_reports must not be negative", value=kept_reports)
@@ -97,47 +98,46 @@ class Stream:
         self._known = np.zeros(0, dtype=np.int64)
         self._per_task = np.zeros(0, dtype=np.int64)
         self._posterior = np.zeros((0, self._crowd.summary.labels))
-        self._open: OrderedDict[int, _Sent] = OrderedDict()
+        self._open: OrderedDict[int, _TaskReports] = OrderedDict()
         self._turn: deque[int] = deque()
         self.kept = self.adds = 0
 
     def add(self, reports: Reports) -> None:
-        """Take reports in, of new and old tasks and workers; a report that is added twice counts twice.
+        """Update truths and workers with reports on new or old tasks; a report that is added twice counts twice.
 
-        Where participation is protected, the tasks that `reports` lists are complete, those without a report too.
+        If participation is protected, all listed tasks are complete, those without a report included.
 
         Raises:
-            ReportsError: other labels, or, where participation is protected, a task that was complete before or a
-                worker who was not named; then nothing is taken in.
+            ReportsError: other labels, or, if participation is protected, a task that was added before or an unknown
+                worker; the stream is then unchanged.
         """
         self._check(reports)
         self.adds += 1
         task, worker = self._codes(reports)
-        for first in range(0, len(task), TASKS_AT_ONCE):
-            block = reports.rows.block(first, min(first + TASKS_AT_ONCE, len(task)))
+        for first in range(0, len(task), TASKS_PER_STEP):
+            block = reports.rows.block(first, min(first + TASKS_PER_STEP, len(task)))
             starts = block.pointers.astype(np.int64)
             rows = Rows(worker[block.worker], block.value.astype(np.int64), starts)
-            self._take_in(task[block.first : block.stop], rows)
-            self._look_again(SECOND_LOOKS * len(rows.worker))
+            self._receive(task[block.first : block.stop], rows)
+            self._revisit(REVISITED_REPORTS * len(rows.worker))
             self._close()
 
     def settle(self) -> int:
-        """Look at all open tasks again and again, by the estimator's rule for stopping; return how often.
+        """Update all open tasks until the estimator's stopping rule holds; return the number of passes.
 
-        Each pass takes as long as all kept reports. If no task is closed, this ends where a fit of all reports ends, or
-        in another optimum of its objective.
+        A pass reads all kept reports. If no task is closed, the result is a fixed point of the fit of all reports.
         """
         estimator = self._crowd.estimator
         self._crowd.warm = True
         passes, moved = 0, np.inf
         while moved > estimator.tolerance and passes < estimator.max_steps:
             before = self._posterior[: len(self._tasks)].copy()
-            self._look_again(None)
+            self._revisit(None)
             passes, moved = passes + 1, np.abs(self._posterior[: len(self._tasks)] - before).max(initial=0.0)
         return passes
 
     def posterior(self, task: str) -> NDArray[np.float64]:
-        """Return what was believed of a task's truth when it was last looked at, shape (labels,).
+        """Return the last posterior of a task, shape (labels,).
 
         Raises:
             ReportsError: a task that was never added.
@@ -147,19 +147,19 @@ class Stream:
         return self._posterior[self._tasks[task]].copy()
 
     def truth(self, task: str) -> str:
-        """Return the likeliest label of a task, of tied ones the alphabet's first; errors as `posterior`."""
+        """Return the most probable label of a task, the first of tied ones; errors as in `posterior`."""
         alphabet = self._crowd.summary.alphabet
         assert alphabet is not None
         return alphabet.names[int(self.posterior(task).argmax())]
 
     def estimate(self) -> Estimate:
-        """Return all truths and workers; open tasks are read once more, so this takes as long as all kept reports.
+        """Return all truths and workers, with posteriors of open tasks recomputed from all kept reports.
 
-        Tasks and workers are in the order in which they came; `steps` counts calls of `add`, `converged` is False.
+        Tasks and workers are in order of arrival; `steps` counts calls of `add`, `converged` is False.
         """
         posterior = self._posterior[: len(self._tasks)].copy()
         for tasks in _groups(np.array(list(self._open), dtype=np.int64)):
-            posterior[tasks] = self._crowd.read(self._rows(tasks), self._known[tasks])
+            posterior[tasks] = self._crowd.infer(self._rows(tasks), self._known[tasks])
         used = int((self._known[: len(self._tasks)] != NO_GOLD).sum())
         return Estimate(
             method=self._crowd.estimator.name,
@@ -188,89 +188,89 @@ class Stream:
         strangers = [str(name) for name in reports.workers if str(name) not in self._workers]
         if again:
             raise ReportsError(
-                "where participation is protected, all reports on a task come together",
+                "if participation is protected, all reports on a task must be added together",
                 examples=", ".join(again[:3]),
                 hint="Add a task when it is complete, with every report on it.",
             )
         if strangers:
             raise ReportsError(
-                "where participation is protected, the workers are those named at the beginning",
+                "if participation is protected, all workers must be named when the stream starts",
                 examples=", ".join(strangers[:3]),
-                hint="Begin a stream with all workers.",
+                hint="Start a stream with all workers.",
             )
 
     def _codes(self, reports: Reports) -> tuple[Codes, Codes]:
-        """Name what is new; return the codes of the reports' tasks, and of the workers who sent any."""
+        """Register new names; return the codes of the reports' tasks, and of workers with a report."""
         sent = np.unique(reports.worker)
         worker = np.zeros(len(reports.workers), dtype=np.int64)
         worker[sent] = [self._workers.setdefault(str(name), len(self._workers)) for name in reports.workers[sent]]
         names, met = [str(name) for name in reports.tasks], len(self._tasks)
         task = np.array([self._tasks.setdefault(name, len(self._tasks)) for name in names], dtype=np.int64)
         size = len(self._tasks)
-        self._posterior, self._per_task = with_room(self._posterior, size), with_room(self._per_task, size)
-        self._known = with_room(self._known, size)
+        self._posterior, self._per_task = grown_to(self._posterior, size), grown_to(self._per_task, size)
+        self._known = grown_to(self._known, size)
         new = task >= met
         self._known[task[new]] = [
             self._gold.get(name, NO_GOLD) for name, is_new in zip(names, new, strict=True) if is_new
         ]
         return task, worker
 
-    def _take_in(self, tasks: Codes, rows: Rows) -> None:
-        """Count reports, and look at their tasks."""
+    def _receive(self, tasks: Codes, rows: Rows) -> None:
+        """Count reports and update their tasks."""
         new = tasks >= self._crowd.tasks
         held = np.array([int(task) in self._open for task in tasks], dtype=bool)
         self._crowd.count(rows, len(self._workers), max(self._crowd.tasks, int(tasks.max()) + 1))
         self._per_task[tasks] += np.diff(rows.pointers)
-        self._read_late(tasks, rows, ~(new | held))
+        self._update_closed(tasks, rows, ~(new | held))
         for place in np.flatnonzero(new | held):
             task, own = int(tasks[place]), slice(*rows.pointers[place : place + 2])
-            sent = _Sent(rows.worker[own], rows.symbol[own])
+            sent = _TaskReports(rows.worker[own], rows.symbol[own])
             if held[place]:
-                self._forget(np.array([task]))
-                sent = _Sent(*(np.concatenate(pair) for pair in zip(self._open[task], sent, strict=True)))
+                self._retract(np.array([task]))
+                sent = _TaskReports(*(np.concatenate(pair) for pair in zip(self._open[task], sent, strict=True)))
             else:
                 self._turn.append(task)
             self._open[task] = sent
             self._open.move_to_end(task)
         self.kept += int(np.diff(rows.pointers)[new | held].sum())
-        self._look(tasks[new | held])
+        self._update(tasks[new | held])
 
-    def _read_late(self, tasks: Codes, rows: Rows, late: NDArray[np.bool_]) -> None:
-        """Read reports on closed tasks: what was believed of their truths is all that is left of earlier ones."""
+    def _update_closed(self, tasks: Codes, rows: Rows, late: NDArray[np.bool_]) -> None:
+        """Update closed tasks by late reports, with the last posterior as the prior."""
         late &= np.diff(rows.pointers) > 0
         if not late.any():
             return
         mine = late[rows.task]
         sizes = np.diff(rows.pointers)[late]
         few = Rows(rows.worker[mine], rows.symbol[mine], np.concatenate(([0], np.cumsum(sizes))))
-        believed = self._posterior[tasks[late]]
-        posterior = self._crowd.predict(few, believed, self._known[tasks[late]])
+        earlier = self._posterior[tasks[late]]
+        posterior = self._crowd.predict(few, earlier, self._known[tasks[late]])
         self._posterior[tasks[late]] = posterior
-        self._crowd.learn(few, posterior, (posterior - believed).sum(axis=0))
+        self._crowd.add(few, posterior, (posterior - earlier).sum(axis=0))
 
-    def _look_again(self, reports: int | None) -> None:
-        """Look at open tasks in turn, of about so many reports in all (None: all of them), none of them twice."""
-        seen, looked = list[int](), 0
-        while self._turn and (reports is None or looked < reports):
+    def _revisit(self, reports: int | None) -> None:
+        """Update open tasks in turn, up to about this number of reports (None: all), each at most once."""
+        visited, read = list[int](), 0
+        while self._turn and (reports is None or read < reports):
             task = self._turn.popleft()
             if task in self._open:
-                seen.append(task)
-                looked += max(1, len(self._open[task].worker))
-        self._turn.extend(seen)
-        for tasks in _groups(np.array(seen, dtype=np.int64)):
-            self._forget(tasks)
-            self._look(tasks)
+                visited.append(task)
+                read += max(1, len(self._open[task].worker))
+        self._turn.extend(visited)
+        for tasks in _groups(np.array(visited, dtype=np.int64)):
+            self._retract(tasks)
+            self._update(tasks)
 
-    def _look(self, tasks: Codes) -> None:
+    def _update(self, tasks: Codes) -> None:
         if len(tasks):
-            self._posterior[tasks] = self._crowd.look(self._rows(tasks), self._known[tasks])
+            self._posterior[tasks] = self._crowd.update(self._rows(tasks), self._known[tasks])
 
-    def _forget(self, tasks: Codes) -> None:
+    def _retract(self, tasks: Codes) -> None:
         posterior = self._posterior[tasks]
-        self._crowd.forget(self._rows(tasks), posterior)
+        self._crowd.retract(self._rows(tasks), posterior)
 
     def _close(self) -> None:
-        """Drop the reports of the tasks that have been without a new one for longest, as far as too many are kept."""
+        """Drop the reports of the least recently reported tasks while too many are kept."""
         while self.kept > self._kept_reports:
             _, sent = self._open.popitem(last=False)
             self.kept -= len(sent.worker)
@@ -284,9 +284,9 @@ class Stream:
 
 
 def _groups(tasks: Codes) -> Iterator[Codes]:
-    """Yield tasks in groups of `TASKS_AT_ONCE`."""
-    for first in range(0, len(tasks), TASKS_AT_ONCE):
-        yield tasks[first : first + TASKS_AT_ONCE]
+    """Yield tasks in groups of `TASKS_PER_STEP`."""
+    for first in range(0, len(tasks), TASKS_PER_STEP):
+        yield tasks[first : first + TASKS_PER_STEP]
 
 
 def _coded(gold: Mapping[str, Any], alphabet: Alphabet | None) -> dict[str, int]:
