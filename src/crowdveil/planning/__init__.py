@@ -2,7 +2,7 @@
 
 from crowdveil.planning.bayes_error import BayesErrors, bayes_errors
 from crowdveil.planning.campaign import Campaign
-from crowdveil.planning.candidates import CANDIDATE_NAMES, CANDIDATE_TYPES, Candidate, CandidateType, Cost, candidates
+from crowdveil.planning.candidates import CANDIDATE_NAMES, Candidate, Cost, candidates
 from crowdveil.planning.plan import EPSILONS, MAX_WORKERS, Alternative, CandidateResult, Plan, plan
 from crowdveil.planning.population import LabelCrowd, NumberCrowd, beta_abilities, coarsen_prior, coarsen_scale
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction, predict, real_set_summary
@@ -10,7 +10,6 @@ from crowdveil.planning.summary import verdict
 
 __all__ = [
     "CANDIDATE_NAMES",
-    "CANDIDATE_TYPES",
     "EPSILONS",
     "INTERVAL_LEVEL",
     "MAX_WORKERS",
@@ -19,7 +18,6 @@ __all__ = [
     "Campaign",
     "Candidate",
     "CandidateResult",
-    "CandidateType",
     "Cost",
     "LabelCrowd",
     "NumberCrowd",

@@ -6,7 +6,7 @@ lower bound on the mean error of any inference, and with only the shares of the 
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,28 +152,6 @@ def _count_reports(
     return np.bincount(cells, minlength=classes * tasks * symbols).reshape(classes, tasks, symbols)
 
 
-class SamplingDesign(Protocol):
-    """Simulation of report counts and their posteriors."""
-
-    def scores(
-        self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return log-posteriors [task, truth], up to constants, with known and with unknown worker classes.
-
-        Args:
-            truths: of each task, shape (tasks,).
-            class_sizes: workers of each class, shape (classes,).
-            generator: draws the counts.
-        """
-
-
-def sampling_design(campaign: Campaign, channel: Channel | None) -> SamplingDesign:
-    """Return the sampling design of a campaign."""
-    if campaign.rounds == 1 or channel is None:
-        return _SingleRound(campaign, channel)
-    return _SeveralRounds(campaign, channel)
-
-
 class _SingleRound:
     """All workers report through one channel."""
 
@@ -184,6 +162,13 @@ class _SingleRound:
     def scores(
         self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log-posteriors [task, truth], up to constants, with known and with unknown worker classes.
+
+        Args:
+            truths: of each task, shape (tasks,).
+            class_sizes: workers of each class, shape (classes,).
+            generator: draws the counts of reports.
+        """
         crowd = self.campaign.crowd
         table = report_given_truth(crowd.answer_probabilities(truths), self.campaign.answer_rate, self.channel)
         counts = generator.multinomial(class_sizes[:, None], table)
@@ -220,6 +205,7 @@ class _SeveralRounds:
     def scores(
         self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return log-posteriors as `_SingleRound.scores` does."""
         rounds, answers = self.campaign.rounds, self.crowd.answer_probabilities(truths)
         parts = [class_sizes * (turn + 1) // rounds - class_sizes * turn // rounds for turn in range(rounds)]
         known, unknown = self.first.scores(truths, parts[0], generator)
@@ -286,7 +272,9 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
         seed: of the draws.
     """
     crowd, generator = campaign.crowd, seeded(seed).generator
-    design = sampling_design(campaign, channel)
+    design: _SingleRound | _SeveralRounds = _SingleRound(campaign, channel)
+    if campaign.rounds > 1 and channel is not None:
+        design = _SeveralRounds(campaign, channel)
     known, unknown = np.empty((crowds, TASKS_PER_CROWD)), np.empty((crowds, TASKS_PER_CROWD))
     for number in range(crowds):
         truths = crowd.draw_truths(generator, TASKS_PER_CROWD)

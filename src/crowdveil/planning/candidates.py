@@ -1,9 +1,8 @@
 """Candidates of a plan at one epsilon: a mechanism with a number of rounds and an estimator, and its costs."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from crowdveil.accounting import account
 from crowdveil.channel_design import design_channel
@@ -19,6 +18,9 @@ ORDINAL_SUFFIX = ", ordinal"
 ROUNDS = 4
 """Rounds of a campaign in rounds."""
 IN_ROUNDS = f"quantized-response in {ROUNDS} rounds"
+_NAMES = (RandomizedResponse.name, QuantizedResponse.name, OTHER_BLOCKS, Designed.name)
+CANDIDATE_NAMES = (*_NAMES, *(name + ORDINAL_SUFFIX for name in _NAMES), IN_ROUNDS)
+"""Names of all candidates; among equals, an earlier one is preferred."""
 MIN_LABELS_FOR_ROUNDS, MIN_WORKERS_FOR_ROUNDS = 3, 10
 """Fewer labels have one cut only; fewer workers leave too few per round."""
 
@@ -43,60 +45,9 @@ class Cost:
     bytes: int
 
 
-class CandidateMechanisms:
-    """Mechanisms for an objective at one epsilon, each made when first used.
-
-    Raises:
-        SettingsError: the epsilon is not accepted.
-    """
-
-    def __init__(self, objective: DesignObjective, epsilon: float) -> None:
-        self.objective, self.epsilon = objective, epsilon
-
-    @cached_property
-    def randomized_response(self) -> ChannelMechanism:
-        """Return randomized response."""
-        objective = self.objective
-        return RandomizedResponse(
-            alphabet=objective.alphabet, epsilon=self.epsilon, participation=objective.participation
-        )
-
-    @cached_property
-    def quantized_response(self) -> QuantizedResponse:
-        """Return quantized response with the best blocks."""
-        return QuantizedResponse.for_objective(self.objective, self.epsilon)
-
-    @cached_property
-    def other_blocks(self) -> ChannelMechanism | None:
-        """Return quantized response with other blocks; None for two labels."""
-        return other_blocks(self.objective, self.quantized_response)
-
-    @cached_property
-    def designed(self) -> ChannelMechanism:
-        """Return the designed channel, with NULL apart from labels as on the command line."""
-        return Designed.from_channel(design_channel(self.objective, self.epsilon, null_apart=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateType:
-    """Type of candidate.
-
-    Attributes:
-        name: shown in the plan.
-        mechanism: of the devices; None if there is none for the objective.
-        campaign: with the rounds and the estimator of this type; None if the type does not apply.
-        in_search: whether searches for alternatives try it.
-    """
-
-    name: str
-    mechanism: Callable[[CandidateMechanisms], ChannelMechanism | None]
-    campaign: Callable[[Campaign], Campaign | None]
-    in_search: bool = False
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
-    """Candidate at one epsilon: name of its type, campaign with its rounds and estimator, and mechanism."""
+    """Candidate at one epsilon: its name, campaign with its rounds and estimator, and mechanism."""
 
     name: str
     campaign: Campaign
@@ -106,11 +57,6 @@ class Candidate:
     def equivalence_key(self) -> object:
         """Return a key that is equal for candidates with the same predictions."""
         return self.campaign.method, self.campaign.rounds, channel_key(self.mechanism.channel())
-
-
-def same_campaign(campaign: Campaign) -> Campaign | None:
-    """Return the campaign unchanged."""
-    return campaign
 
 
 def ordinal_campaign(campaign: Campaign) -> Campaign | None:
@@ -128,52 +74,38 @@ def campaign_in_rounds(campaign: Campaign) -> Campaign | None:
     return None
 
 
-_BASIC_TYPES = (
-    CandidateType(
-        name=RandomizedResponse.name,
-        mechanism=lambda mechanisms: mechanisms.randomized_response,
-        campaign=same_campaign,
-        in_search=True,
-    ),
-    CandidateType(
-        name=QuantizedResponse.name,
-        mechanism=lambda mechanisms: mechanisms.quantized_response,
-        campaign=same_campaign,
-        in_search=True,
-    ),
-    CandidateType(name=OTHER_BLOCKS, mechanism=lambda mechanisms: mechanisms.other_blocks, campaign=same_campaign),
-    CandidateType(name=Designed.name, mechanism=lambda mechanisms: mechanisms.designed, campaign=same_campaign),
-)
-CANDIDATE_TYPES = (
-    *_BASIC_TYPES,
-    *(replace(one, name=one.name + ORDINAL_SUFFIX, campaign=ordinal_campaign) for one in _BASIC_TYPES),
-    CandidateType(
-        name=IN_ROUNDS, mechanism=lambda mechanisms: mechanisms.quantized_response, campaign=campaign_in_rounds
-    ),
-)
-"""All types of candidates; among equals, an earlier one is preferred."""
-CANDIDATE_NAMES = tuple(one.name for one in CANDIDATE_TYPES)
-
-
 def candidates(campaign: Campaign, epsilon: float, *, search_only: bool = False) -> list[Candidate]:
-    """Return the candidates at one epsilon, in the order of `CANDIDATE_TYPES`.
+    """Return the candidates that apply to a campaign at one epsilon, in the order of `CANDIDATE_NAMES`.
 
     Args:
         campaign: to be planned.
         epsilon: in nats per cell.
-        search_only: whether to leave out types that searches do not try.
+        search_only: whether to leave out other blocks, designed channels and rounds, as searches do.
 
     Raises:
         SettingsError: the epsilon is not accepted.
     """
-    mechanisms, found = CandidateMechanisms(campaign.cell_objective, epsilon), []
-    for one in CANDIDATE_TYPES:
-        if search_only and not one.in_search:
-            continue
-        variant = one.campaign(campaign)
-        mechanism = None if variant is None else one.mechanism(mechanisms)
-        if variant is not None and mechanism is not None:
-            found.append(Candidate(name=one.name, campaign=variant, mechanism=mechanism))
+    objective = campaign.cell_objective
+    quantized = QuantizedResponse.for_objective(objective, epsilon)
+    mechanisms: dict[str, ChannelMechanism | None] = {
+        RandomizedResponse.name: RandomizedResponse(
+            alphabet=objective.alphabet, epsilon=epsilon, participation=objective.participation
+        ),
+        QuantizedResponse.name: quantized,
+    }
+    if not search_only:
+        mechanisms[OTHER_BLOCKS] = other_blocks(objective, quantized)
+        # NULL apart from labels, as on the command line: inference then learns participation.
+        mechanisms[Designed.name] = Designed.from_channel(design_channel(objective, epsilon, null_apart=True))
+    found = [
+        Candidate(name=name + suffix, campaign=variant, mechanism=mechanism)
+        for suffix, variant in (("", campaign), (ORDINAL_SUFFIX, ordinal_campaign(campaign)))
+        for name, mechanism in mechanisms.items()
+        if variant is not None and mechanism is not None
+    ]
+    in_rounds = None if search_only else campaign_in_rounds(campaign)
+    if in_rounds is not None:
+        found.append(Candidate(name=IN_ROUNDS, campaign=in_rounds, mechanism=quantized))
     return found
 
 

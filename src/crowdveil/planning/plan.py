@@ -50,7 +50,7 @@ class CandidateResult:
 
     Attributes:
         epsilon: in nats per cell.
-        candidate: type, campaign and mechanism.
+        candidate: name, campaign and mechanism.
         prediction: expected error with intervals.
         cost: for a worker.
         same_as: name of an earlier candidate with equivalent reports at this epsilon; None if there is none.
@@ -64,7 +64,7 @@ class CandidateResult:
 
     @property
     def name(self) -> str:
-        """Name of the candidate's type, one of `CANDIDATE_NAMES`."""
+        """Name of the candidate, one of `CANDIDATE_NAMES`."""
         return self.candidate.name
 
     @property
@@ -85,7 +85,7 @@ class Alternative:
     Attributes:
         change: "workers": more workers; "public": participation not protected; "assignment": tasks assigned.
         campaign: the changed campaign.
-        candidate: name of the candidate's type.
+        candidate: name of the candidate.
         mechanism: of the devices; None for unprotected answers.
         prediction: its error; `simulated` is 0 if only Bayes errors were used.
     """
@@ -341,7 +341,7 @@ def more_workers(
 
     Args:
         campaign: one that misses the target; assigned workers per task grow in proportion.
-        candidate: name of the candidate's type.
+        candidate: name of the candidate.
         mechanism: of the devices; None for unprotected answers.
         target: error wanted.
         relative_excess: position of the estimator between the Bayes errors, see `Prediction`.
