@@ -1,8 +1,8 @@
-"""Seconds of the whole pipeline, from columns in memory to synthetic records, by method, for growing crowds.
+"""Seconds of the whole pipeline, from columns in memory to synthetic records, by release method, for growing crowds.
 
 Usage: python benchmarks/synthesis.py [CLAIMS ...]   (default 10000 30000 100000 300000 1000000)
 Ten claims a task and twenty a worker on average, 30 records a task; one claim in twenty is absurd. Secure randomness,
-but for mode published, whose randomness makes no promise anyway and is seeded. One process; every time is one run.
+but for huai-published, which has no guarantee and is seeded. One process; every time is one run.
 """
 
 import sys
@@ -17,7 +17,7 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-MODES = (
+METHODS = (
     Histogram(epsilon=1.0),
     Histogram(epsilon=10.0, select_range=True),
     PooledShape(epsilon=2.0),
@@ -46,17 +46,17 @@ def seconds(given: tuple[np.ndarray, ...], method: Histogram | PooledShape | Hua
 
 def main(sizes: tuple[int, ...]) -> None:
     """Print the growth with claims, then with records at the smallest size of at least 100,000."""
-    names = ["histogram", "histogram, zoom", "shared", "published"]
+    names = ["histogram", "histogram, range selection", "pooled-shape", "huai-published"]
     print("| claims | " + " | ".join(names) + " |\n| --- |" + " --- |" * len(names))
     for size in sizes:
         given = columns(size)
-        row = [f"{seconds(given, method)[0]:.2f} s" for method in MODES]
+        row = [f"{seconds(given, method)[0]:.2f} s" for method in METHODS]
         print(f"| {size:,} | " + " | ".join(row) + " |", flush=True)
     given = columns(next((size for size in sizes if size >= 100_000), sizes[-1]))
-    print("\n| records a task | histogram | shared | published |\n| --- | --- | --- | --- |")
+    print("\n| records a task | histogram | pooled-shape | huai-published |\n| --- | --- | --- | --- |")
     for records in RECORDS:
-        histogram, shared = Histogram(epsilon=1.0, records=records), PooledShape(epsilon=2.0, records=records)
-        row = [f"{seconds(given, method)[0]:.2f} s" for method in (histogram, shared, HuaiPublished(records=records))]
+        histogram, pooled = Histogram(epsilon=1.0, records=records), PooledShape(epsilon=2.0, records=records)
+        row = [f"{seconds(given, method)[0]:.2f} s" for method in (histogram, pooled, HuaiPublished(records=records))]
         print(f"| {records} | " + " | ".join(row) + " |", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 and Figures 4 and 5 of Huai et al. (2019), on the crowds that can be had, beside the sound modes.
+"""Tables 1 and 2 and Figures 4 and 5 of Huai et al. (2019), on the available crowds, with the private methods.
 
 Usage: python experiments/synthesis/crowds.py [--tasks N] [--seed N] [--only NAME]
 Population: population_cut and population_tf, logarithms to base 10, bounds 0 .. 9. In place of Stock:

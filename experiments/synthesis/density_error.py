@@ -1,8 +1,8 @@
-"""How far synthetic claims are from the originals: integrated squared errors, and the truths that follow from them.
+"""Integrated squared errors of released densities, differences of inferred truths, and the baseline Basic.
 
 ISE sums, over tasks, the integral of the squared difference of two densities; SISE sums the squares of these integrals
 (Huai et al., section 5). Both are in inverse units of the claims, so tasks of different scales should be brought to one
-scale before they are summed.
+scale before they are summed. They compare with the claims themselves: for the curator, not private.
 """
 
 import math
@@ -24,17 +24,18 @@ Floats = NDArray[np.float64]
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
 REACH = (1.0, 2.0, math.sqrt(5.0), 4.0, 8.0)
-"""Where panels end, in bandwidths from a claim; an Epanechnikov kernel ends at the square root of 5."""
-MANY_BREAKS = 600
+"""Ends of quadrature panels, in bandwidths from a claim; an Epanechnikov kernel ends at the square root of 5."""
+MAX_BREAKS = 600
+"""Number of breaks above which they are thinned to half a bandwidth."""
 BASIC_EPSILONS = {"strong": 0.1, "normal": 1.0, "weak": 10.0}
-"""Noise levels of the baseline Basic: epsilon of every claim."""
+"""Epsilon per claim of the baseline Basic, by its noise level in the paper."""
 
 
 class DensityCurve(NamedTuple):
-    """A density as a function, and between which points it is smooth.
+    """Density as a function, with the points between which it is smooth.
 
     Attributes:
-        at: gives the density at points, shape (points,).
+        at: returns the density at points, shape (points,).
         breaks: ascending; the density is smooth between neighbours and negligible outside, shape (breaks,).
     """
 
@@ -46,15 +47,15 @@ def kernel_curve(density: WeightedKernelDensity) -> DensityCurve:
     """Return the density of claims, original or synthetic."""
     reach = density.bandwidth * np.array([-r for r in REACH] + [0.0, *REACH])
     breaks = np.unique(density.value[:, None] + reach)
-    if len(breaks) > MANY_BREAKS:
-        # Among so many bumps nothing bends on a smaller scale than half a bandwidth.
+    if len(breaks) > MAX_BREAKS:
+        # With many kernels the density is smooth on scales below half a bandwidth.
         _, first = np.unique(np.floor(breaks / (0.5 * density.bandwidth)), return_index=True)
         breaks = breaks[np.append(first, len(breaks) - 1)]
     return DensityCurve(density.pdf, breaks)
 
 
 def histogram_curve(densities: HistogramDensities, row: int) -> DensityCurve:
-    """Return one of some piecewise constant densities."""
+    """Return one of the piecewise constant densities."""
     return DensityCurve(lambda points: densities.pdf(row, points), np.unique(densities.edges(slice(row, row + 1))))
 
 
@@ -68,7 +69,7 @@ def integrated_squared_error(first: DensityCurve, second: DensityCurve) -> float
 
 
 class Errors(NamedTuple):
-    """What Huai et al. report, and the mean, which does not grow with the number of tasks."""
+    """ISE and SISE as reported by Huai et al., and the mean, which does not grow with the number of tasks."""
 
     ise: float
     sise: float
@@ -102,7 +103,7 @@ class TruthGap(NamedTuple):
     """Truths inferred from synthetic claims against those from the originals, over tasks that have both.
 
     Attributes:
-        tasks: how many.
+        tasks: number of these tasks.
         mean_absolute: mean absolute difference.
         constant: the same for the best single number for all tasks (the median of the originals' truths).
         correlation: Pearson's, nan if either side is constant.
@@ -115,7 +116,7 @@ class TruthGap(NamedTuple):
 
 
 def truth_gap(original: Reports, synthetic: Reports, method: WeightedMean | None = None) -> TruthGap:
-    """Infer truths on both sides by weighted means and compare them; both name the same tasks in the same order.
+    """Return the difference of the truths inferred from both sides by weighted means; both list the same tasks.
 
     Raises:
         SettingsError: the tasks differ, or none has claims on both sides.

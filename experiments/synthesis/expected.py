@@ -1,6 +1,6 @@
-"""Expected errors of sound releases beside the errors made: is the warning against a constant right?
+"""Expected errors of private releases against actual errors, and the accuracy of the warning against a constant.
 
-Errors of task means in shares of the bounds, for three crowds, both units, two mechanisms. Usage:
+Errors of task means in shares of the bounds, for three crowds, both units, two methods. Usage:
 python experiments/synthesis/expected.py [--seed N].
 """
 

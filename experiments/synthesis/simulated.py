@@ -1,7 +1,7 @@
-"""Error of the sound release on a known truth: half N(-1, .6), half N(2, .9), bounds -4 .. 6 and ten times as wide.
+"""Error of the private methods on a known density: half N(-1, .6), half N(2, .9), bounds -4 .. 6 and ten times as wide.
 
 Mean integrated squared error over tasks, against the true density. Usage: python experiments/synthesis/simulated.py
-[--tasks N] [--seed N]. The number of bins, the budget of a window and its price were picked on this density.
+[--tasks N] [--seed N]. The number of bins, the budget of range selection and its penalty were tuned on this density.
 """
 
 import argparse
@@ -112,5 +112,8 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="claims per task")
     chosen = parser.parse_args()
-    print("columns: plain noisy histogram | histogram | presence protected | zoom | shared | 30 records | Basic")
+    print(
+        "columns: plain noisy histogram | histogram | protected participation | range selection | pooled shape | "
+        "30 records | Basic"
+    )
     main(chosen.tasks, chosen.seed, chosen.sizes)

@@ -1,4 +1,4 @@
-"""What weights of workers buy: none, learned within the budget, and known.
+"""Accuracy with worker weights: none, learned within the budget, and known.
 
 400 workers, half of them N(truth, 1.5), half N(truth, 6). Mean integrated squared error of `Histogram` over 150 tasks
 with bounds 0 .. 40, against the density of the reliable half and against that of all.
