@@ -1,13 +1,16 @@
 """Dawid-Skene: every worker has a full confusion table (Dawid and Skene 1979), behind a channel where there is one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.kernels import normalize_confusion, use_compiled
-from crowdveil.estimators.confusion.credible_intervals import AbilityTangent, CompleteDataSummary
+from crowdveil.em.model import FitResult, GoldBlock
+from crowdveil.estimators.confusion.credible_intervals import confusion_intervals
 from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdStatistics,
@@ -58,30 +61,21 @@ class DawidSkene(ConfusionEstimator):
         """Return the Dirichlet log-densities of the rows."""
         return log_dirichlet(parameters)
 
-    def complete_data_summary(
-        self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, AbilityTangent]:
-        """Return that of tables shrunk in full; behind noise, of one ability for all rows.
+    def credible_intervals(
+        self,
+        blocks: Iterable[GoldBlock],
+        posterior: NDArray[np.float64],
+        result: FitResult[CrowdParameters, CrowdStatistics],
+    ) -> WorkerTable:
+        """Return the worker table with intervals; behind noise those of one ability for all rows.
 
-        The rows of a table are then biased towards the anchor, and with them the diagonal. How often a worker is right
-        at all is not: it is one number, of which reports say far more.
+        Noise biases the rows of a matrix towards the prior, and the diagonal with them. One ability for all rows is
+        estimated from more reports, with little bias.
         """
-        if parameters.pool.noise:
-            coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
-            return coin.shrunk_summary(statistics, parameters)
-        return self.shrunk_summary(statistics, parameters)
-
-    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
-        """Return the ability of a worker who guesses at the base rate."""
-        return float(parameters.class_prior @ parameters.pool.label_shares)
-
-    def tangent(
-        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
-    ) -> NDArray[np.float64]:
-        """Return the direction in which the ability is least certain: rows move by their variance times their share."""
-        share = right / total
-        loose = share * (1 - share) / total * parameters.class_prior
-        return np.asarray(loose / (loose @ parameters.class_prior)[:, None])
+        if not result.parameters.pool.noise:
+            return confusion_intervals(self, blocks, posterior, result, one_ability=False)
+        coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
+        return confusion_intervals(coin, blocks, posterior, result, one_ability=True)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""

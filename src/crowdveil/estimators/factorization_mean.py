@@ -138,10 +138,10 @@ class FactorizationMean:
 
     def truths(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
         """Return the shrunk means, inside [low, high], shape (tasks,)."""
-        complete_data_summary = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
+        deviation = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
         known = sums.counts > self.count_threshold * sums.count_deviation
         counts = np.where(known, sums.counts, 0.0)
-        moved = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / complete_data_summary) ** 2)
+        moved = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / deviation) ** 2)
         return np.clip(totals.centre + moved, totals.low, totals.high)
 
 

@@ -22,6 +22,7 @@ from crowdveil.estimators.confusion.credible_intervals import (
     AbilityTangent,
     CompleteDataSummary,
     answer_information,
+    confusion_intervals,
     with_intervals,
 )
 from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, log_dirichlet
@@ -258,21 +259,14 @@ class OneCoin(ConfusionEstimator):
         right, wrong = right_and_wrong(parameters.dirichlet_prior)
         return float(log_ability_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
 
-    def complete_data_summary(
-        self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, AbilityTangent]:
-        """Return that of tables shrunk in full."""
-        return self.shrunk_summary(statistics, parameters)
-
-    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
-        """Return the ability of a worker who gives all labels alike."""
-        return 1 / parameters.pool.labels
-
-    def tangent(
-        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
-    ) -> NDArray[np.float64]:
-        """Return ones: the ability is P(right) whatever the truth."""
-        return np.ones(right.shape)
+    def credible_intervals(
+        self,
+        blocks: Iterable[GoldBlock],
+        posterior: NDArray[np.float64],
+        result: FitResult[CrowdParameters, CrowdStatistics],
+    ) -> WorkerTable:
+        """Return the worker table with intervals of one ability for all rows."""
+        return confusion_intervals(self, blocks, posterior, result, one_ability=True)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed mixture of uniform and base rate."""

@@ -6,7 +6,7 @@ kinds' tables stand behind the channel as those of any worker do.
 Kinds of workers for ordered labels: a normal error around the truth's level, a bias, or no regard for the truth.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from crowdveil.em.deconvolution import frequencies_of_reports
-from crowdveil.em.estimate import FitState, StateField
-from crowdveil.em.model import MemoryUse, Summary
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.model import FitResult, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.credible_intervals import AbilityTangent, CompleteDataSummary
+from crowdveil.estimators.confusion.credible_intervals import confusion_intervals
 from crowdveil.estimators.confusion.model import (
     CrowdEstimator,
     CrowdStatistics,
@@ -223,22 +223,28 @@ class OrdinalDawidSkene(CrowdEstimator):
             prior_hold_steps=max(parameters.prior_hold_steps - 1, 0),
         )
 
-    def complete_data_summary(
-        self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, AbilityTangent]:
-        """Return that of one ability for all rows, as `one-coin` reads it from these posteriors.
+    def credible_intervals(
+        self,
+        blocks: Iterable[GoldBlock],
+        posterior: NDArray[np.float64],
+        result: FitResult[CrowdParameters, CrowdStatistics],
+    ) -> WorkerTable:
+        """Return the worker table with intervals of one ability for all rows, as in `one-coin`.
 
-        Kinds hold one answer in five for a guess, so that no mean of theirs comes near 1, however many answers say so.
-        Posteriors are averages over kinds, not over tables shrunk to one centre: workers who look alike may be alike,
-        and the crowd's law may be firm. Of answers, its mean is also the better ability; behind noise it is no better.
+        Error classes contain one guess in five answers, so their mean ability never reaches 1. They have no common
+        mean to shrink to, so similar abilities are evidence of a concentrated prior. Without noise its mean is the
+        better ability.
         """
-        complete_data_summary, tangent = OneCoin().shrunk_summary(statistics, parameters)
-        return replace(
-            complete_data_summary,
+        return confusion_intervals(
+            OneCoin(),
+            blocks,
+            posterior,
+            result,
+            one_ability=True,
             max_concentration=MAX_CONCENTRATION,
             average_priors_by_evidence=True,
-            use_posterior_mean=not parameters.pool.noise,
-        ), tangent
+            use_posterior_mean=not result.parameters.pool.noise,
+        )
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""

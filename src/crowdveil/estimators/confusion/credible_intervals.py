@@ -16,7 +16,14 @@ from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
 from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared_slopes, use_compiled
-from crowdveil.em.model import GoldBlock, Summary
+from crowdveil.em.model import FitResult, GoldBlock, Summary
+from crowdveil.estimators.confusion.model import (
+    M_STEPS,
+    ConfusionEstimator,
+    CrowdStatistics,
+    all_reports,
+    expected_answers,
+)
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
 
 CHUNK_TASKS = 1 << 20
@@ -82,6 +89,93 @@ class AbilityTangent:
     direction: NDArray[np.float64]
     tables: NDArray[np.float64] | None
     participation: NDArray[np.float64] | None = None
+
+
+def confusion_intervals(
+    estimator: ConfusionEstimator,
+    blocks: Iterable[GoldBlock],
+    posterior: NDArray[np.float64],
+    result: FitResult[CrowdParameters, CrowdStatistics],
+    *,
+    one_ability: bool,
+    max_concentration: float = MAX_CONCENTRATION,
+    average_priors_by_evidence: bool = False,
+    use_posterior_mean: bool = False,
+) -> WorkerTable:
+    """Return the worker table with 90 % credible intervals of abilities.
+
+    Args:
+        estimator: estimator of confusion matrices from complete data, with their Dirichlet prior.
+        blocks, posterior, result: as in `Model.credible_intervals`.
+        one_ability: whether the rows of a matrix share one ability; else each changes in proportion to its variance.
+        max_concentration, average_priors_by_evidence, use_posterior_mean: as in `CompleteDataSummary`.
+    """
+    parameters = result.parameters
+    complete, tangent = summarize_complete_data(estimator, result.statistics, parameters, one_ability=one_ability)
+    complete = replace(
+        complete,
+        max_concentration=max_concentration,
+        average_priors_by_evidence=average_priors_by_evidence,
+        use_posterior_mean=use_posterior_mean,
+    )
+    information = observed_information(tangent, parameters, blocks, posterior)
+    return with_intervals(result.workers, complete, information, parameters.summary.per_worker)
+
+
+def summarize_complete_data(
+    estimator: ConfusionEstimator, statistics: CrowdStatistics, parameters: CrowdParameters, *, one_ability: bool
+) -> tuple[CompleteDataSummary, AbilityTangent]:
+    """Return the summary of abilities and their tangent, with confusion matrices fully shrunk to the mean ability."""
+    pool = parameters.pool
+    answers, _ = expected_answers(statistics, parameters)
+    right, total = right_answers(answers)
+    mean = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
+    guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
+    prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
+    for _ in range(M_STEPS if pool.noise else 1):
+        tables = estimator.estimate_confusions(answers, replace(parameters, dirichlet_prior=prior))
+        if not pool.model.is_identity:
+            answers, _ = expected_answers(statistics, replace(parameters, confusion=tables))
+            right, total = right_answers(answers)
+    direction = np.ones(right.shape)
+    if not one_ability:
+        share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
+        variance = share * (1 - share) / (total + prior.sum(axis=1)) * parameters.class_prior
+        direction = variance / (variance @ parameters.class_prior)[:, None]
+    tangent = AbilityTangent(np.einsum("wzz->wz", tables).copy(), direction, None if pool.model.is_identity else tables)
+    complete = binomial_summary(right, total, tangent, parameters.class_prior)
+    if not (pool.protected and pool.noise):
+        return complete, tangent
+    return marginalize_participation(complete, tangent, parameters, all_reports(statistics, parameters))
+
+
+def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the numbers of right answers and of all answers, both [worker, truth], from [worker, truth, label]."""
+    total = np.zeros(answers.shape[:2])
+    # Label by label, so that the memory layout of the answers does not change a bit.
+    for label in range(answers.shape[2]):
+        total += answers[:, :, label]
+    return np.einsum("wzz->wz", answers), total
+
+
+def binomial_summary(
+    correct: NDArray[np.float64], total: NDArray[np.float64], tangent: AbilityTangent, prior: NDArray[np.float64]
+) -> CompleteDataSummary:
+    """Return abilities and their binomial uncertainty from expected answers.
+
+    Args:
+        correct, total: expected right answers, and all expected answers, indexed [worker, truth].
+        tangent: confusion matrices of complete data, and their derivative.
+        prior: P(truth), shape (labels,).
+    """
+    right, direction = tangent.right, tangent.direction
+    ability = right @ prior
+    complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
+    slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
+    # The expected information of complete answers; all of them count if rows change alike.
+    number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
+    per_information = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
+    return CompleteDataSummary(ability, per_information, ability * (1 - ability) * slope, MAX_CONCENTRATION)
 
 
 def with_intervals(

@@ -7,7 +7,7 @@ splits every report between the answers it may stand for, so only the sums M[wor
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -20,17 +20,9 @@ from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import TableStep, map_row_chunks
-from crowdveil.em.model import EStep, FitResult, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.credible_intervals import (
-    MAX_CONCENTRATION,
-    AbilityTangent,
-    CompleteDataSummary,
-    marginalize_participation,
-    observed_information,
-    with_intervals,
-)
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 PER_SPLIT = 48
@@ -91,24 +83,6 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             confusion=parameters.confusion,
             participation=parameters.participation if parameters.pool.protected else None,
         )
-
-    @abstractmethod
-    def complete_data_summary(
-        self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, AbilityTangent]:
-        """Return what is known of abilities beside the information in single reports."""
-
-    def credible_intervals(
-        self,
-        blocks: Iterable[GoldBlock],
-        posterior: NDArray[np.float64],
-        result: FitResult[CrowdParameters, CrowdStatistics],
-    ) -> WorkerTable:
-        """Return the worker table with 90 % credible intervals of abilities."""
-        parameters = result.parameters
-        complete_data_summary, tangent = self.complete_data_summary(result.statistics, parameters)
-        data = observed_information(tangent, parameters, blocks, posterior)
-        return with_intervals(result.workers, complete_data_summary, data, parameters.summary.per_worker)
 
     def log_likelihood(self, statistics: CrowdStatistics) -> float | None:
         """Return the marginal log-likelihood of the reports; None for the vote that starts the loop."""
@@ -191,47 +165,6 @@ class ConfusionEstimator(CrowdEstimator):
         """
         guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
         return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
-
-    def shrunk_summary(
-        self, statistics: CrowdStatistics, parameters: CrowdParameters
-    ) -> tuple[CompleteDataSummary, AbilityTangent]:
-        """Return tables shrunk in full, whatever the noise, to a worker of the crowd's ability.
-
-        The path moves each row as far as complete answers leave it uncertain; the prior's curvature is Beta's.
-        """
-        answers, _ = expected_answers(statistics, parameters)
-        right, total = right_answers(answers)
-        centre = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
-        guessing_accuracy = self.guessing_accuracy(parameters)
-        usual = self.dirichlet_prior(
-            parameters.pool, max((centre - guessing_accuracy) / (1 - guessing_accuracy), 0.0), full=True
-        )
-        for _ in range(M_STEPS if parameters.pool.noise else 1):
-            tables = self.estimate_confusions(answers, replace(parameters, dirichlet_prior=usual))
-            if not parameters.pool.model.is_identity:
-                answers, _ = expected_answers(statistics, replace(parameters, confusion=tables))
-                right, total = right_answers(answers)
-        tangent = AbilityTangent(
-            np.einsum("wzz->wz", tables).copy(),
-            self.tangent(right + np.diag(usual), total + usual.sum(axis=1), parameters),
-            None if parameters.pool.model.is_identity else tables,
-        )
-        complete_data_summary = binomial_summary(right, total, tangent, parameters.class_prior)
-        if not (parameters.pool.protected and parameters.pool.noise):
-            return complete_data_summary, tangent
-        return marginalize_participation(
-            complete_data_summary, tangent, parameters, all_reports(statistics, parameters)
-        )
-
-    @abstractmethod
-    def guessing_accuracy(self, parameters: CrowdParameters) -> float:
-        """Return the ability of a worker who only guesses."""
-
-    @abstractmethod
-    def tangent(
-        self, right: NDArray[np.float64], total: NDArray[np.float64], parameters: CrowdParameters
-    ) -> NDArray[np.float64]:
-        """Return how P(right | truth) moves with the ability, given right answers and all; each [worker, truth]."""
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return confusions, participations and the class prior, nothing before the first M-step."""
@@ -326,35 +259,6 @@ def estimate_participation(
     """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
     given = answered + parameters.participation_pseudo_counts * parameters.pool.participation
     return np.clip(given / np.maximum(cells + parameters.participation_pseudo_counts, TINY), 0.0, 1.0)
-
-
-def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many answers, indexed [worker, truth, label], are right, and how many there are; [worker, truth]."""
-    total = np.zeros(answers.shape[:2])
-    # One label after the other: the same bits however the answers lie in memory.
-    for label in range(answers.shape[2]):
-        total += answers[:, :, label]
-    return np.einsum("wzz->wz", answers), total
-
-
-def binomial_summary(
-    correct: NDArray[np.float64], total: NDArray[np.float64], tangent: AbilityTangent, prior: NDArray[np.float64]
-) -> CompleteDataSummary:
-    """Return the spread of abilities of which complete answers leave a binomial uncertainty.
-
-    Args:
-        correct, total: expected answers that are right, and all, indexed [worker, truth].
-        path: what follows from them.
-        prior: P(truth), shape (labels,).
-    """
-    right, direction = tangent.right, tangent.direction
-    ability = right @ prior
-    complete = (direction**2 * (correct / right**2 + (total - correct) / (1 - right) ** 2)).sum(axis=1)
-    slope = (direction * (correct / right - (total - correct) / (1 - right))).sum(axis=1)
-    # Complete answers are worth as many as their expected information says: all of them, where rows move together.
-    number = ability * (1 - ability) * (direction**2 * total / (right * (1 - right))).sum(axis=1)
-    strength = np.divide(number, complete, out=np.zeros_like(number), where=complete > 0)
-    return CompleteDataSummary(ability, strength, ability * (1 - ability) * slope, MAX_CONCENTRATION)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
