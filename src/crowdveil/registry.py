@@ -145,6 +145,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
         "PrivateDawidSkene",
         Capabilities(kind="categorical", reads_channel=True),
     ),
+    EstimatorEntry("glad", "estimators.glad", "Glad", Capabilities(kind="categorical")),
     EstimatorEntry(
         "weighted-mean",
         "estimators.weighted_mean",

@@ -1,0 +1,78 @@
+"""GLAD: a step against its equations as loops, and truths of easy and hard tasks."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from crowdveil.data.reports import Reports
+from crowdveil.estimators.glad import BETA, LOG_BETA_PRIOR, Glad
+from crowdveil.estimators.majority_vote import MajorityVote
+from tests.estimators.dense import LABELS, one_block, random_reports, summary_of
+
+
+def sigma(x: float) -> float:
+    """Return the logistic function."""
+    return 1 / (1 + math.exp(-x))
+
+
+def joint_by_loops(reports: Reports, alpha: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P(reports, beta, truth) for every task, indexed [task, grid point, label], by loops over reports."""
+    joint = np.zeros((len(reports.tasks), len(BETA), 3))
+    for j, b, z in np.ndindex(joint.shape):
+        if gold[j] in (-1, z):
+            joint[j, b, z] = math.exp(LOG_BETA_PRIOR[b]) / 3
+    for j, i, y in zip(reports.task, reports.worker, reports.value, strict=True):
+        for b, z in np.ndindex(len(BETA), 3):
+            right = sigma(alpha[i] * BETA[b])
+            joint[j, b, z] *= right if y == z else (1 - right) / 2
+    return joint
+
+
+def test_a_step_equals_loops_over_reports() -> None:
+    """Posterior, likelihood, difficulty and new abilities are those of the equations, gold tasks included."""
+    rng = np.random.default_rng(0)
+    reports = random_reports(rng, LABELS, tasks=9, workers=5, share=0.6)
+    gold, model = np.array([-1, 2, *[-1] * 7]), Glad()
+    parameters = replace(model.initialize(summary_of(reports, None)), alpha=rng.normal(1, 1, 5))
+    evidence = joint_by_loops(reports, parameters.alpha, gold)
+    joint = evidence / evidence.sum(axis=(1, 2), keepdims=True)
+    alpha = []
+    for i in range(5):
+        gradient, curvature = -(parameters.alpha[i] - 1), 1.0
+        for j, worker, y in zip(reports.task, reports.worker, reports.value, strict=True):
+            for b in range(len(BETA) if worker == i else 0):
+                p = joint[j, b].sum()
+                gradient += BETA[b] * (joint[j, b, y] - sigma(parameters.alpha[i] * BETA[b]) * p)
+                curvature += BETA[b] ** 2 * p / 4
+        alpha.append(parameters.alpha[i] + gradient / curvature)
+
+    step = model.e_step(one_block(reports, gold), parameters)
+
+    np.testing.assert_allclose(step.posterior, joint.sum(axis=1), rtol=0, atol=1e-10)
+    assert pytest.approx(np.log(evidence.sum(axis=(1, 2))).sum(), abs=1e-9) == step.statistics.log_likelihood
+    assert step.task_parameters is not None
+    np.testing.assert_allclose(step.task_parameters[:, 0], joint.sum(axis=2) @ (1 / BETA), rtol=1e-10)
+    np.testing.assert_allclose(model.m_step(step.statistics, parameters).alpha, alpha, rtol=0, atol=1e-10)
+
+
+def test_hard_tasks_are_known_and_truths_are_better_than_votes() -> None:
+    """Of 400 tasks half are hard; 12 of 40 workers answer each (seed 0): errors fall, difficulties separate."""
+    rng = np.random.default_rng(0)
+    truth, hard = rng.integers(0, 2, 400), np.arange(400) % 2 == 1
+    alpha, beta = rng.normal(1.0, 1.0, 40), np.where(hard, 0.5, 3.0)
+    task, worker = np.nonzero(rng.random((400, 40)) < 0.3)
+    right = rng.random(len(task)) < 1 / (1 + np.exp(-alpha[worker] * beta[task]))
+    answers = np.where(right, truth[task], 1 - truth[task]).astype(str)
+    reports = Reports.from_arrays(task, worker, answers, tasks=range(400))
+
+    estimate, vote = Glad().fit(reports), MajorityVote().fit(reports)
+    errors, of_votes = ((found.truth != truth.astype(str)).mean() for found in (estimate, vote))
+    assert estimate.task_parameters is not None
+    difficulty = estimate.task_parameters["difficulty"]
+
+    assert errors < 0.8 * of_votes
+    assert np.median(difficulty[~hard]) < np.median(difficulty[hard])
+    assert np.corrcoef(estimate.workers.quality, 1 / (1 + np.exp(-alpha)))[0, 1] > 0.9
