@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-import matplotlib
 from benchmarks.crowd_kit.results import OURS, PEER, PLAIN, Comparison, Result, reading_seconds
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from crowdveil.plotting import INK, ON_ANY_PAGE, file_bytes
+from crowdveil.plotting import INK, ON_ANY_PAGE, file_bytes, styled_figure
 
 LINE_STYLES = {PEER: ("#d97706", "crowd-kit"), PLAIN: ("#3b82f6", "crowdveil on numpy"), OURS: ("#0d9488", "crowdveil")}
 """Colour and name of each program, from above."""
@@ -21,8 +19,7 @@ LEGEND = 0.5
 def growth(bench: Comparison) -> bytes:
     """Return the picture as the bytes of an SVG file; the same figures give the same bytes."""
     methods = list(dict.fromkeys(line.method for line in bench.results))
-    with matplotlib.rc_context(ON_ANY_PAGE):
-        figure = Figure(figsize=(0.6 + PANEL[0] * len(methods), PANEL[1] + LEGEND), layout="constrained")
+    with styled_figure(0.6 + PANEL[0] * len(methods), PANEL[1] + LEGEND, ON_ANY_PAGE) as figure:
         row = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
         for axes, method in zip(row, methods, strict=True):
             _panel(axes, [line for line in bench.results if line.method == method], bench.bandwidth)

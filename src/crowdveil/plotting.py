@@ -1,9 +1,23 @@
-"""How all line pictures look, and how a figure becomes a file: the same numbers give the same bytes."""
+"""Figures: common style, export as SVG or PNG, and the optional import of matplotlib.
+
+The same numbers give the same bytes. Matplotlib is imported on first use.
+"""
+
+from __future__ import annotations
 
 import io
-from typing import Any, Literal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib.figure import Figure
+from crowdveil.errors import SettingsError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INSTALL_HINT = "pip install 'crowdveil[plots]'"
+NO_PICTURES = f"No pictures: matplotlib is not installed. Install it with {INSTALL_HINT}."
 
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -17,7 +31,7 @@ STYLE: Any = {
     "axes.edgecolor": "#8a94a3",
     "axes.axisbelow": True,
 }
-"""For `matplotlib.rc_context`, around drawing and `file_bytes`."""
+"""Matplotlib settings of all figures."""
 INK = "#7a8594"
 ON_ANY_PAGE: Any = STYLE | {
     "text.color": INK,
@@ -29,14 +43,38 @@ ON_ANY_PAGE: Any = STYLE | {
     "grid.alpha": 0.22,
     "savefig.transparent": True,
 }
-"""The same, for pictures that stand on light and on dark pages."""
+"""Matplotlib settings of figures on light and dark pages."""
 RESOLUTION = 144
-"""Dots per inch of a PNG."""
+"""Resolution of a PNG in dots per inch."""
+
+
+def has_matplotlib() -> bool:
+    """Return whether figures can be drawn."""
+    try:
+        return find_spec("matplotlib") is not None
+    except ValueError:
+        return False
+
+
+@contextmanager
+def styled_figure(width: float, height: float, style: Any = STYLE) -> Iterator[Figure]:
+    """Context with a new figure, in inches; draw and export it inside.
+
+    Raises:
+        SettingsError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SettingsError("pictures need matplotlib", value="no such package", hint=INSTALL_HINT) from error
+    with matplotlib.rc_context(style):
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def file_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return a figure as the bytes of an SVG or PNG file, without a date or the name of a program."""
+    """Return a figure as the bytes of an SVG or PNG file, without date and program name."""
     stream = io.BytesIO()
-    nothing = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    figure.savefig(stream, format=kind, dpi=RESOLUTION, metadata=nothing)
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    figure.savefig(stream, format=kind, dpi=RESOLUTION, metadata=metadata)
     return stream.getvalue()

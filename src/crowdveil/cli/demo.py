@@ -35,6 +35,7 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     Each row states epsilon of a single answer (cell) and what participation hides. Devices are simulated: no privacy.
     """
     from crowdveil.demo import demo_outputs, run_demo
+    from crowdveil.plotting import NO_PICTURES, has_matplotlib
 
     outputs = demo_outputs(out)
     replaced = list(map(str, outputs.check()))
@@ -43,9 +44,14 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     if not as_json:
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
+    warnings = [note, *([] if has_matplotlib() else [NO_PICTURES])]
     written = list(map(str, outputs.paths))
-    document = done.to_json(seed) | {"warnings": [note], "files": written, "replaced": replaced}
-    rows = [("warning", note), *replaced_rows(replaced), *[("written", path) for path in written]]
+    document = done.to_json(seed) | {"warnings": warnings, "files": written, "replaced": replaced}
+    rows = [
+        *[("warning", text) for text in warnings],
+        *replaced_rows(replaced),
+        *[("written", path) for path in written],
+    ]
     print_result(document, rows, as_json=as_json)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
     from crowdveil.workflow.mechanism_settings import Expectation
 
-FILES = ("plan.json", "plan.svg", "plan.png")
+FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
 PRIOR = "prior.csv"
 """File of the prior of merged labels."""
 
@@ -107,6 +107,7 @@ def plan(
     from crowdveil.channels.alphabet import Scale
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.planning.summary import draw
+    from crowdveil.plotting import NO_PICTURES, has_matplotlib
     from crowdveil.workflow.planning import expected_campaign, next_commands, plan_data, prior_table
 
     if isinstance(alphabet, Scale) and expected.ability is not None:
@@ -122,7 +123,8 @@ def plan(
     )
     crowd, prior = campaign.crowd, expected.prior
     merged = crowd.alphabet != alphabet
-    names = (*FILES, *((PRIOR,) if merged and prior is not None else ()))
+    drawn = PICTURES if has_matplotlib() else ()
+    names = (FILE, *drawn, *((PRIOR,) if merged and prior is not None else ()))
     outputs = None if out is None else Outputs(folder=out, names=names, kind="plan")
     replaced = [] if outputs is None else outputs.check(inputs=[prior])
     epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or planning.EPSILONS
@@ -136,14 +138,15 @@ def plan(
     data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
     data["files"] = [] if outputs is None else list(map(str, outputs.paths))
     data["replaced"] = list(map(str, replaced))
+    data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
     if outputs is not None:
         contents: dict[str, bytes | str] = {
-            "plan.json": as_text(result(data)) + "\n",
-            "plan.svg": draw(made, "svg"),
-            "plan.png": draw(made, "png"),
+            FILE: as_text(result(data)) + "\n",
+            **({"plan.svg": draw(made, "svg"), "plan.png": draw(made, "png")} if drawn else {}),
             PRIOR: prior_table(crowd),
         }
         write_outputs(outputs, contents)
-    print_result(data, [*plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
+    warnings = [("warning", text) for text in data["warnings"]]
+    print_result(data, [*warnings, *plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
         print_candidates(made)

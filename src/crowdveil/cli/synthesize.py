@@ -246,6 +246,7 @@ def synthesize(
     """Read the claims, release, draw the pictures, write the files and print the result; see `HELP`."""
     settings = _settings(**given)
     from crowdveil.files.atomic_write import Outputs
+    from crowdveil.plotting import NO_PICTURES, has_matplotlib
     from crowdveil.workflow import synthesis as workflow
 
     limits = _bounds(bounds)
@@ -261,13 +262,15 @@ def synthesize(
             read.claims, settings, bounds=limits, logarithmic=logarithmic, seed=seed, progress=bar
         )
     images = {}
-    if pictures:
+    drawable = has_matplotlib()
+    if pictures and drawable:
         from crowdveil.workflow.synthesis_plots import draw_pictures
 
         images = draw_pictures(read.claims, result.release, pictures, logarithmic=logarithmic)
     names = workflow.write_synthesis(out, result, images)
     notes = [f"For the curator only, not protected: {note}" for note in read.notes]
     warnings = [*result.warnings, *notes, *([CURATOR_ONLY] if images else [])]
+    warnings += [] if drawable or not pictures else [NO_PICTURES]
     data = {name: value for name, value in result.to_json().items() if name != "format"}
     data |= {"files": [str(out / name) for name in names], "warnings": warnings}
     data["replaced"] = list(map(str, replaced))

@@ -11,6 +11,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
+from crowdveil.plotting import has_matplotlib
 
 CLAIMED = 1.0
 CLOSE = 0.005
@@ -34,17 +35,18 @@ def render(scenes: Sequence[Scene], results: Sequence[Result], seed: int) -> str
         trim_blocks=True,
     )
     environment.filters |= {"claim": show_claim, "bound": show_bound, "verdict": verdict, "hidden": hidden}
-    rows = [row for result in results for row in result.rows]
+    rows, drawn = [row for result in results for row in result.rows], has_matplotlib()
     return environment.get_template("demo.html").render(
         seed=seed,
         fewest=FEWEST_REPORTS,
-        chapters=[_chapter(scene, results) for scene in scenes],
-        claims=Markup(claims_picture(rows, CLAIMED)),
+        chapters=[_chapter(scene, results, drawn) for scene in scenes],
+        drawn=drawn,
+        claims=Markup(claims_picture(rows, CLAIMED)) if drawn else None,
         claimed=CLAIMED,
     )
 
 
-def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
+def _chapter(scene: Scene, results: Sequence[Result], drawn: bool) -> dict[str, object]:
     rows = [row for result in results for row in result.rows if row.scene == scene.name]
     groups = groupby(rows, key=lambda row: (row.mechanism, row.participation, row.asked))
     everything = [list(group) for _, group in groups]
@@ -53,8 +55,8 @@ def _chapter(scene: Scene, results: Sequence[Result]) -> dict[str, object]:
         "scene": scene,
         "shown_epsilon": QUALITY_EPSILON,
         "summary": summary(rows, told_method(scene)) + chance(rows[0]),
-        "errors": Markup(error_picture(scene, results)),
-        "workers": Markup(worker_picture(scene, results)) if labels else None,
+        "errors": Markup(error_picture(scene, results)) if drawn else None,
+        "workers": Markup(worker_picture(scene, results)) if labels and drawn else None,
         "groups": everything,
         "short": [group for group in everything if _in_short(group[0].asked)],
         "error_name": "wrong" if labels else "MAE",

@@ -1,20 +1,24 @@
 """The demo's pictures, as SVG text that stands inside the page: errors by epsilon, workers, claims."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
-from crowdveil.plotting import STYLE, file_bytes
+from crowdveil.plotting import file_bytes, styled_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NAIVE = ("#b45309", "#d97706", "#f0a848", "#9a3412")
 KNOWING = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")
@@ -29,8 +33,7 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
     """
     rows = [row for result in results for row in result.rows if row.scene == scene.name]
     private = [row for row in rows if row.participation == PROTECTED and row.mechanism in _curves(scene)]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.6, 5.2), layout="constrained")
+    with styled_figure(6.6, 5.2) as figure:
         axes = figure.add_subplot()
         for label, color, points in _lines(private):
             axes.plot(*zip(*points, strict=True), marker="o", ms=4.5, lw=1.8, color=color, label=label)
@@ -84,8 +87,7 @@ def worker_picture(scene: Scene, results: Sequence[Result]) -> str:
     method = "dawid-skene"
     clean, private = _qualities(scene, results, method)
     shown = well_known(scene.answers, clean, private)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(4.2, 4.2), layout="constrained")
+    with styled_figure(4.2, 4.2) as figure:
         axes = figure.add_subplot()
         sizes = 6 + 24 * np.sqrt(scene.answers.per_worker[shown] / max(scene.answers.per_worker.max(), 1))
         axes.scatter(clean[shown], private[shown], s=sizes, color="#0f766e", alpha=0.45, lw=0)
@@ -125,8 +127,7 @@ def claims_picture(rows: Sequence[Row], epsilon: float) -> str:
     shown = sorted(asked.values(), key=lambda row: (row.exact or 0.0, row.mechanism, row.scene))
     finite = [row.exact for row in shown if row.exact is not None and math.isfinite(row.exact)]
     widest = max(finite, default=epsilon)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.4, 0.9 + 0.27 * len(shown)), layout="constrained")
+    with styled_figure(8.4, 0.9 + 0.27 * len(shown)) as figure:
         axes = figure.add_subplot()
         for place, row in enumerate(shown):
             _claim_bar(axes, place, row, epsilon, widest)

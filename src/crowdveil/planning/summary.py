@@ -1,11 +1,9 @@
 """Text and figure of a plan: findings in sentences, rounded errors, and expected error against epsilon."""
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
-from typing import Literal
+from __future__ import annotations
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from typing import TYPE_CHECKING, Literal
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.planning.campaign import Campaign
@@ -19,7 +17,10 @@ from crowdveil.planning.plan import (
     public_participation,
 )
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
-from crowdveil.plotting import STYLE, file_bytes
+from crowdveil.plotting import file_bytes, styled_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HEADROOM = 1.15
 """Height of the figure in units of its highest line."""
@@ -35,8 +36,7 @@ DIGITS = 2
 
 def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
     """Return the figure as the bytes of an SVG or PNG file; the same plan gives the same bytes."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.2, 4.4), layout="constrained")
+    with styled_figure(8.2, 4.4) as figure:
         axes = figure.add_subplot()
         for name in reversed(CANDIDATE_NAMES):
             _draw_candidate(axes, plan, name)

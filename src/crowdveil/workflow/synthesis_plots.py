@@ -8,12 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from crowdveil.errors import SettingsError
+from crowdveil.plotting import styled_figure
 from crowdveil.synthesis.claims import Claims
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, WeightedKernelDensity
 from crowdveil.synthesis.huai2019.methods import HuaiPublished
@@ -88,8 +87,7 @@ def _picture(
 ) -> bytes:
     low, high = ends
     points = np.linspace(low, high, POINTS)
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    with styled_figure(6.4, 3.8, STYLE) as figure:
         axes = figure.add_subplot()
         for kind, color in DRAWN:
             axes.plot(points, densities[kind].pdf(points), color=color, lw=1.5, label=kind)

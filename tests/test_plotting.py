@@ -1,0 +1,84 @@
+"""Figures without matplotlib: a clear error from the library, and one line from the commands."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crowdveil.cli import main
+from crowdveil.errors import SettingsError
+from crowdveil.plotting import NO_PICTURES, file_bytes, has_matplotlib, styled_figure
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide matplotlib, in an empty folder."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_figure_names_the_missing_package(no_matplotlib: None) -> None:
+    """A figure without matplotlib is refused with the command that installs it."""
+    assert not has_matplotlib()
+    with (
+        pytest.raises(SettingsError, match=r"pictures need matplotlib.*pip install 'crowdveil\[plots\]'"),
+        styled_figure(2, 1),
+    ):
+        pass
+
+
+def test_the_same_figure_gives_the_same_bytes() -> None:
+    """SVG and PNG files carry no date."""
+    files = []
+    for _ in range(2):
+        with styled_figure(2, 1) as figure:
+            figure.add_subplot().plot([0, 1], [1, 0])
+            files.append((file_bytes(figure, "svg"), file_bytes(figure, "png")))
+
+    assert has_matplotlib()
+    assert files[0] == files[1]
+
+
+def test_a_plan_is_written_without_pictures(no_matplotlib: None) -> None:
+    """`plan --out` writes plan.json, warns in one line, and names no picture."""
+    size = ["--tasks", "40", "--workers", "30", "--participation-rate", "0.5", "--target-error", "0.2"]
+    words = ["plan", "--labels", "no,yes", *size, "--epsilon", "4", "--out", "planned", "--json"]
+    data = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
+
+    assert ([NO_PICTURES], ["planned/plan.json"]) == (data["warnings"], data["files"])
+    assert not list(Path("planned").glob("plan.[sp][vn]g"))
+
+
+def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
+    """`synthesize --pictures` releases the claims, warns in one line, and makes no folder for the curator."""
+    rows = "".join(f"{task},{worker},{(task + worker) % 10}\n" for task in range(3) for worker in range(60))
+    Path("claims.csv").write_text("task,worker,value\n" + rows)
+    words = [
+        "synthesize",
+        "claims.csv",
+        "--bounds",
+        "0:9",
+        "--epsilon",
+        "2",
+        "--pictures",
+        "1",
+        "--out",
+        "made",
+        "--json",
+    ]
+    data = json.loads(CliRunner().invoke(main, words, catch_exceptions=False).stdout)
+
+    assert NO_PICTURES in data["warnings"]
+    assert not Path("made/curator").exists()
+
+
+def test_the_demo_page_says_that_it_has_no_pictures(no_matplotlib: None) -> None:
+    """The page of the demo is written without figures, and names the package that draws them."""
+    from crowdveil.demo.page import render
+
+    page = render((), (), seed=1)
+
+    assert "matplotlib is not installed" in page
+    assert "<svg" not in page
