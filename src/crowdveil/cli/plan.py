@@ -25,6 +25,7 @@ from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
+    from crowdveil.planning import Plan
     from crowdveil.workflow.mechanism_settings import Expectation
 
 FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
@@ -106,7 +107,6 @@ def plan(
     from crowdveil import planning
     from crowdveil.channels.alphabet import Scale
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.planning.summary import draw
     from crowdveil.plotting import NO_PICTURES, has_matplotlib
     from crowdveil.workflow.planning import expected_campaign, next_commands, plan_data, prior_table
 
@@ -140,13 +140,15 @@ def plan(
     data["replaced"] = list(map(str, replaced))
     data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
     if outputs is not None:
-        contents: dict[str, bytes | str] = {
-            FILE: as_text(result(data)) + "\n",
-            **({"plan.svg": draw(made, "svg"), "plan.png": draw(made, "png")} if drawn else {}),
-            PRIOR: prior_table(crowd),
-        }
-        write_outputs(outputs, contents)
+        pictures = _pictures(made) if drawn else {}
+        write_outputs(outputs, {FILE: as_text(result(data)) + "\n", PRIOR: prior_table(crowd), **pictures})
     warnings = [("warning", text) for text in data["warnings"]]
     print_result(data, [*warnings, *plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
         print_candidates(made)
+
+
+def _pictures(made: Plan) -> dict[str, bytes | str]:
+    from crowdveil.planning.summary import draw
+
+    return {"plan.svg": draw(made, "svg"), "plan.png": draw(made, "png")}
