@@ -26,6 +26,7 @@ FLOORS = {
     "mechanisms": 2,
     "data": 3,
     "em": 4,
+    "synthesis": 4,
     "accounting": 5,
     "adaptive_rounds": 5,
     "channel_design": 5,
@@ -34,7 +35,6 @@ FLOORS = {
     "engines": 6,
     "incremental": 6,
     "simulate": 6,
-    "synthesis": 6,
     "planning": 7,
     "demo": 8,
     "workflow": 8,
@@ -136,6 +136,19 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
     ]
 
     assert crossing == []
+
+
+def test_synthesis_is_separate() -> None:
+    """Only its workflow and command import synthesis; it imports errors, randomness, channels and data alone."""
+    inside = {room(other) for module in modules() if room(module) == "synthesis" for other in inner_imports(module)}
+    users = {module for module in modules() for other in inner_imports(module) if room(other) == "synthesis"}
+
+    assert inside == {"errors", "randomness", "channels", "data", "synthesis"}
+    assert {module for module in users if room(module) != "synthesis"} == {
+        "cli.synthesize",
+        "workflow.synthesis",
+        "workflow.synthesis_plots",
+    }
 
 
 def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:

@@ -93,7 +93,7 @@ def test_claims_that_are_used_are_drawn_anew() -> None:
 
 
 def test_weights_are_floored_in_fixed_point() -> None:
-    """Weights become multiples of 1/64, none is 0, and equal trust weighs 1."""
+    """Weights become multiples of 1/64, none is 0, and equal weights are 1."""
     claims = crowd([(0, 0), (0, 1), (0, 2)])
 
     assert given_weights(claims, {"0": 1.0, "1": 0.5, "2": 1e-9}).tolist() == [FIXED_POINT, FIXED_POINT // 2, 1]

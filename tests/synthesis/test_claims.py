@@ -143,7 +143,7 @@ def test_columns_are_read_only() -> None:
 
 
 def test_absurd_outliers_stay_what_they_are() -> None:
-    """A claim of 6.6e18 beside ordinary ones is a number like any other: kept exactly, or clipped and counted."""
+    """A claim of 6.6e18 is kept exactly, or clipped and counted."""
     values = [6.6e18, 5, 5, 6]
     free = Claims.from_arrays(*ROWS, values)
     clipped = Claims.from_arrays(*ROWS, values, bounds=(0, 10), outside="clip")

@@ -108,7 +108,7 @@ def _with_others(state: State) -> Claims:
 
 
 def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Callable[[int, tuple[int, int]], np.ndarray]:
-    """Return the probability of a noisy spread, two places and every noisy shape, by the page on the sound modes."""
+    """Return the probability of a noisy spread, two locations and every noisy shape, from the proof."""
     mine = np.flatnonzero(claims.worker == 0)
     choices = list(itertools.combinations(mine, min(2, method.most_claims or 2)))
     least = min(budgets.exact_epsilon.values())
@@ -126,15 +126,15 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
             places = np.prod([weight[t, place[t]] / weight[t].sum() for t in rows])
             # Claims lie at two places, so that three shape bins around two places tell everything.
             counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
-            told = counts[_told(claims, place)]
-            shapes = np.abs(columns - told).sum(axis=1)
+            occupied = counts[_occupied_bins(claims, place)]
+            shapes = np.abs(columns - occupied).sum(axis=1)
             parts.append(np.exp(-levels * float(for_spread) / 8 - shapes * float(for_shapes) / 2) * places)
         return np.mean(parts, axis=0)
 
     return chance
 
 
-def _told(claims: Claims, place: tuple[int, int]) -> np.ndarray:
+def _occupied_bins(claims: Claims, place: tuple[int, int]) -> np.ndarray:
     """Three of the shape bins that claims at either end of the bounds fall into, for given places."""
     ends = Claims.from_arrays(["a", "a", "b", "b"], [0, 1, 0, 1], [0.1, 0.9] * 2, bounds=(0, 1))
     here = scale_claims(ends, np.arange(2), np.ones(4, dtype=np.int64))

@@ -58,7 +58,7 @@ Paper reproduction; it promises NO PRIVACY:
   huai-published  the method of Huai et al. (2019) as printed
 
 Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers. The
-expected error is printed beside that of one number for all tasks.
+expected error is printed next to that of one number for all tasks.
 
 Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
 public participation it is known who claimed what. With protected participation the presence of a claim is hidden too,
@@ -68,22 +68,7 @@ Writes synthetic.csv (task, worker, value; the workers are synthetic) and guaran
 
 
 def _settings(
-    *,
-    method: str | None,
-    epsilon: float | None,
-    records: int,
-    unit: str,
-    participation: Participation,
-    bins: int | None,
-    select_range: bool,
-    learn_weights: bool,
-    expected_claims: float | None,
-    most_claims: int | None,
-    least_claims: int | None,
-    k: int | None,
-    gamma: float | None,
-    epsilon0: float | None,
-    bandwidth: float | None,
+    *, method: str | None, epsilon: float | None, unit: str, participation: Participation, **others: Any
 ) -> SynthesisSettings:
     from crowdveil.workflow.synthesis import SynthesisSettings
 
@@ -96,19 +81,9 @@ def _settings(
     settings = SynthesisSettings(
         method=cast("MethodName | None", method),
         epsilon=epsilon,
-        records=records,
         unit="worker" if unit == "worker" else "cell",
         participation=participation,
-        bins=bins,
-        select_range=select_range,
-        learn_weights=learn_weights,
-        expected_claims=expected_claims,
-        most_claims=most_claims,
-        least_claims=least_claims,
-        k=k,
-        gamma=gamma,
-        epsilon0=epsilon0,
-        bandwidth=bandwidth,
+        **others,
     )
     for option, methods in METHODS_OF_OPTION.items():
         if getattr(settings, option) not in (None, False) and (method or "histogram") not in methods:

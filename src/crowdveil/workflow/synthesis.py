@@ -115,7 +115,7 @@ def _with_tasks(answers: Reports, tasks: list[str], source: str) -> Reports:
 
 SYNTHETIC_FILE, GUARANTEE_FILE = "synthetic.csv", "guarantee.json"
 CURATOR_FOLDER, PICTURES = "curator", "picture of raw claims"
-"""Folder for the curator beside the released files, and kind of the files in it."""
+"""Subfolder for the curator only, and kind of the files in it."""
 GUARANTEE_FORMAT = "crowdveil-synthesis/1"
 LARGEST_DELTA = 1e-6
 """Largest delta of a stated guarantee."""

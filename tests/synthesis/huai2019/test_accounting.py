@@ -226,7 +226,7 @@ def test_a_public_draw_in_place_of_a_failure_keeps_its_curve(share: float) -> No
                     assert exact <= point.delta * (1 + QUADRATURE) + 1e-12
 
 
-def test_substitution_without_a_public_share_would_break_the_theorem() -> None:
+def test_replaced_failures_without_a_public_share_break_the_theorem() -> None:
     """If only failures were replaced, their number would still show: delta far above the printed one."""
     test = PrivacyTest(k=5, gamma=4.0, epsilon0=1.0)
     one, other, profile = outlier(test)

@@ -23,7 +23,7 @@ ENDS = (-8.0, 14.0)
 
 
 def sampler(kernel: str, test: PrivacyTest) -> CandidateSampler:
-    """Six claims, one of weight 0 and one far away, beside another task."""
+    """Six claims, one of weight 0 and one far away, and another task."""
     claims = Claims.from_arrays([0] * 3 + [1] * 6, [0, 1, 2, *range(6)], [50, 60, 70, *VALUES])
     weight = np.concatenate(([0.2, 0.3, 0.5], WEIGHTS))
     return CandidateSampler(
@@ -163,15 +163,15 @@ def test_records_follow_the_exact_density_of_the_release(kernel: str) -> None:
 
 
 def test_the_loop_gives_up_after_its_attempts() -> None:
-    """Lone claims never reach a large k: every record is NaN, and progress was told each round."""
+    """Lone claims never reach a large k: every record is NaN, and progress is called each round."""
     test = PrivacyTest(k=60, gamma=1.5, epsilon0=2.0)
     claims = one_task([0.0, 100.0])
     made = CandidateSampler(
         claims=claims, weight=np.array([0.5, 0.5]), bandwidth=np.ones(1), kernel=KERNELS["gaussian"], test=test
     )
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
-    found = made.until_pass(np.zeros(4, dtype=np.int64), 3, seeded(1), progress=lambda *both: told.append(both))
+    found = made.until_pass(np.zeros(4, dtype=np.int64), 3, seeded(1), progress=lambda *both: calls.append(both))
 
     assert np.isnan(found).all()
-    assert told == [(0, 4)] * 3
+    assert calls == [(0, 4)] * 3

@@ -157,7 +157,7 @@ def test_a_claim_changes_the_chance_to_pass_by_at_most_exp_epsilon0() -> None:
 def test_the_file_holds_centres_of_public_cells_only(tmp_path: Path) -> None:
     """200 claims at 5.0, and the same with one at 5.3: all records of both files lie on one grid of 4,096 numbers.
 
-    Floating-point candidates told the claim: 376 of 200,000 could be attained from neither 5.0 nor a public draw.
+    Floating-point candidates revealed the claim: 376 of 200,000 could be attained from neither 5.0 nor a public draw.
     """
     grid = 10 * ((np.arange(4096) + 0.5) / 4096)
     settings = SynthesisSettings(method="huai-corrected", epsilon=2e4, records=20_000, k=150, gamma=2.0, epsilon0=0.2)

@@ -79,7 +79,7 @@ def test_quantile_inverts_the_mass(name: str) -> None:
 
 
 def test_bandwidth_rules_are_the_textbook_ones() -> None:
-    """Silverman 0.9 min(sd, IQR / 1.34) n^(-1/5) and Scott sd n^(-1/5), per task, whatever tasks stand beside it."""
+    """Silverman 0.9 min(sd, IQR / 1.34) n^(-1/5) and Scott sd n^(-1/5), per task, for all other tasks."""
     claims = Claims.from_arrays(
         [0] * 5 + [2] * 5, list(range(5)) * 2, VALUES + [10 * v for v in VALUES], tasks=[0, 1, 2]
     )
@@ -132,7 +132,7 @@ def test_bad_bandwidths_are_refused(settings: dict[str, object]) -> None:
 
 
 @NAMES
-def test_density_is_the_weighted_sum_of_bumps(name: str) -> None:
+def test_density_is_the_weighted_sum_of_kernels(name: str) -> None:
     """Equation 5 as loops, and mass 1 over the stated support."""
     weight = np.array([0.4, 0.1, 0.2, 0.3, 0.0])
     density = WeightedKernelDensity(value=np.array(VALUES), weight=weight, bandwidth=0.7, kernel=KERNELS[name])

@@ -21,7 +21,7 @@ STRICT = PrivacyTest(k=20, gamma=2.0, epsilon0=0.5)
 
 
 def crowd(seed: int = 1, workers: int = 60) -> Claims:
-    """Three tasks: all workers, three workers, nobody; one in ten claims is an outlier."""
+    """Three tasks: all workers, three workers, no worker; one in ten claims is an outlier."""
     random = np.random.default_rng(seed)
     task = np.array([0] * workers + [1] * 3)
     value = np.clip(random.normal(size=len(task)) + (random.random(len(task)) < 0.1) * 20, -10, 30)
@@ -55,7 +55,7 @@ def test_secure_randomness_is_the_default() -> None:
 
 
 def test_the_paper_s_settings_have_no_guarantee() -> None:
-    """Learned weights and bandwidths: exact epsilon infinite at any delta, the reasons named, the claim beside it."""
+    """Learned weights and bandwidths: exact epsilon infinite at any delta, with the reasons and the claimed curve."""
     cell, worker = HuaiPublished(weighting=Weighting(floor=0.2)).release(crowd(), seeded(1)).guarantees(0.5)
 
     assert math.isinf(cell.epsilon)
@@ -68,7 +68,7 @@ def test_the_paper_s_settings_have_no_guarantee() -> None:
 
 
 def test_huai_published_with_public_settings_has_no_guarantee() -> None:
-    """The loop, and floating-point records that tell their seed, leave no finite epsilon; the claim stands beside."""
+    """The loop, and floating-point records that reveal their seed, leave no finite epsilon."""
     claims, method = crowd(), HuaiPublished(records=2, test=STRICT, attempts=500, **PUBLIC)
     profile = WeightProfile.from_claims(claims, np.concatenate((np.full(60, 1 / 60), np.full(3, 1 / 3))), 20)
 

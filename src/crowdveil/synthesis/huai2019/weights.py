@@ -39,7 +39,7 @@ class TaskBatch:
         tasks: task codes, shape (batch,).
         rows: positions of their claims, shape (batch, degree).
         z: distances of the claims from the task's median in bandwidths, shape (batch, degree); the median as origin
-            keeps the digits of the others beside an extreme claim.
+            keeps the digits of the others where one claim is extreme.
         kernel: defines the Hilbert space.
     """
 
