@@ -47,10 +47,10 @@ class FitDriver:
 
     def __init__(self, work: FitTask[Any, Any], transport: Transport, memory: int | None) -> None:
         self.work, self.fit_id, self._transport = work, uuid4().hex, transport
-        folder, room = StoredFolder.of(work.blocks.rows), MemoryPlan.for_limit(memory, 1, work.needs)
-        self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=room.scratch)
+        folder, plan = StoredFolder.of(work.blocks.rows), MemoryPlan.for_limit(memory, 1, work.needs)
+        self._posteriors = PosteriorStore(work.needs.all_tasks, scratch=plan.scratch)
         without_rows = replace(work, blocks=replace(work.blocks, rows=ReceivedBlocks()))
-        self._context = transport.send(dump_context(FitContext(without_rows, folder, room)))
+        self._context = transport.send(dump_context(FitContext(without_rows, folder, plan)))
         sent = () if folder is not None else map(work.blocks.rows.block, *zip(*work.blocks.ranges, strict=True))
         self._blocks = [transport.send(pickle.dumps(block, PROTOCOL)) for block in sent]
         self._step = 0

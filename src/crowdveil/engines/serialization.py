@@ -86,12 +86,12 @@ class FitContext(NamedTuple):
     Attributes:
         work: model, initial parameters and block ranges.
         folder: folder of the blocks; None if blocks are sent.
-        room: memory budget of one process.
+        plan: memory budget of one process.
     """
 
     work: FitTask[Any, Any]
     folder: StoredFolder | None
-    room: MemoryPlan
+    plan: MemoryPlan
 
 
 def dump_context(context: FitContext) -> bytes:

@@ -54,13 +54,13 @@ class WorkerCache:
         work = context.work
         self.received = ReceivedBlocks()
         rows = self.received if context.folder is None else context.folder.open()
-        self.bench = BlockWorker(replace(work, blocks=replace(work.blocks, rows=rows)), context.room, part=True)
+        self.block_worker = BlockWorker(replace(work, blocks=replace(work.blocks, rows=rows)), context.plan, part=True)
         self._steps: OrderedDict[int, Step[Any, Any]] = OrderedDict()
         self._lock = Lock()
 
     def step(self, number: int, parameters: Payload) -> Step[Any, Any]:
         """Return a step with its parameters loaded and prepared once."""
-        work = self.bench.work
+        work = self.block_worker.work
         with self._lock:
             if number not in self._steps:
                 step = Step(work.model, number, load_parameters(parameters.value, work.initial))
@@ -75,13 +75,13 @@ def run_step(task: BlockTask) -> tuple[Any, float]:
     """Return the statistics of a block in a step."""
     with _acquire_cache(task) as (cache, step):
         previous = None if task.previous is None else partial(cache.step, task.step - 1, task.previous)
-        return cache.bench.step(task.index, step, previous)
+        return cache.block_worker.step(task.index, step, previous)
 
 
 def read_posterior(task: BlockTask) -> EStep[Any]:
     """Return the posterior of a block after its last step."""
     with _acquire_cache(task) as (cache, step):
-        return cache.bench.result(task.index, step)
+        return cache.block_worker.result(task.index, step)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def _acquire_cache(task: BlockTask) -> Iterator[tuple[WorkerCache, Step[Any, Any
         _CACHES[task.fit_id] = cache
         while len(_CACHES) > MAX_CACHED_FITS:
             _CACHES.popitem(last=False)
-    first = cache.bench.work.blocks.ranges[task.index][0]
+    first = cache.block_worker.work.blocks.ranges[task.index][0]
     if task.block is not None:
         cache.received.payloads[first] = task.block
     try:
