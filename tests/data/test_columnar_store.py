@@ -177,7 +177,7 @@ def test_codes_out_of_range_are_refused(tmp_path, alphabet, worker, value) -> No
     part = ReportChunk(np.array([0]), np.array([worker]), np.array([value]))
     write_encoded(tmp_path, [part], np.arange(2), np.arange(2), alphabet)
 
-    with pytest.raises(ReportsError, match="no code or number"):
+    with pytest.raises(ReportsError, match="a value out of range"):
         Reports.open(tmp_path, verify=True)
 
 

@@ -22,7 +22,7 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import MajorityVote
 from tests.workflow.test_output import assert_same
 
-RULE = NumberedIdentifiers(beginning="tâche-", digits=3, count=7, first=95)
+RULE = NumberedIdentifiers(prefix="tâche-", digits=3, count=7, first=95)
 LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]
 
 
@@ -73,7 +73,7 @@ def test_every_numbered_name_has_its_place(beginning: str, digits: int, data) ->
     """A rule's names are beginning and zero-padded number, all found again, also in the middle of the numbers."""
     first = data.draw(st.integers(0, 10**digits - 1))
     count = data.draw(st.integers(0, min(20, 10**digits - first)))
-    rule = NumberedIdentifiers(beginning=beginning, digits=digits, count=count, first=first)
+    rule = NumberedIdentifiers(prefix=beginning, digits=digits, count=count, first=first)
     held = [f"{beginning}{number:0{digits}d}" for number in range(first, first + count)]
 
     assert held == rule.tolist()
@@ -87,13 +87,13 @@ def test_every_numbered_name_has_its_place(beginning: str, digits: int, data) ->
         ({"digits": 19}, "1 to 18 digits"),
         ({"first": -1}, "not negative"),
         ({"count": 906}, "must fit into 3 digits"),
-        ({"beginning": "\ud800"}, "UTF-8"),
+        ({"prefix": "\ud800"}, "UTF-8"),
     ],
 )
 def test_impossible_rules_are_refused(settings, rule) -> None:
     """Numbers must fit, and names must be text."""
     with pytest.raises(SettingsError, match=rule):
-        NumberedIdentifiers(**({"beginning": "t", "digits": 3, "count": 7, "first": 95} | settings))
+        NumberedIdentifiers(**({"prefix": "t", "digits": 3, "count": 7, "first": 95} | settings))
 
 
 def test_names_of_a_count_need_no_more_digits() -> None:
@@ -138,7 +138,7 @@ def test_reports_with_numbered_names_survive_the_folder(tmp_path) -> None:
     "table",
     [
         pa.table({"another": ["x"]}),
-        pa.table({"beginning": ["t"], "digits": [3], "count": [7], "first": [95]}),
+        pa.table({"prefix": ["t"], "digits": [3], "count": [7], "first": [95]}),
         pa.table(
             [pa.array(["t"], pa.large_string()), *(pa.array([number]) for number in (0, 7, 95))],
             names=["beginning", "digits", "count", "first"],

@@ -12,7 +12,7 @@ import pytest
 from crowdveil.data import identifiers
 from crowdveil.data.identifiers import NumberedIdentifiers, read_identifiers
 from crowdveil.data.reports import Reports
-from crowdveil.data.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MOST_PIECE_BYTES, WORKER_FILE
+from crowdveil.data.store_manifest import DATA_FILES, INDEX_FILE, MANIFEST_FILE, MAX_PIECE_BYTES, WORKER_FILE
 from crowdveil.errors import ReportsError
 from tests.files.mutations import reseal, write_sealed
 
@@ -120,13 +120,13 @@ def test_odd_fields_of_a_manifest_are_refused(folder, name) -> None:
 
 def test_memory_follows_the_file_and_not_the_manifest(folder) -> None:
     """Names in one piece of the largest size are read where no memory of that size is left."""
-    reseal(folder, manifest_of(folder) | {"piece_bytes": MOST_PIECE_BYTES})
+    reseal(folder, manifest_of(folder) | {"piece_bytes": MAX_PIECE_BYTES})
     program = f"""
 import tracemalloc
 from crowdveil.data.reports import Reports
 tracemalloc.start()
 assert len(Reports.open({str(folder)!r}, verify=True)) == 50
-print(tracemalloc.get_traced_memory()[1] < {MOST_PIECE_BYTES} // 8)
+print(tracemalloc.get_traced_memory()[1] < {MAX_PIECE_BYTES} // 8)
 """
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -162,7 +162,7 @@ def test_rows_that_repeat_a_pair_or_are_unsorted_are_refused(small, name, use) -
     """A worker has one report on a task, and workers ascend, also under fitting checksums, whatever uses the rows."""
     write_column_of(small, *ODD_ROWS[name])
 
-    with pytest.raises(ReportsError, match=r"worker\.i32.*do not ascend, or one comes again"):
+    with pytest.raises(ReportsError, match=r"worker\.i32.*do not ascend, or one repeats"):
         {
             "blocks": lambda: list(Reports.open(small).blocks(2)),
             "worker": lambda: Reports.open(small).worker,

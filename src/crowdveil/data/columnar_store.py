@@ -1,8 +1,8 @@
-"""Encoded blocks: a folder with reports as columns of codes, memory-mapped when it is opened.
+"""Encoded blocks: a folder of reports as memory-mapped columns with checksums.
 
-On opening, the manifest, the size of each file, the names and the index of tasks are checked; codes and the order of
-rows are checked piece by piece when first used. The checksums find damage, not forgery: whoever can write the folder
-can write new ones. A forged folder is read or refused; no number in it is used before its range is checked.
+Opening checks the manifest, the size of each file, the identifiers and the task index. Codes and row order are checked
+piece by piece on first use. The checksums detect damage, not forgery: a user who can write the folder can write new
+ones. A forged folder is read or refused; no number is used before its range is checked.
 """
 
 import zlib
@@ -34,7 +34,7 @@ from crowdveil.data.store_manifest import (
     WORKER_FILE,
     FileEntry,
     Manifest,
-    PairsWritten,
+    PairOrderCheck,
     damaged,
     read_manifest,
     workers_ascend,
@@ -44,17 +44,17 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 
 STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
-"""In the order in which they are put in place: without the last, a folder holds no encoded blocks."""
+"""All files, in the order of the commit: a folder without the last one holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
-"""Bytes under one checksum."""
+"""Bytes per checksum."""
 ROWS_COMPARED = 1 << 13
-"""Rows whose order is checked together: memory limits of fits do not count what the check takes, so it takes little."""
+"""Rows per pass of the order check; small, because memory limits of fits do not count its temporaries."""
 TASKS_AT_ONCE = 1 << 18
-"""Entries of the index of tasks written or checked together."""
+"""Entries of the task index written or checked per pass."""
 
 
 class ReportChunk(NamedTuple):
-    """Some rows in canonical order: columns of equal length."""
+    """Consecutive rows in canonical order: columns of equal length."""
 
     task: NDArray[np.integer]
     worker: NDArray[np.integer]
@@ -62,7 +62,7 @@ class ReportChunk(NamedTuple):
 
 
 class OpenedReports(NamedTuple):
-    """An opened folder: its rows, and what they speak of."""
+    """Content of an opened folder."""
 
     rows: "MappedRows"
     tasks: LazyIdentifiers
@@ -71,29 +71,29 @@ class OpenedReports(NamedTuple):
 
 
 def write_encoded(
-    folder: Path, parts: Iterable[ReportChunk], tasks: Identifiers, workers: Identifiers, alphabet: Alphabet | None
+    folder: Path, chunks: Iterable[ReportChunk], tasks: Identifiers, workers: Identifiers, alphabet: Alphabet | None
 ) -> None:
-    """Write all `STORE_FILES` into a folder that exists; memory follows one part, and names that are held in memory.
+    """Write all `STORE_FILES` into an existing folder; memory is bounded by one chunk and in-memory identifiers.
 
     Args:
-        folder: where to.
-        parts: rows in canonical order, part after part.
-        tasks, workers: names in code order.
-        alphabet: what a value can be; None for float64 numbers.
+        folder: target folder.
+        chunks: rows in canonical order.
+        tasks, workers: identifiers in code order.
+        alphabet: possible values; None for float64 numbers.
 
     Raises:
         SettingsError: the rows are not in canonical order.
-        ReportsError: a name is no text that can be written in UTF-8.
+        ReportsError: an identifier cannot be written in UTF-8.
     """
     with ExitStack() as stack:
         streams = [stack.enter_context(open(folder / name, "wb")) for name in (WORKER_FILE, VALUE_FILE, INDEX_FILE)]
-        worker_sink, value_sink, index_sink = (_Sealing(stream) for stream in streams)
-        index, pairs = _Index(index_sink), PairsWritten()
-        for part in (part for part in parts if len(part.task)):
-            index.add(part.task)
-            pairs.add(part.task, part.worker)
-            worker_sink.write(np.ascontiguousarray(part.worker, dtype="<i4"))
-            value_sink.write(np.ascontiguousarray(part.value, dtype=_value_type(alphabet)))
+        worker_sink, value_sink, index_sink = (_ChecksumWriter(stream) for stream in streams)
+        index, pairs = _IndexWriter(index_sink), PairOrderCheck()
+        for chunk in (chunk for chunk in chunks if len(chunk.task)):
+            index.add(chunk.task)
+            pairs.add(chunk.task, chunk.worker)
+            worker_sink.write(np.ascontiguousarray(chunk.worker, dtype="<i4"))
+            value_sink.write(np.ascontiguousarray(chunk.value, dtype=_value_type(alphabet)))
         index.end(len(tasks))
     files = {WORKER_FILE: worker_sink.entry(), VALUE_FILE: value_sink.entry(), INDEX_FILE: index_sink.entry()}
     for name, names in zip(NAMES_FILES, (tasks, workers), strict=True):
@@ -108,21 +108,21 @@ def write_encoded(
 
 def save_encoded(
     folder: str | PathLike[str],
-    parts: Iterable[ReportChunk],
+    chunks: Iterable[ReportChunk],
     tasks: Identifiers,
     workers: Identifiers,
     alphabet: Alphabet | None,
 ) -> None:
-    """As `write_encoded`, into a folder that need not exist; the files appear whole or not at all."""
+    """Write atomically as `write_encoded` does, into a folder that is created if absent."""
     with staged_outputs(Outputs(folder=Path(folder), names=STORE_FILES, kind="blocks")) as temporary:
-        write_encoded(temporary, parts, tasks, workers, alphabet)
+        write_encoded(temporary, chunks, tasks, workers, alphabet)
 
 
 def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
     """Open a folder of encoded blocks.
 
-    Checked now: the manifest, the size of every file, the names, and the index of tasks. Checked piece by piece when
-    first used, or now under `verify`: workers and values. Many unsorted names are compared under `verify` only.
+    The manifest, file sizes, identifiers and task index are checked now. Workers and values are checked piece by piece
+    on first use, or now under `verify`. Many unsorted identifiers are compared under `verify` only.
 
     Raises:
         ReportsError: no such folder, another format, or a file that is absent, cut, too long or damaged.
@@ -140,7 +140,7 @@ def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
     if not _ascends(rows.pointers, reports):
         raise damaged(folder / INDEX_FILE, "pointers that do not ascend to the number of reports")
     names = [
-        _read_names(folder, manifest, name, count, verify)
+        _read_identifiers(folder, manifest, name, count, verify)
         for name, count in zip(NAMES_FILES, (manifest.tasks, manifest.workers), strict=True)
     ]
     if verify:
@@ -149,10 +149,10 @@ def open_encoded(folder: Path, *, verify: bool = False) -> OpenedReports:
 
 
 def read_seal(folder: Path) -> str:
-    """Return the seal of encoded blocks, which names them: no others have it.
+    """Return the seal (SHA-256) that identifies encoded blocks.
 
     Raises:
-        ReportsError: the folder holds none.
+        ReportsError: the folder holds no encoded blocks.
     """
     return read_manifest(folder / MANIFEST_FILE).seal
 
@@ -164,15 +164,15 @@ def has_repeated_pairs(folder: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A file as a memory-mapped array, checked piece by piece when it is first used.
+    """Memory-mapped file, checked piece by piece on first use.
 
     Attributes:
-        path: of the file.
+        path: the file.
         array: read-only, shape (rows,).
-        size: codes must be below it, and not negative; None for numbers that `has_valid_magnitude` marks.
-        crcs: checksum of each piece.
-        piece_bytes: bytes under one checksum; a multiple of the width of a number.
-        checked: which pieces were found whole.
+        size: exclusive upper bound of codes; None for numbers, which must satisfy `has_valid_magnitude`.
+        crcs: CRC-32 of each piece.
+        piece_bytes: bytes per checksum; a multiple of the item width.
+        checked: pieces that passed the check, shape (pieces,).
     """
 
     path: Path
@@ -186,7 +186,7 @@ class _Column:
     def map(
         cls, folder: Path, manifest: Manifest, name: str, dtype: np.dtype[Any], rows: int, size: int | None
     ) -> "_Column":
-        """Map a file that must have exactly `rows` numbers."""
+        """Map a file that must have exactly `rows` items."""
         entry = manifest.files[name]
         _check_size(folder / name, entry.size)
         if entry.size != rows * dtype.itemsize:
@@ -197,11 +197,11 @@ class _Column:
         checked = np.zeros(len(entry.checksums), dtype=bool)
         return cls(folder / name, array, size, entry.checksums, manifest.piece_bytes, checked)
 
-    def part(self, first: int, stop: int) -> NDArray[Any]:
-        """Return some rows, once every piece that they lie in was checked.
+    def read(self, first: int, stop: int) -> NDArray[Any]:
+        """Return rows first .. stop-1 after checking every piece that contains them.
 
         Raises:
-            ReportsError: a piece is damaged, or holds what is no code.
+            ReportsError: a piece is damaged or holds a value out of range.
         """
         width = self.piece_bytes // self.array.itemsize
         for piece in range(first // width, -(-stop // width)):
@@ -214,13 +214,13 @@ class _Column:
             raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} has another checksum")
         good = has_valid_magnitude(held).all() if self.size is None else held.min() >= 0 and held.max() < self.size
         if not good:
-            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds what is no code or number")
+            raise damaged(self.path, f"piece {piece + 1} of {len(self.crcs)} holds a value out of range")
         self.checked[piece] = True
 
 
 @dataclass(frozen=True, eq=False)
 class MappedRows:
-    """Rows in an opened folder; a piece that is damaged or out of order raises a ReportsError when it is first used.
+    """Rows of an opened folder; a piece that is damaged or out of order raises a ReportsError on first use.
 
     Attributes:
         index, workers, values: the columns.
@@ -240,11 +240,11 @@ class MappedRows:
     @property
     def value(self) -> NDArray[Any]:
         """Label code or number of each row; checks the whole column."""
-        return self.values.part(0, len(self))
+        return self.values.read(0, len(self))
 
     @cached_property
     def task(self) -> NDArray[np.int32]:
-        """Task code of each row; not in the folder, so that it takes memory: blocks do without."""
+        """Task code of each row; not stored in the folder, so it takes memory. Blocks do not need it."""
         codes = np.arange(len(self.pointers) - 1, dtype=np.int32)
         task = np.repeat(codes, np.diff(self.pointers))
         task.flags.writeable = False
@@ -252,23 +252,23 @@ class MappedRows:
 
     @cached_property
     def pointers(self) -> NDArray[np.int64]:
-        """Where each task's rows begin, and the number of rows."""
-        return self.index.part(0, len(self.index.array))
+        """Row offset of each task, then the number of rows."""
+        return self.index.read(0, len(self.index.array))
 
     def block(self, first: int, stop: int) -> Block:
         """Return the tasks first .. stop-1 with their reports."""
         ends = self.pointers[first : stop + 1]
         rows = (int(ends[0]), int(ends[-1]))
-        return Block(first, stop, ends - ends[0], self._workers(*rows), self.values.part(*rows))
+        return Block(first, stop, ends - ends[0], self._workers(*rows), self.values.read(*rows))
 
     def verify(self) -> None:
-        """Check the whole of the columns, piece by piece.
+        """Check all pieces of the columns.
 
         Raises:
             ReportsError: a piece is damaged or out of order.
         """
         self._workers(0, len(self))
-        self.values.part(0, len(self))
+        self.values.read(0, len(self))
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -276,12 +276,12 @@ class MappedRows:
 
     @cached_property
     def _ordered(self) -> NDArray[np.bool_]:
-        """Pieces of `workers` whose order was found right."""
+        """Pieces of `workers` that passed the order check, shape (pieces,)."""
         return np.zeros(len(self.workers.crcs), dtype=bool)
 
     def _workers(self, first: int, stop: int) -> NDArray[np.int32]:
-        """Return workers of some rows, once all pieces that they lie in were checked, codes first and then order."""
-        found = self.workers.part(first, stop)
+        """Return worker codes of rows first .. stop-1 after checking codes and order of their pieces."""
+        found = self.workers.read(first, stop)
         width = self.workers.piece_bytes // found.itemsize
         for piece in range(first // width, -(-stop // width)):
             if not self._ordered[piece]:
@@ -289,19 +289,19 @@ class MappedRows:
         return found
 
     def _check_order(self, piece: int, first: int, stop: int) -> None:
-        """Check a piece of workers, together with the row before it, in runs that share one row with the next."""
+        """Check the order of a piece and the row before it, in runs that overlap by one row."""
         for start in range(first, stop, ROWS_COMPARED):
             end = min(start + ROWS_COMPARED + 1, stop)
             after, before = np.searchsorted(self.pointers, start, "right"), np.searchsorted(self.pointers, end)
             starts = self.pointers[after:before] - start
             if not workers_ascend(self.workers.array[start:end], starts, repeats=self.repeats):
-                again = "" if self.repeats else ", or one comes again"
-                raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{again}")
+                or_repeat = "" if self.repeats else ", or one repeats"
+                raise damaged(self.workers.path, f"piece {piece + 1}: the workers on a task do not ascend{or_repeat}")
         self._ordered[piece] = True
 
 
-class _Sealing:
-    """A file under checksums."""
+class _ChecksumWriter:
+    """Output file with a CRC-32 per piece."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.size = file, 0
@@ -312,7 +312,7 @@ class _Sealing:
         return FileEntry(self.size, self.checksums)
 
     def write(self, data: Any) -> None:
-        """Write and count; pieces go on where the last write ended."""
+        """Write an array; a piece may span several writes."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
         self.file.write(view)
         while len(view):
@@ -325,22 +325,22 @@ class _Sealing:
             self.size += len(held)
 
 
-class _Index:
-    """Where each task's rows begin, written while the rows go by.
+class _IndexWriter:
+    """Streaming writer of the task index.
 
     Attributes:
-        rows: how many went by.
-        known: how many tasks have their beginning written.
+        rows: rows added so far.
+        known: tasks whose row offset is written.
     """
 
-    def __init__(self, sink: _Sealing) -> None:
+    def __init__(self, sink: _ChecksumWriter) -> None:
         self.sink, self.rows, self.known = sink, 0, 0
 
     def add(self, task: NDArray[np.integer]) -> None:
-        """Take the task codes of more rows, in order.
+        """Add the task codes of the next rows.
 
         Raises:
-            SettingsError: they are not.
+            SettingsError: the codes do not ascend.
         """
         first, last = int(task[0]), int(task[-1])
         if first < self.known - 1:
@@ -351,7 +351,7 @@ class _Index:
         self.rows += len(task)
 
     def end(self, tasks: int) -> None:
-        """Write the beginnings of tasks without rows at the end, and the number of rows."""
+        """Write the offsets of trailing tasks without rows, then the number of rows."""
         while self.known <= tasks:
             self._write(np.full(min(tasks + 1 - self.known, TASKS_AT_ONCE), self.rows))
 
@@ -361,7 +361,7 @@ class _Index:
 
 
 def _ascends(pointers: NDArray[np.int64], rows: int) -> bool:
-    """Return whether pointers go from 0 to the number of rows, and never down."""
+    """Return whether pointers ascend from 0 to the number of rows."""
     if pointers[0] != 0 or pointers[-1] != rows:
         return False
     parts = (pointers[first : first + TASKS_AT_ONCE + 1] for first in range(0, len(pointers) - 1, TASKS_AT_ONCE))
@@ -369,7 +369,7 @@ def _ascends(pointers: NDArray[np.int64], rows: int) -> bool:
 
 
 def _checksums(path: Path, size: int, piece_bytes: int) -> list[int]:
-    """Return the CRC-32 of each piece of a file of that size; memory follows the smaller of piece and file."""
+    """Return the CRC-32 of each piece of a file; memory is bounded by one piece."""
     most = max(min(piece_bytes, size), 1)
     with open(path, "rb") as stream:
         return [zlib.crc32(piece) for piece in iter(lambda: stream.read(most), b"")]
@@ -379,8 +379,8 @@ def _value_type(alphabet: Alphabet | None) -> np.dtype[Any]:
     return np.dtype("<f8" if alphabet is None else "<i2")
 
 
-def _read_names(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyIdentifiers:
-    """Check a file of names, piece by piece, and map it."""
+def _read_identifiers(folder: Path, manifest: Manifest, name: str, count: int, verify: bool) -> LazyIdentifiers:
+    """Check and map a file of identifiers."""
     entry, path = manifest.files[name], folder / name
     _check_size(path, entry.size)
     if _checksums(path, entry.size, manifest.piece_bytes) != entry.checksums:

@@ -1,7 +1,7 @@
-"""Public sets of real answers, by name, from a data directory; nothing is downloaded and nothing is copied.
+"""Public data sets of real answers, loaded by name from a data directory; nothing is downloaded.
 
-A set is a folder with `answers.csv` or `answers.csv.gz` (task,worker,answer, in the order of the source), `truth.csv`
-(task,truth) where gold exists, and `meta.json` (kind, labels in order, source, licence).
+A data set is a folder with `answers.csv` or `answers.csv.gz` (task,worker,answer, in the order of the source),
+`meta.json` (kind, ordered labels, source, licence) and, if truths are known, `truth.csv` (task,truth).
 """
 
 import json
@@ -27,20 +27,19 @@ WAY_OUT = f"Set {VARIABLE} to a folder with one folder per data set."
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """Answers that people really gave, with what is known of the truth.
+    """Real answers with known truths.
 
     Attributes:
-        name: its folder.
-        answers: under the duplicates policy it was loaded with; numeric sets hold free numbers.
-        gold: known truth by task name (label, or number); tasks without an answer are kept. Of several truths for one
-            task the first counts.
+        name: folder name.
+        answers: after the duplicates policy; numeric data sets hold free numbers.
+        gold: known truth by task (label or number), including tasks without answers; the first of several truths.
         kind: "binary", "categorical", "ordinal" or "numeric".
-        meta: the whole of `meta.json`: title, source, licence, citation, notes.
-        rows: rows in the file.
-        pairs: distinct (task, worker) pairs among them.
-        left_out: rows of a numeric set whose answer is no number; they are in `rows` and `pairs`, not in `answers`.
-        gold_without_answers: gold tasks that nobody answered; they cannot be scored.
-        scale: the range of answers of a numeric set where `meta.json` states one, in steps of 1.
+        meta: content of `meta.json`: title, source, licence, citation, notes.
+        rows: rows of the file.
+        pairs: distinct (task, worker) pairs among the rows.
+        left_out: rows of a numeric data set whose answer is no number; counted in `rows` and `pairs`, not in `answers`.
+        gold_without_answers: gold tasks without answers, which cannot be scored.
+        scale: range of a numeric data set if `meta.json` states one, in steps of 1.
     """
 
     name: str
@@ -56,15 +55,15 @@ class Dataset:
 
     @property
     def gold_with_answers(self) -> int:
-        """Number of gold tasks that can be scored."""
+        """Number of gold tasks with an answer."""
         return len(self.gold) - self.gold_without_answers
 
 
 def data_directory() -> Path:
-    """Return where data sets are looked for, whether it exists or not.
+    """Return the data directory, which need not exist.
 
-    The environment variable CROWDVEIL_DATA if it is set; else `../shared/data` beside the checkout if it is there; else
-    `crowdveil/data` in the user's cache directory (XDG_CACHE_HOME, or ~/.cache).
+    CROWDVEIL_DATA if it is set; else `../shared/data` next to a checkout if it exists; else `crowdveil/data` in the
+    user's cache directory (XDG_CACHE_HOME or ~/.cache).
     """
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen).expanduser()
@@ -76,12 +75,12 @@ def data_directory() -> Path:
 
 
 def available(directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the data sets in a directory (by default the data directory), sorted."""
+    """Return the sorted names of the data sets in a directory, by default the data directory."""
     return tuple(sorted(path.parent.name for path in (directory or data_directory()).glob(f"*/{META_FILE}")))
 
 
 def files_of(name: str, directory: Path | None = None) -> tuple[Path, ...]:
-    """Return the paths of the files that a data set may have, whether they exist or not."""
+    """Return all paths that a data set may use, existing or not."""
     folder = (directory or data_directory()) / name
     return tuple(folder / file for file in ("answers.csv", "answers.csv.gz", "truth.csv", META_FILE))
 
@@ -94,14 +93,14 @@ def load(
     tasks: IdentifierList | None = None,
     workers: IdentifierList | None = None,
 ) -> Dataset:
-    """Load a data set; of a worker's repeated answers to a task the first in file order counts, unless told otherwise.
+    """Return a data set.
 
     Args:
-        name: its folder.
-        duplicates: policy for repeated (task, worker) pairs.
-        directory: where to look; by default the data directory.
-        tasks, workers: all names, as text; by default those that occur. The labels are those that `meta.json` states,
-            and public.
+        name: folder name.
+        duplicates: policy for repeated (task, worker) pairs; by default the first row counts.
+        directory: parent folder; by default the data directory.
+        tasks, workers: all identifiers, as text; by default those that occur. Labels come from `meta.json` and are
+            public.
 
     Raises:
         SettingsError: no such data set, or no data directory.
@@ -143,7 +142,7 @@ def _folder(name: str, directory: Path) -> Path:
 
 
 def _read_meta(path: Path) -> tuple[dict[str, Any], Any, Alphabet | None]:
-    """Return the whole description, the kind and, for labels, the alphabet."""
+    """Return the description, the kind and, for labels, the alphabet."""
     try:
         meta = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -166,7 +165,7 @@ def _read_gold(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def _number_rows(columns: ReportColumns) -> Any:
-    """Mark the rows whose answer is a number."""
+    """Return whether each row's answer is a finite number, shape (rows,)."""
     return np.isfinite(parse_numbers(columns.value.names))[columns.value.codes]
 
 
@@ -175,7 +174,7 @@ def _distinct_pairs(columns: ReportColumns) -> int:
 
 
 def _scale(labels: str) -> Scale | None:
-    """Read a range such as "-100..100"; other descriptions state none."""
+    """Return the scale of a range such as "-100..100"; None for any other text."""
     low, dots, high = labels.partition("..")
     bounds = parse_numbers(np.array([low, high]))
     return Scale(float(bounds[0]), float(bounds[1])) if dots and np.isfinite(bounds).all() else None

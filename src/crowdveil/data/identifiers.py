@@ -1,10 +1,8 @@
-"""Names of tasks and workers in code order: a numpy array, or names read or made only where they are looked at.
+"""Task and worker identifiers in code order: numpy arrays, memory-mapped Arrow columns, or numbered rules.
 
-A hundred million names as Python's texts take eight gigabytes; those of an opened folder stay on disk, and numbered
-ones (task-000000123) follow from a rule.
-
-
-Names in files: an Arrow file with one column, in batches; numbered names as a single row that states the rule."""
+A hundred million Python strings take eight gigabytes. Identifiers of an opened folder stay on disk, and numbered ones
+(task-000000123) are computed. In files: an Arrow IPC file with one column, or one row with the numbering rule.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -31,14 +29,14 @@ MAX_DIGITS = 18
 
 
 class Identifiers(Protocol):
-    """What a numpy array of names and `LazyIdentifiers` have in common; `numpy.asarray` makes an array of either."""
+    """Task or worker identifiers in code order: a numpy array or `LazyIdentifiers`; `numpy.asarray` reads both."""
 
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of identifiers."""
         ...
 
     def __getitem__(self, key: Any, /) -> Any:
-        """Return the name of a code, or those of a slice or an array of codes."""
+        """Return the identifier of a code, or those of a slice or an array of codes."""
         ...
 
     def __iter__(self) -> Iterator[Any]:
@@ -59,7 +57,7 @@ class Identifiers(Protocol):
 
 
 class LazyIdentifiers(ABC):
-    """Names that take no memory until they are asked for; read-only. A slice of them is lazy too."""
+    """Read-only identifiers that are read or computed on access; a slice is lazy too."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -67,14 +65,14 @@ class LazyIdentifiers(ABC):
 
     @abstractmethod
     def part(self, first: int, stop: int) -> Self:
-        """Return the names first .. stop-1."""
+        """Return identifiers first .. stop-1."""
 
     @abstractmethod
     def take(self, codes: NDArray[np.integer]) -> Any:
-        """Return the names of these codes, from 0 on, as an Arrow array."""
+        """Return the identifiers of non-negative codes as an Arrow array."""
 
     def __getitem__(self, key: Any, /) -> Any:
-        """Return the name of a code, lazy names of a slice without steps, or an array for anything else."""
+        """Return the identifier of a code, lazy identifiers of a contiguous slice, or else an array."""
         if isinstance(key, slice):
             first, stop, step = key.indices(len(self))
             if step == 1:
@@ -88,7 +86,7 @@ class LazyIdentifiers(ABC):
         return found if np.ndim(key) else found[0]
 
     def pieces(self) -> Iterator[Self]:
-        """Yield the names in parts of `IDENTIFIERS_PER_BATCH`, at least one part."""
+        """Yield the identifiers in batches of `IDENTIFIERS_PER_BATCH`, at least one batch."""
         for first in range(0, max(len(self), 1), IDENTIFIERS_PER_BATCH):
             yield self.part(first, min(first + IDENTIFIERS_PER_BATCH, len(self)))
 
@@ -106,18 +104,18 @@ class LazyIdentifiers(ABC):
         return any(name == one for one in self)
 
     def __array__(self, dtype: Any = None, /, *, copy: bool | None = None) -> NDArray[Any]:
-        """Return all names as an array, which takes memory for each."""
+        """Return all identifiers as an array, in memory."""
         return np.asarray(self.arrow().to_numpy(), dtype=dtype)
 
     def tolist(self) -> list[Any]:
-        """Return all names as a list, which takes memory for each."""
+        """Return all identifiers as a list, in memory."""
         return list(self.arrow().to_pylist())
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ArrowIdentifiers(LazyIdentifiers):
-    """Names in an Arrow chunked array, such as one that is mapped from a file."""
+    """Identifiers in an Arrow chunked array, for example a memory-mapped one."""
 
     column: Any
 
@@ -126,7 +124,7 @@ class ArrowIdentifiers(LazyIdentifiers):
         return len(self.column)
 
     def part(self, first: int, stop: int) -> "ArrowIdentifiers":
-        """Return the names first .. stop-1, from the same memory."""
+        """Return identifiers first .. stop-1, without a copy."""
         return ArrowIdentifiers(self.column.slice(first, stop - first))
 
     def take(self, codes: NDArray[np.integer]) -> Any:
@@ -141,19 +139,19 @@ class ArrowIdentifiers(LazyIdentifiers):
 @final
 @dataclass(frozen=True, kw_only=True)
 class NumberedIdentifiers(LazyIdentifiers):
-    """Names of one beginning and digits of one width: task-000000000, task-000000001, ...
+    """Identifiers of one prefix and zero-padded numbers: task-000000000, task-000000001, ...
 
     Attributes:
-        beginning: what all names begin with.
-        digits: how many digits follow; smaller numbers have zeros before them.
-        count: how many names.
-        first: number of the first.
+        prefix: text before the number.
+        digits: width of the number.
+        count: number of identifiers.
+        first: number of the first identifier.
 
     Raises:
-        SettingsError: numbers that are negative or need more digits, or text that is not UTF-8.
+        SettingsError: a negative number, a number with more digits, or a prefix that is not UTF-8.
     """
 
-    beginning: str
+    prefix: str
     digits: int
     count: int
     first: int = 0
@@ -168,27 +166,25 @@ class NumberedIdentifiers(LazyIdentifiers):
             raise SettingsError(
                 f"the numbers of names must fit into {self.digits} digits", value=self.first + self.count
             )
-        if not is_utf8_encodable(self.beginning):
-            raise SettingsError("names must be text that can be written in UTF-8", value=self.beginning)
+        if not is_utf8_encodable(self.prefix):
+            raise SettingsError("names must be text that can be written in UTF-8", value=self.prefix)
 
     @classmethod
-    def from_count(cls, beginning: str, count: int) -> "NumberedIdentifiers":
-        """Return the names of so many, from 0 on, in as many digits as the last one needs."""
-        return cls(beginning=beginning, digits=len(str(max(count - 1, 0))), count=count)
+    def from_count(cls, prefix: str, count: int) -> "NumberedIdentifiers":
+        """Return `count` identifiers numbered from 0, with as many digits as the last number needs."""
+        return cls(prefix=prefix, digits=len(str(max(count - 1, 0))), count=count)
 
     def __len__(self) -> int:
         """Return how many names there are."""
         return self.count
 
     def part(self, first: int, stop: int) -> "NumberedIdentifiers":
-        """Return the names first .. stop-1, by the same rule."""
-        return NumberedIdentifiers(
-            beginning=self.beginning, digits=self.digits, count=stop - first, first=self.first + first
-        )
+        """Return identifiers first .. stop-1."""
+        return NumberedIdentifiers(prefix=self.prefix, digits=self.digits, count=stop - first, first=self.first + first)
 
     def take(self, codes: NDArray[np.integer]) -> Any:
         """Return the names of these codes."""
-        prefix = np.frombuffer(self.beginning.encode(), dtype=np.uint8)
+        prefix = np.frombuffer(self.prefix.encode(), dtype=np.uint8)
         text = np.empty((len(codes), len(prefix) + self.digits), dtype=np.uint8)
         text[:, : len(prefix)] = prefix
         left = codes.astype(np.int64) + self.first
@@ -198,10 +194,10 @@ class NumberedIdentifiers(LazyIdentifiers):
             left = tens
         return text_array(text, np.arange(len(codes) + 1) * text.shape[1])
 
-    def place(self, name: str) -> int | None:
-        """Return the code of a name, None if there is none."""
-        digits = name[len(self.beginning) :]
-        written = name.startswith(self.beginning) and len(digits) == self.digits and digits.isascii()
+    def code(self, name: str) -> int | None:
+        """Return the code of an identifier; None if it does not occur."""
+        digits = name[len(self.prefix) :]
+        written = name.startswith(self.prefix) and len(digits) == self.digits and digits.isascii()
         if not (written and digits.isdigit()):
             return None
         code = int(digits) - self.first
@@ -209,10 +205,10 @@ class NumberedIdentifiers(LazyIdentifiers):
 
 
 def index_of(names: Identifiers, wanted: Iterable[Any]) -> dict[str, int]:
-    """Return the code of each wanted name that is among the names, both read as text."""
+    """Return the code of each wanted identifier that occurs; both sides are compared as text."""
     texts = {str(name) for name in wanted}
     if isinstance(names, NumberedIdentifiers):
-        found = {text: names.place(text) for text in texts}
+        found = {text: names.code(text) for text in texts}
         return {text: code for text, code in found.items() if code is not None}
     parts = range(0, len(names) if texts else 0, IDENTIFIERS_PER_BATCH)
     listed = ((first, names[first : first + IDENTIFIERS_PER_BATCH].tolist()) for first in parts)
@@ -220,7 +216,7 @@ def index_of(names: Identifiers, wanted: Iterable[Any]) -> dict[str, int]:
 
 
 def no_gold_task_found(gold: Iterable[Any], tasks: Identifiers, source: str) -> ReportsError:
-    """Return the error for known truths of which none is of a task, with examples of the names on both sides."""
+    """Return the error for known truths without any common task, with examples of both sides."""
     known = sorted({str(name) for name in gold})
     listed = (", ".join(map(repr, names)) for names in (known[:NAMES_SHOWN], map(str, tasks[:NAMES_SHOWN])))
     return ReportsError(
@@ -232,7 +228,7 @@ def no_gold_task_found(gold: Iterable[Any], tasks: Identifiers, source: str) -> 
 
 
 def as_identifiers(names: Any) -> Identifiers:
-    """Return names as they are if they are lazy, else as a read-only array."""
+    """Return lazy identifiers unchanged, all others as a read-only array."""
     if isinstance(names, LazyIdentifiers):
         return names
     array = np.asarray(names)
@@ -241,7 +237,7 @@ def as_identifiers(names: Any) -> Identifiers:
 
 
 def as_arrow(names: Identifiers) -> Any:
-    """Return names as an Arrow column."""
+    """Return identifiers as an Arrow array."""
     return names.arrow() if isinstance(names, LazyIdentifiers) else pa.array(np.asarray(names), from_pandas=True)
 
 
@@ -254,13 +250,13 @@ RULE = pa.schema([("beginning", TEXT), ("digits", pa.int64()), ("count", pa.int6
 
 
 def write_identifiers(path: Path, names: Identifiers) -> None:
-    """Write names; memory follows `IDENTIFIERS_PER_BATCH` of them.
+    """Write identifiers to an Arrow file, batch by batch.
 
     Raises:
-        ReportsError: a name is neither a whole number nor text that can be written in UTF-8.
+        ReportsError: an identifier is neither a whole number nor text in UTF-8.
     """
     if isinstance(names, NumberedIdentifiers):
-        rule = {"beginning": names.beginning, "digits": names.digits, "count": names.count, "first": names.first}
+        rule = {"beginning": names.prefix, "digits": names.digits, "count": names.count, "first": names.first}
         with pa.ipc.new_file(str(path), RULE) as writer:
             writer.write_batch(pa.RecordBatch.from_pylist([rule], RULE))
         return
@@ -288,15 +284,15 @@ def _pieces(names: Identifiers) -> Iterator[Any]:
 
 
 def read_identifiers(path: Path, *, verify: bool = False) -> LazyIdentifiers:
-    """Map names from a file, once all of them are checked; they are read again where they are looked at.
+    """Return memory-mapped identifiers after checking all of them.
 
     Args:
-        path: of the file.
-        verify: compare unsorted names with one another however many there are; else only up to `COMPARED` of them.
+        path: Arrow file.
+        verify: compare unsorted identifiers however many there are, not only up to `COMPARED`.
 
     Raises:
-        ReportsError: the file holds neither names nor a rule for them, offsets that leave the file, text that is not
-            UTF-8, or a name that is missing, empty or repeated.
+        ReportsError: the file holds neither identifiers nor a numbering rule, offsets outside the file, text that is
+            not UTF-8, or an identifier that is missing, empty or repeated.
     """
     try:
         return _read(path, verify)
@@ -312,13 +308,13 @@ def read_identifiers(path: Path, *, verify: bool = False) -> LazyIdentifiers:
 
 
 def _read(path: Path, verify: bool) -> LazyIdentifiers:
-    """Return the names of a file; a ValueError says what is wrong with them."""
+    """Return the identifiers of a file; raises ValueError with the defect."""
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     schema = reader.schema
     listed = schema.names == [COLUMN] and (pa.types.is_integer(schema.types[0]) or schema.types[0] in TEXTS)
     if not listed and not schema.equals(RULE):
         raise ValueError(f"columns {schema.names} of {', '.join(map(str, schema.types))}")
-    # A batch is read as its sizes and offsets state: nothing may look at it before they are known to hold.
+    # Arrow trusts the sizes and offsets of a batch: they are validated before any other access.
     batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
     for batch in batches:
         batch.validate(full=True)
@@ -329,16 +325,19 @@ def _read(path: Path, verify: bool) -> LazyIdentifiers:
     rules = [rule for batch in batches for rule in batch.to_pylist()]
     if len(rules) != 1:
         raise ValueError(f"{len(rules)} rules")
-    return NumberedIdentifiers(**rules[0])
+    rule = rules[0]
+    return NumberedIdentifiers(
+        prefix=rule["beginning"], digits=rule["digits"], count=rule["count"], first=rule["first"]
+    )
 
 
 def _require_distinct(names: Any, most: int | None) -> None:
-    """Refuse names that are missing, empty or repeated; more than `most` unsorted ones are not compared."""
+    """Refuse identifiers that are missing, empty or repeated; more than `most` unsorted ones are not compared."""
     if names.null_count:
         raise ValueError(f"{names.null_count} missing names")
     if names.type in TEXTS and any(pc.min(pc.binary_length(chunk)).as_py() == 0 for chunk in names.chunks):
         raise ValueError("an empty name")
-    # Sorted names, as they mostly are, need no memory to be compared.
+    # Sorted identifiers, the usual case, are compared without extra memory.
     if _ascend(names) or (most is not None and len(names) > most):
         return
     distinct = pc.count_distinct(names).as_py()
@@ -347,7 +346,7 @@ def _require_distinct(names: Any, most: int | None) -> None:
 
 
 def _ascend(names: Any) -> bool:
-    """Return whether each name is larger than the one before."""
+    """Return whether identifiers ascend strictly."""
     chunks = [chunk for chunk in names.chunks if len(chunk)]
     if any(before[-1].as_py() >= after[0].as_py() for before, after in pairwise(chunks)):
         return False

@@ -1,8 +1,7 @@
-"""The manifest of encoded blocks, `blocks.json`: format, counts, alphabet, and size and checksums of every file.
+"""Manifest of encoded blocks, `blocks.json`: format, counts, alphabet, and size and checksums of every file.
 
-Every field is checked for type and range when the manifest is read, before any of them is used.
-
-The order of rows within a task: workers ascend, and one comes again only where repeated pairs were kept.
+Every field is checked for type and range before any is used. Within a task, workers ascend; a worker repeats only if
+`repeats` is set.
 """
 
 import json
@@ -26,7 +25,7 @@ def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, 
 
     Args:
         worker: codes of contiguous rows, shape (rows,).
-        starts: rows at which a later task begins, each in 1 .. rows - 1.
+        starts: first rows of all tasks but the first, each in 1 .. rows - 1.
         repeats: whether a worker may have several rows on a task.
     """
     follows = worker[1:] >= worker[:-1] if repeats else worker[1:] > worker[:-1]
@@ -34,11 +33,11 @@ def workers_ascend(worker: NDArray[np.integer], starts: NDArray[np.integer], *, 
     return bool(follows.all())
 
 
-class PairsWritten:
-    """(task, worker) pairs that are written, part after part.
+class PairOrderCheck:
+    """Incremental check that (task, worker) pairs are written in canonical order.
 
     Attributes:
-        repeats: whether a pair came again.
+        repeats: whether a pair was repeated.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class PairsWritten:
         self._last: tuple[int, int] | None = None
 
     def add(self, task: NDArray[np.integer], worker: NDArray[np.integer]) -> None:
-        """Take the pairs of a part that is not empty.
+        """Check the pairs of the next chunk, which must not be empty.
 
         Raises:
             SettingsError: workers do not ascend within a task.
@@ -63,21 +62,21 @@ class PairsWritten:
 
 
 FORMAT, NUMBERED_FORMAT = "crowdveil-blocks/1", "crowdveil-blocks/2"
-"""In the second, names may be numbered by a rule, which older versions cannot read."""
+"""The second format allows numbered identifiers, which older versions cannot read."""
 MANIFEST_FILE = "blocks.json"
 INDEX_FILE, WORKER_FILE, VALUE_FILE = "pointers.i64", "worker.i32", "value.bin"
 NAMES_FILES = ("tasks.arrow", "workers.arrow")
 DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
 ENCODE_AGAIN = "Encode the reports again (crowdveil encode)."
-MOST_REPORTS, MOST_NAMES, MOST_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
-"""Names have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
-WIDEST_NUMBER = 8
-"""Bytes of the widest number in a column; a checksum covers whole numbers."""
-MOST_PIECE_BYTES = 1 << 26
-"""Bytes under one checksum: a piece of names is read into memory as a whole."""
+MAX_REPORTS, MAX_IDENTIFIERS, MAX_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
+"""Identifiers have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
+MAX_ITEM_BYTES = 8
+"""Width of the widest column type; a piece holds whole items."""
+MAX_PIECE_BYTES = 1 << 26
+"""Limit on bytes per checksum: a piece of identifiers is read into memory as a whole."""
 MAX_BYTES = 1 << 28
-"""Checksums of more than 50 terabytes fit into a manifest of this size."""
+"""Limit on the manifest; it fits the checksums of more than 50 terabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +89,15 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `blocks.json` states, checked.
+    """Checked content of `blocks.json`.
 
     Attributes:
-        reports, tasks, workers: how many of each the folder holds.
-        alphabet: what a value can be; None for float64 numbers.
-        piece_bytes: bytes under one checksum.
+        reports, tasks, workers: counts.
+        alphabet: possible values; None for float64 numbers.
+        piece_bytes: bytes per checksum.
         repeats: whether a worker may have several reports on a task.
         files: entry of each of `DATA_FILES`.
-        seal: SHA-256 of all other fields, in hexadecimal.
+        seal: SHA-256 of all other fields, hexadecimal.
     """
 
     reports: int
@@ -123,12 +122,12 @@ def write_manifest(
     """Write `blocks.json`.
 
     Args:
-        path: of the file.
-        counts: the numbers of reports, tasks and workers.
-        alphabet: what a value can be; None for float64 numbers.
+        path: output file.
+        counts: numbers of reports, tasks and workers.
+        alphabet: possible values; None for float64 numbers.
         files: entry of each of `DATA_FILES`.
         rules: `piece_bytes` and `repeats`, as in `Manifest`.
-        numbered: whether names follow from a rule.
+        numbered: whether identifiers are numbered.
     """
     described = None if alphabet is None else alphabet_to_json(alphabet)
     entries = {name: {"bytes": entry.size, "crc32": entry.checksums} for name, entry in files.items()}
@@ -162,7 +161,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def damaged(path: Path, found: str) -> ReportsError:
-    """Return the error that names a damaged file, and what was found in it."""
+    """Return the error for a damaged file, with the defect found."""
     return ReportsError("encoded blocks must be whole", source=str(path), examples=found, hint=ENCODE_AGAIN)
 
 
@@ -183,23 +182,23 @@ def _parsed(path: Path) -> Any:
 
 
 def _checked(data: dict[str, Any]) -> Manifest:
-    """Return the fields, each of its type and in its range.
+    """Return the manifest of parsed fields.
 
     Raises:
-        SettingsError: one is not.
+        SettingsError: a field has the wrong type or is out of range.
     """
-    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MOST_PIECE_BYTES)
-    if piece_bytes == 0 or piece_bytes % WIDEST_NUMBER:
-        raise SettingsError(f"'piece_bytes' must be a multiple of {WIDEST_NUMBER}", value=piece_bytes)
+    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MAX_PIECE_BYTES)
+    if piece_bytes == 0 or piece_bytes % MAX_ITEM_BYTES:
+        raise SettingsError(f"'piece_bytes' must be a multiple of {MAX_ITEM_BYTES}", value=piece_bytes)
     if not isinstance(data["repeats"], bool):
         raise SettingsError("'repeats' must be true or false", value=str(data["repeats"])[:50])
     files = data["files"]
     if not isinstance(files, dict) or set(files) != set(DATA_FILES):
         raise SettingsError(f"'files' must hold exactly {', '.join(DATA_FILES)}", value=str(files)[:100])
     return Manifest(
-        reports=_whole("reports", data["reports"], MOST_REPORTS),
-        tasks=_whole("tasks", data["tasks"], MOST_NAMES),
-        workers=_whole("workers", data["workers"], MOST_NAMES),
+        reports=_whole("reports", data["reports"], MAX_REPORTS),
+        tasks=_whole("tasks", data["tasks"], MAX_IDENTIFIERS),
+        workers=_whole("workers", data["workers"], MAX_IDENTIFIERS),
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
         piece_bytes=piece_bytes,
         repeats=data["repeats"],
@@ -211,15 +210,15 @@ def _checked(data: dict[str, Any]) -> Manifest:
 def _entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:
     if not isinstance(entry, dict) or set(entry) != {"bytes", "crc32"} or not isinstance(entry["crc32"], list):
         raise SettingsError(f"the entry of {name} must hold bytes and a list crc32", value=str(entry)[:100])
-    size = _whole(f"bytes of {name}", entry["bytes"], MOST_REPORTS * WIDEST_NUMBER)
-    checksums = [_whole(f"crc32 of {name}", number, MOST_CHECKSUM) for number in entry["crc32"]]
+    size = _whole(f"bytes of {name}", entry["bytes"], MAX_REPORTS * MAX_ITEM_BYTES)
+    checksums = [_whole(f"crc32 of {name}", number, MAX_CHECKSUM) for number in entry["crc32"]]
     if len(checksums) != -(-size // piece_bytes):
         raise SettingsError(f"{name} must have a checksum for every {piece_bytes} bytes", value=len(checksums))
     return FileEntry(size, checksums)
 
 
 def _whole(what: str, number: Any, most: int) -> int:
-    # A bool is an int to Python, but not a count.
+    # bool is a subclass of int, but no count.
     if type(number) is not int or not 0 <= number <= most:
         raise SettingsError(f"{what!r} must be a whole number from 0 to {most}", value=str(number)[:50])
     return number

@@ -275,5 +275,5 @@ class _Places:
         """Fill in the codes that are not found yet, by the rule of the names."""
         assert isinstance(self._names, NumberedIdentifiers)
         for at in np.flatnonzero(codes < 0):
-            code = self._names.place(names[int(at)].as_py())
+            code = self._names.code(names[int(at)].as_py())
             codes[at] = -1 if code is None else code

@@ -7,11 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 MOST_BYTES = np.iinfo(np.int32).max
-"""Text beyond it needs 64-bit offsets."""
+"""Size of text from which 64-bit offsets are needed."""
 
 
 def cell_ends(array: Any) -> NDArray[np.integer]:
-    """Return where the cells of a text array begin and end in its bytes, shape (cells + 1,)."""
+    """Return the offsets of the cells of a text array in its bytes, shape (cells + 1,)."""
     kind: type[np.signedinteger] = np.int64 if pa.types.is_large_string(array.type) else np.int32
     if not len(array):
         return np.zeros(1, dtype=kind)
@@ -19,12 +19,12 @@ def cell_ends(array: Any) -> NDArray[np.integer]:
 
 
 def text_bytes(array: Any) -> NDArray[np.uint8]:
-    """Return the bytes of a text array, those of cells outside a slice included."""
+    """Return the bytes of a text array, including cells outside its slice."""
     return np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
 
 
 def text_array(text: NDArray[np.uint8], ends: NDArray[np.integer]) -> Any:
-    """Return a text array of these bytes, whose cells begin and end where `ends` says, shape (cells + 1,)."""
+    """Return a text array from bytes and cell offsets `ends`, shape (cells + 1,)."""
     long = text.size > MOST_BYTES
     kind: Any = pa.LargeStringArray if long else pa.StringArray
     offsets: Any = np.ascontiguousarray(ends, dtype=np.int64 if long else np.int32)
