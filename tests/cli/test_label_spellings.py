@@ -79,7 +79,7 @@ def test_sums_have_no_labels_to_merge(run: Run) -> None:
 def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., str], run_json: RunJson) -> None:
     """Many different numbers under a header for labels need --kind, --labels or --scale in every command."""
     (folder / "counts.csv").write_text("task,worker,answer\n" + "".join(f"t{k},w{k % 5},{k * 3}\n" for k in range(60)))
-    question = "counts.csv: a column of more than 20 different numbers must be said to hold labels or numbers."
+    question = "counts.csv: the kind of a label column with more than 20 different numbers must be stated."
 
     for words in (("infer",), ("encode",), ("perturb", *RESPONSE)):
         line = refusal(words[0], "counts.csv", *words[1:], "--out", "refused")

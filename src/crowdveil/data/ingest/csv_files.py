@@ -1,18 +1,9 @@
-"""Comma-separated files as dictionary-encoded Arrow columns, read block by block; damage is found and named by row.
+"""CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
-Accepted: UTF-8 with or without byte-order mark, plain or gzipped (told by content, not by name), any line end, quoted
-commas, quotes and line ends. Memory follows the rows' codes and the distinct values, never the text of the whole file.
-
-Quotes in comma-separated text: a stream that checks where quoted cells begin and end while it is read.
-
-
-Digest of a file's content, which ties the files of one collection together.
-
-It finds accidents: a file that was changed, cut, or laid beside another collection. Whoever can write the file can
-write the digest as well.
-
-
-A row of a comma-separated file as text; every cell comes back from a reader as it was."""
+Accepted: UTF-8 with or without byte-order mark, plain or gzipped (detected by content), any line end, quoted commas,
+quotes and line ends. Memory is bounded by row codes and distinct values, not by the text. Quotes are checked
+while the file is read, because the parser accepts text after a closing quote.
+"""
 
 import csv
 import gzip
@@ -39,21 +30,21 @@ from crowdveil.errors import ReportsError
 
 QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
 SEPARATORS = np.isin(np.arange(256), np.frombuffer(b",\r\n", dtype=np.uint8))
-"""Bytes that a cell begins after and ends before."""
+"""Whether each byte separates cells."""
 BESIDE_QUOTES = SEPARATORS | (np.arange(256) == QUOTE)
-"""The same, and the other quote of two that write one."""
+"""Whether each byte may stand next to a quote: a separator, or the other half of a doubled quote."""
 OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
-"""Where the next quote stands: outside a quoted cell, inside one, or second of two that write one."""
+"""State at the next quote: outside a quoted cell, inside one, or second half of a doubled quote."""
 
 
 class QuoteCheck(io.RawIOBase):
-    """A binary file, and whether the quotes in the bytes read from it are well placed.
+    """Binary stream that validates the quotes in the bytes read from it.
 
-    Arrow reads ahead in a thread of its own. `close` waits for a read that has begun, and ends all later ones: a thread
-    that still reads when the interpreter ends would abort the process.
+    Arrow reads ahead in its own thread. `close` waits for a running read and blocks later ones: a thread that reads
+    while the interpreter exits would abort the process.
 
     Attributes:
-        sound: False once text followed a closing quote; after `finish`, also if a quote was never closed.
+        sound: False after text behind a closing quote; after `finish`, also if a quote was never closed.
     """
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -61,11 +52,11 @@ class QuoteCheck(io.RawIOBase):
         self._state, self._before, self._rest, self._begun = OUTSIDE, ord("\n"), b"", False
 
     def readable(self) -> bool:
-        """Return True: Arrow asks."""
+        """Return True, as Arrow requires."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; none once the file is closed."""
+        """Return the next bytes; none after `close`."""
         with self._reading:
             data = b"" if self.closed else self.raw.read(size)
             if self.sound and data:
@@ -74,20 +65,20 @@ class QuoteCheck(io.RawIOBase):
             return data
 
     def close(self) -> None:
-        """Wait until no read is in progress, and close."""
+        """Close after a running read."""
         with self._reading:
             super().close()
 
     def finish(self) -> None:
-        """Check the last byte, which the end of the file follows."""
+        """Check the last byte, as if a line end followed."""
         self._take(b"\n")
         self.sound &= self._state == OUTSIDE
 
     def _take(self, data: bytes) -> None:
-        """Check all bytes but the last if it is a quote: what follows it is not known yet."""
+        """Check all bytes except a trailing quote, whose next byte is not known yet."""
         text = self._rest + data
         self._rest = b'"' if text.endswith(b'"') else b""
-        # Most files have no quote, which is found out much faster than where they are.
+        # Most files have no quotes; this test is much faster than a search for all positions.
         if b'"' in text:
             letters = np.frombuffer(text, dtype=np.uint8)
             places = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
@@ -96,7 +87,7 @@ class QuoteCheck(io.RawIOBase):
         self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
 
     def _check(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
-        """Go on behind the quotes in these places, each of which a letter follows."""
+        """Advance the state over quotes at these positions, each followed by a byte."""
         if self._alternate(letters, places):
             return
         before = letters[places - 1]
@@ -113,9 +104,9 @@ class QuoteCheck(io.RawIOBase):
                 self.sound &= bool(SEPARATORS[following])
 
     def _alternate(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> bool:
-        """Return whether all quotes are well placed in turn, opening and closing, and then go on behind them.
+        """Return whether all quotes are valid as alternating opening and closing ones; if so, advance the state.
 
-        A quote that is written twice closes the cell and opens it again. No quote is text of a cell without quotes.
+        A doubled quote counts as closing and reopening the cell.
         """
         first = int(self._state == INSIDE)
         begins = BESIDE_QUOTES[letters[places[first::2] - 1]]
@@ -135,11 +126,11 @@ Take = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Taken]
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
 GROUP_BYTES = 256 << 20
-"""Text held at a time before it is replaced by codes."""
+"""Bytes of text per group that is encoded at a time."""
 GZIP_MAGIC = b"\x1f\x8b"
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = Lock()
-"""Held while the csv module's limit is another than the process's own."""
+"""Held while the field size limit of the csv module is changed."""
 
 
 def read_header(path: Path) -> list[str]:
@@ -150,7 +141,7 @@ def read_header(path: Path) -> list[str]:
     """
     with open_plain_or_gzip(path) as raw:
         start = raw.read(BLOCK_BYTES).removeprefix(UTF8_MARK)
-    # A file cut inside its first megabytes may end in half a character: only its first row is looked at.
+    # The first bytes may end within a character: only the first row is used.
     text = start.decode("utf-8", errors="surrogateescape")
     with _long_cells():
         names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
@@ -171,12 +162,12 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
 
 
 def read_csv_coded(path: Path, names: Sequence[str]) -> dict[str, CodedColumn]:
-    """Return the named columns as codes into their sorted names; all cells are text. Errors as `read_csv`."""
+    """Return the named columns as coded columns of text; errors as `read_csv`."""
     return read_csv_batches(path, names, encode_batches)
 
 
 def read_csv_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
-    """Return what `take` makes of the named columns, which it gets batch by batch as text. Errors as `read_csv`."""
+    """Return the result of `take` on the batches of the named text columns; errors as `read_csv`."""
     found = ""
     with open_plain_or_gzip(path) as raw, QuoteCheck(raw) as checked:
         try:
@@ -191,14 +182,14 @@ def read_csv_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Tak
             examples=found,
             hint="Write it again as comma-separated text in UTF-8.",
         )
-    # The parser reads on without an error: behind a quote that is never closed, and over text after a closing one.
+    # The parser accepts unclosed quotes and text after a closing quote without an error.
     if not checked.sound:
         raise find_defect(path) or _bad_quotes(path, 0, "")
     return columns
 
 
 def find_defect(path: Path) -> ReportsError | None:
-    """Walk a damaged file row by row and return what is wrong with it, None if nothing is found."""
+    """Return the first defect of a damaged file, found row by row; None if there is none."""
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
     with open_plain_or_gzip(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
@@ -223,14 +214,14 @@ def find_defect(path: Path) -> ReportsError | None:
 
 
 class _TooLongError(Exception):
-    """A row is longer than what is read of a file at a time."""
+    """A row is longer than `BLOCK_BYTES`."""
 
 
 class _RowLines:
-    """Lines of a text file for a CSV reader, which may take several for a row.
+    """Line iterator for a CSV reader, with a limit on the length of a row, which may span several lines.
 
     Attributes:
-        length: characters since the row began; set to 0 by whoever has got the row.
+        length: characters of the current row; the caller resets it to 0 after each row.
     """
 
     def __init__(self, text: io.TextIOWrapper, most: int) -> None:
@@ -241,7 +232,11 @@ class _RowLines:
         return self
 
     def __next__(self) -> str:
-        """Return the next line; a row is never held beyond `most` characters."""
+        """Return the next line.
+
+        Raises:
+            _TooLongError: the row exceeds `most` characters.
+        """
         line = self.text.readline(self.most + 1)
         self.length += len(line)
         if self.length > self.most:
@@ -253,7 +248,7 @@ class _RowLines:
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Let the csv module, which has one limit for the whole process, read cells as long as a row may be."""
+    """Raise the process-wide field size limit of the csv module to the longest row."""
     with CELL_LIMIT:
         before = csv.field_size_limit(BLOCK_BYTES)
         try:
@@ -264,7 +259,7 @@ def _long_cells() -> Iterator[None]:
 
 @contextmanager
 def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain or gzipped file; what the system says against it becomes a ReportsError."""
+    """Open a plain or gzipped file for reading; OSError becomes ReportsError."""
     try:
         with open(path, "rb") as plain:
             zipped = plain.peek(2)[:2] == GZIP_MAGIC
@@ -344,7 +339,7 @@ PART_BYTES = 1 << 20
 
 
 def content_digest(path: str | PathLike[str]) -> str:
-    """Return the SHA-256 of a file in hexadecimal, read once in small parts; of a gzipped file, that of its content.
+    """Return the SHA-256 of a file's content in hexadecimal; gzipped files are decompressed.
 
     Raises:
         ReportsError: the file cannot be read, or its compression is damaged.
@@ -357,8 +352,7 @@ def content_digest(path: str | PathLike[str]) -> str:
 
 
 NEEDS_QUOTES = re.compile(r'[",\r\n]|^\s|\s$|^$')
-"""Separators, and what readers strip or skip: spaces at the ends, an empty row. Python's own writer leaves a carriage
-return without quotes where lines end in a line feed."""
+"""Cells with separators or outer spaces, and empty cells. Python's csv writer leaves carriage returns unquoted."""
 
 
 def csv_row(cells: Iterable[object]) -> str:

@@ -1,9 +1,8 @@
-"""Text columns as dictionaries and positions: encoded while the next rows are read, joined and put in order once.
+"""Streaming dictionary encoding of text columns: one group of rows is encoded while the next is read.
 
-A dictionary that comes with the data (Categorical, Enum, Arrow, Parquet) is taken as it is; rows are not hashed again.
-
-
-Text columns as dictionaries and positions, by the fastest way that fits: compiled code, numbers, or Arrow itself."""
+Existing dictionaries (Categorical, Enum, Arrow, Parquet) are reused without hashing. Large columns use a compiled
+hash table, dense integers a direct-address table, all others Arrow.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from crowdveil.data.ingest.hash_table import TextTable
 
 COMPILED_FROM = 16 << 20
-"""Bytes of text from which on compiled code is used: there is less to gain below."""
+"""Bytes of text from which compiled code is used if numba is loaded."""
 LOADED_FROM = 128 << 20
-"""The same where numba is still to be loaded, which takes half a second."""
+"""Bytes of text from which numba is imported, which takes half a second."""
 MAX_TABLE_ENTRIES_PER_ROW = 8
 """Largest size of a direct-address table of integers, in entries per row."""
 SMALL_TABLE = 1 << 16
@@ -35,7 +34,7 @@ TEXT: Any = pa.dictionary(pa.int32(), pa.string())
 
 
 class ColumnEncoder:
-    """A text column that comes group by group."""
+    """Streaming dictionary encoder of a text column: compiled hash table if possible, else Arrow."""
 
     def __init__(self, *, compiled: bool) -> None:
         self.compiled = compiled
@@ -44,24 +43,24 @@ class ColumnEncoder:
         self.done: list[Any] = []
 
     def add(self, column: Any) -> None:
-        """Encode the next rows, an Arrow chunked array of text."""
+        """Add rows, an Arrow chunked array of text."""
         if self.compiled:
             codes = self._look_up(column)
             if codes is not None:
                 self.codes.append(codes)
                 return
-            # What the table cannot hold goes the other ways, and so does all that follows.
+            # From the first group that the hash table cannot hold, Arrow encodes.
             self._close_table()
         self.done.append(_plainly(column))
 
     def finish(self) -> Any:
-        """Return all rows as an Arrow chunked array of dictionaries and positions."""
+        """Return all rows as a dictionary-encoded Arrow chunked array."""
         if self.compiled:
             self._close_table()
         return pa.chunked_array(self.done) if self.done else pa.chunked_array([], TEXT)
 
     def in_order(self) -> CodedColumn | None:
-        """Return all rows coded by their sorted names; None if not all of them are in the table."""
+        """Return the coded column in sorted order; None if some rows are outside the hash table."""
         if self.table is None or self.done:
             return None
         return self.table.in_order(self.codes)
@@ -81,7 +80,7 @@ class ColumnEncoder:
 
 
 def compiled_from() -> int:
-    """Return the bytes of text from which on compiled code is used."""
+    """Return the bytes of text from which compiled code is used."""
     return COMPILED_FROM if "numba" in sys.modules else LOADED_FROM
 
 
@@ -94,7 +93,7 @@ def encoder_of(column: Any) -> ColumnEncoder:
 
 
 def _plainly(column: Any) -> Any:
-    """Encode text chunks into one; Arrow gives all chunks the same dictionary, so only positions are joined."""
+    """Return a chunked column as one dictionary array; Arrow gives all chunks the same dictionary."""
     coded = column.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
         pa.concat_arrays([one.indices for one in coded.chunks]), coded.chunks[-1].dictionary
@@ -111,29 +110,28 @@ def dictionary_encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence
 
 
 def encode_batches(batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int) -> dict[str, CodedColumn]:
-    """Return text columns coded by their sorted names.
+    """Return text columns as coded columns.
 
-    Batches are gathered into groups, because many short dictionaries take long to join; compiled code has one
-    dictionary for all groups, which may be small. One group is encoded while the next is read, so that memory holds the
-    text of two groups, and the codes and distinct names of the others.
+    One group of batches is encoded while the next is read: memory holds the text of two groups, and the codes and
+    distinct values of the others.
 
     Args:
-        batches: record batches that hold the named columns.
-        names: of the columns.
-        group_bytes: of text in a group.
+        batches: record batches with the named columns.
+        names: column names.
+        group_bytes: bytes of text per group.
     """
     return dict(zip(names, _each_column(batches, names, group_bytes, _coded), strict=True))
 
 
 def encode_text(column: Any) -> CodedColumn:
-    """Code an Arrow chunked array of text by its sorted, distinct names; null is missing."""
+    """Return the coded column of an Arrow chunked array of text; null is missing."""
     return _coded(encoder_of(column))
 
 
 def _each_column(
     batches: Iterable[pa.RecordBatch], names: Sequence[str], group_bytes: int, ending: Callable[[ColumnEncoder], Ended]
 ) -> list[Ended]:
-    """Encode all columns and return what becomes of each in the end, which is done in threads, too."""
+    """Encode all columns in threads and return `ending` of each encoder."""
     enough = min(compiled_from(), group_bytes)
     waiting = iter(batches)
     group = _gathered(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
@@ -154,13 +152,13 @@ def _each_column(
 
 
 def _coded(encoder: ColumnEncoder) -> CodedColumn:
-    """Return the codes of the encoder's table, or, where not all rows are in one, those of its dictionaries."""
+    """Return the coded column of an encoder."""
     coded = encoder.in_order()
     return encode_sorted(encoder.finish()) if coded is None else coded
 
 
 def encode_sorted(column: Any) -> CodedColumn:
-    """Code a dictionary-encoded Arrow column by its sorted, distinct names that occur; null is missing."""
+    """Return the coded column of a dictionary-encoded Arrow column; unused dictionary entries are dropped."""
     if not len(column):
         return CodedColumn(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
     parts = _joined(column)
@@ -176,7 +174,7 @@ def encode_sorted(column: Any) -> CodedColumn:
 
 
 class _Joined(NamedTuple):
-    """One dictionary for all chunks; each chunk's positions, and the place of its own entries in the dictionary."""
+    """Unified dictionary; each chunk's positions, and the map from its own entries to the dictionary (or None)."""
 
     dictionary: Any
     chunks: list[tuple[NDArray[np.integer], NDArray[np.int32] | None]]
@@ -200,18 +198,18 @@ def _joined(column: Any) -> _Joined:
 
 
 def _of_chunk(table: NDArray[Any], positions: NDArray[np.integer], places: NDArray[np.int32] | None) -> NDArray[Any]:
-    """Look up each row in a table of the joined dictionary; its last entry is for missing cells."""
+    """Return each row's entry in a table over the unified dictionary; the last entry is for missing cells."""
     return table[positions] if places is None else table[places][positions]
 
 
 def _positions(chunk: Any) -> NDArray[np.integer]:
-    """Return positions in the chunk's own dictionary, MISSING for null."""
+    """Return positions in the chunk's dictionary, MISSING for null."""
     signed = chunk.indices.cast(pa.int32()) if chunk.indices.type.bit_width < 64 else chunk.indices
     return signed.fill_null(MISSING).to_numpy()
 
 
 def _occurs(parts: _Joined) -> NDArray[np.bool_]:
-    """Mark the entries of the joined dictionary that some row holds."""
+    """Return whether each entry of the unified dictionary occurs in some row."""
     occurs = np.zeros(len(parts.dictionary) + 1, dtype=bool)
     for positions, places in parts.chunks:
         if places is None:
@@ -224,7 +222,7 @@ def _occurs(parts: _Joined) -> NDArray[np.bool_]:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:
-    """Take batches until they hold so many bytes, or none is left."""
+    """Return the next batches with at least `group_bytes` in total, or all that are left."""
     held: list[pa.RecordBatch] = []
     size = 0
     while size < group_bytes and (batch := next(batches, None)) is not None:

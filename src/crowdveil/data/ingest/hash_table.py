@@ -1,7 +1,7 @@
-"""Text ids coded by a hash table in compiled code, chunk after chunk: a sixth of the time that Arrow takes.
+"""Hash table of text identifiers in compiled code: encodes in about two thirds of the time that Arrow needs.
 
-The names' bytes are held as 64-bit words, and every row is compared with the name it is taken for. Lengths may differ;
-where a longer name comes, all names get more words.
+The bytes of an identifier are stored as 64-bit words, and every row is compared with the identifier found. Lengths may
+differ; a longer identifier widens all records.
 """
 
 import secrets

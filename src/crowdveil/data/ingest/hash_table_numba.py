@@ -1,10 +1,9 @@
-"""Names looked up in a hash table and added to it, compiled.
+"""Compiled lookup and insertion of identifiers in an open-addressing hash table with linear probing.
 
-A name is some 64-bit words, zeros behind its end, and its length. The records hold the words of each name, flat [name +
-1, word]; the first record stands for no name, and its first word is the salt of all hashes. A slot holds, from the
-highest bit, a part of the name's hash, its length, and its code + 1; zeros if it is free. A name stands in the first
-slot that was free from the one that its hash says. Rows are taken in batches: of a whole batch first the slots are
-asked for, then the records, then both are compared, so that what misses the caches is waited for together.
+An identifier is a number of 64-bit words, zero-padded, and its length. `records` holds the words, flat [identifier + 1,
+word]; record 0 is unused except for its first word, the salt of all hashes. A slot holds, from the
+highest bit, a part of the hash, the length, and the code + 1; an empty slot is 0. Rows are processed in batches: slots
+and records of a whole batch are prefetched before they are compared, so cache misses overlap.
 """
 
 from functools import cache

@@ -1,7 +1,6 @@
-"""Labels: an alphabet and codes in it, and the rules that labels must meet, checked on the distinct ones.
+"""Encoding of label columns, and merging of label spellings.
 
-Spellings of a label: texts that agree but for outer spaces, invisible characters, case, Unicode form or the way to
-write a number.
+Spellings of one label agree up to outer spaces, invisible characters, case, Unicode form and number format.
 """
 
 import unicodedata
@@ -24,19 +23,18 @@ from crowdveil.data.ingest.validation import (
 from crowdveil.errors import ReportsError
 
 INVISIBLE = "Cf"
-"""Unicode category of format characters, such as a space of no width, a soft hyphen and a byte-order mark."""
-MOST_DIGITS = 400
-"""Longer texts are no numbers."""
+"""Unicode category of format characters: zero-width space, soft hyphen, byte-order mark."""
+MAX_NUMBER_LENGTH = 400
+"""Characters up to which a text is tried as a number."""
 
 
 def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
-    """Return a column of labels in which the spellings of a label are one.
+    """Return a label column with merged spellings.
 
     Args:
         column: labels.
-        known: all labels, where they were given: a text becomes the only one of them that it is a spelling of. Where
-            none were given, a label is spelled as in most of its rows (of equally many, the first by letter), in NFC
-            and without spaces at its ends.
+        known: the alphabet, if given: a text is replaced by the only label that it is a spelling of. Otherwise by the
+            most frequent spelling (ties: the first in code-point order), in NFC and without outer spaces.
     """
     column = with_distinct_names(column)
     texts = [str(name) for name in column.names.tolist()]
@@ -49,7 +47,7 @@ def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
 
 
 def group_spellings(texts: Sequence[str]) -> list[list[int]]:
-    """Return the positions of texts that are spellings of one label, for each label that has several."""
+    """Return groups of positions of texts that are spellings of one label; single spellings are omitted."""
     found: dict[str | Decimal, list[int]] = {}
     for position, text in enumerate(texts):
         found.setdefault(_key(text), []).append(position)
@@ -78,10 +76,10 @@ def _tidy(text: str) -> str:
 
 
 def _key(text: str) -> str | Decimal:
-    """Return what all spellings of a label have in common: the number that is written, or the text without case."""
+    """Return the common key of all spellings of a label: its number, or the case-folded text."""
     plain = _tidy("".join(sign for sign in text if unicodedata.category(sign) != INVISIBLE))
-    # Python reads 1_000 as a thousand; in a data file it is another name.
-    if "_" not in plain and len(plain) <= MOST_DIGITS:
+    # Python parses 1_000 as 1000; in a data file it is a text.
+    if "_" not in plain and len(plain) <= MAX_NUMBER_LENGTH:
         try:
             number = Decimal(plain)
         except InvalidOperation:
@@ -93,17 +91,17 @@ def _key(text: str) -> str | Decimal:
 
 
 RESERVED_LABELS = frozenset({"", NULL, "nan", "NaN"})
-MOST_NUMBER_LABELS = 20
-"""Most different numbers in a column of unstated kind: grades and ratings have fewer, counts soon have more."""
+MAX_NUMBER_LABELS = 20
+"""Distinct numbers up to which a label column of unstated kind is accepted: ratings have fewer, counts more."""
 
 
 def encode_labels(
     column: CodedColumn, alphabet: Categories | None, source: str
 ) -> tuple[Categories, NDArray[np.int16]]:
-    """Return the alphabet (by default the labels that occur, numbers by size, text by letter) and the codes in it.
+    """Return the alphabet (by default the sorted labels that occur) and int16 codes, shape (rows,).
 
     Raises:
-        ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many of them.
+        ReportsError: a label is empty, NaN, NULL or not in the alphabet, or there are too few or too many labels.
     """
     column = with_distinct_names(column)
     texts = [str(name) for name in column.names.tolist()]
@@ -134,19 +132,19 @@ def encode_labels(
 
 
 def require_stated_kind(column: CodedColumn, source: str) -> None:
-    """Refuse many different numbers under a header for labels, which may be counts or measurements.
+    """Refuse a label column of unstated kind with many distinct numbers, which may be counts or measurements.
 
     Raises:
-        ReportsError: asking which they are.
+        ReportsError: more than `MAX_NUMBER_LABELS` distinct values, all of them numbers.
     """
     names = with_distinct_names(column).names
-    numbers = parse_numbers(names) if len(names) > MOST_NUMBER_LABELS else np.array([np.nan])
+    numbers = parse_numbers(names) if len(names) > MAX_NUMBER_LABELS else np.array([np.nan])
     if np.isfinite(numbers).all():
         raise ReportsError(
-            f"a column of more than {MOST_NUMBER_LABELS} different numbers must be said to hold labels or numbers",
+            f"the kind of a label column with more than {MAX_NUMBER_LABELS} different numbers must be stated",
             source=source,
             examples=f"{len(names):,} different numbers from {numbers.min():g} to {numbers.max():g}",
-            hint="Say kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
+            hint="State kind='numeric' or kind='categorical' (infer and encode: --kind), or give the scale or labels.",
         )
 
 
@@ -156,12 +154,12 @@ def _require_alphabet_size(size: int, source: str) -> None:
             f"labels must be of 2 to {MAX_LABELS} kinds",
             source=source,
             examples=f"{size} different labels",
-            hint="Give the whole alphabet (alphabet=), or say kind='numeric' if these are numbers.",
+            hint="Give the whole alphabet (alphabet=), or state kind='numeric' if these are numbers.",
         )
 
 
 def _label_order(texts: list[str]) -> tuple[str, ...]:
-    """Sort labels as numbers where all are numbers, else as text."""
+    """Return labels sorted as numbers if all are numbers, else as text."""
     try:
         return tuple(sorted(sorted(texts), key=float))
     except ValueError:

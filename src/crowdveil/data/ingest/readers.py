@@ -1,7 +1,6 @@
-"""Files and frames of strangers become coded columns: CSV, Parquet, pandas, Polars and Arrow tables, DuckDB relations.
+"""Readers of coded columns: CSV, Parquet, pandas, Polars and Arrow tables, DuckDB relations.
 
-Which column is which follows from its name. Only the columns that are needed are read: times, addresses and other
-columns, which no epsilon covers, never enter.
+Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,15 +30,16 @@ ANSWERS: Accepted = {
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
-"""Arrow's types of text; the views are not in every version that is supported."""
+"""Names of Arrow's text types; not all supported versions have the views."""
 ROWS_AT_ONCE = 1 << 16
+"""Rows per batch of a Parquet file."""
 ROWS_SHOWN = 5
-"""Rows of a Parquet file that are read together."""
+"""Rows per error message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportColumns:
-    """Three columns of equal length, checked for nothing yet; `value_name` is the header the values stood under."""
+    """Coded columns of reports, not yet validated; `value_name` is the header of the value column."""
 
     task: CodedColumn
     worker: CodedColumn
@@ -59,7 +59,7 @@ class ReportColumns:
 
 
 def read_columns(path: str | PathLike[str]) -> ReportColumns:
-    """Read the answers or reports of a CSV file; all cells are text.
+    """Return the columns of a CSV file of answers or reports; all cells are text.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
@@ -69,7 +69,7 @@ def read_columns(path: str | PathLike[str]) -> ReportColumns:
 
 
 def read_parquet_columns(path: str | PathLike[str]) -> ReportColumns:
-    """Read the answers or reports of a Parquet file; errors as `read_columns`."""
+    """Return the columns of a Parquet file of answers or reports; errors as `read_columns`."""
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
@@ -77,13 +77,13 @@ def read_parquet_columns(path: str | PathLike[str]) -> ReportColumns:
             roles = match_columns(schema.names, ANSWERS, source)
             names = list(roles.values())
             if all(pa.types.is_string(schema.field(name).type) for name in names):
-                # Text is not held as a whole: a group of rows is coded while the next is read.
+                # Streaming: a group of rows is encoded while the next is read.
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
                 coded = encode_batches(batches, names, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
         return _columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
     except MemoryError:
-        raise  # one of Arrow's own errors, but no fault of the file
+        raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _not_parquet(source, error) from error
 
@@ -108,7 +108,7 @@ def _not_parquet(source: str, error: Exception) -> ReportsError:
 
 
 def read_frame_columns(frame: object) -> ReportColumns:
-    """Take the answers or reports of a pandas, Polars or Arrow table, or of a DuckDB relation.
+    """Return the columns of a pandas, Polars or Arrow table, or of a DuckDB relation.
 
     Raises:
         ReportsError: not such a table, or without the columns.
@@ -142,11 +142,11 @@ def load_gold(
     kind: Literal["categorical", "numeric"] | None = None,
     conflicts: Literal["error", "first"] = "error",
 ) -> dict[str, Any]:
-    """Read known truths: task name -> label (text), or number if `kind` is numeric or the column is `value`.
+    """Return known truths by task: labels (text), or numbers if `kind` is numeric or the column is `value`.
 
     Raises:
-        ReportsError: the file is damaged, a task or truth is missing, a number is none, or a task has two truths
-            (under conflicts="first" the first one counts).
+        ReportsError: a damaged file, a missing task or truth, an invalid number, or two truths of one task (under
+            conflicts="first" the first is used).
     """
     source = str(path)
     roles, columns = _read_csv_roles(Path(path), GOLD)
@@ -171,7 +171,7 @@ def load_gold(
 
 
 def load_prior(path: str | PathLike[str]) -> dict[str, float]:
-    """Read a public prior: label -> probability, from the columns `label,probability`.
+    """Return a public prior, probability by label, from the columns `label,probability`.
 
     Raises:
         ReportsError: the file is damaged, a label is missing or repeated, or the probabilities are not positive numbers
@@ -201,7 +201,7 @@ def load_prior(path: str | PathLike[str]) -> dict[str, float]:
 
 
 def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:
-    """Return role -> column name.
+    """Return the column name of each role.
 
     Raises:
         ReportsError: a role has no column, or more than one.
@@ -220,9 +220,9 @@ def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict
 
 
 def encode_arrow_column(column: Any, source: str) -> CodedColumn:
-    """Code an Arrow column: whole numbers and text by their sorted names, floats by themselves; null is missing.
+    """Return the coded column of an Arrow column of text or numbers; null is missing, bytes are UTF-8.
 
-    Columns that are dictionary-encoded already (Categorical, Enum) are not hashed again. Bytes are read as UTF-8.
+    Dictionary-encoded columns (Categorical, Enum) are not hashed again.
 
     Raises:
         ReportsError: the column holds neither text nor numbers.
@@ -248,12 +248,12 @@ def encode_arrow_column(column: Any, source: str) -> CodedColumn:
 
 
 def _kind(column: Any) -> Any:
-    """Return the type of a column's cells, which a dictionary may hold."""
+    """Return the type of a column's cells, or of its dictionary."""
     return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
 def _plain_text(column: Any) -> Any:
-    """Return text with the bytes of each cell behind those of the last, also where a dictionary holds it."""
+    """Return text of any Arrow type as contiguous text, inside a dictionary too."""
     if pa.types.is_string(_kind(column)) or pa.types.is_large_string(_kind(column)):
         return column
     if not pa.types.is_dictionary(column.type):
@@ -264,10 +264,10 @@ def _plain_text(column: Any) -> Any:
 
 
 def _columns(roles: dict[str, str], table: pa.Table, source: str) -> ReportColumns:
-    """Code the columns in threads of their own; errors as they come first in the order of the roles."""
+    """Return the columns, encoded in one thread each; the first error in the order of roles is raised."""
     with ThreadPoolExecutor(len(roles)) as threads:
         waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
-        del table  # each column gives its memory back when it is coded
+        del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
     return _columns_of(coded, roles, source)
 

@@ -1,6 +1,6 @@
-"""Columns as codes into distinct names, and the rules that ids, labels and numbers must meet; plain numpy.
+"""Validation of coded columns: identifiers, numbers, grids and duplicates.
 
-Rules are checked on the distinct names, not row by row; rows are looked up only to name offenders.
+Rules are checked on the distinct values; rows are looked up only for error messages.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ TEXT_RULE = "names must be text that can be written in UTF-8"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedColumn:
-    """One column.
+    """Dictionary-encoded column.
 
     Attributes:
-        names: what occurs: sorted and distinct, shape (names,); a column of floats is its own names, row by row.
-        codes: int32 positions in `names`, MISSING where the cell is empty, shape (rows,).
+        names: sorted distinct values, shape (names,); for floats the cells themselves, one per row.
+        codes: int32 positions in `names`, MISSING for empty cells, shape (rows,).
     """
 
     names: NDArray[Any]
@@ -41,16 +41,16 @@ class CodedColumn:
         return len(self.codes)
 
     def rows_with(self, bad_names: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the positions of the rows that are empty or hold one of the marked names."""
+        """Return the positions of rows that are empty or hold a marked value."""
         return np.flatnonzero(np.append(bad_names, True)[self.codes])
 
     def keep(self, rows: NDArray[Any]) -> "CodedColumn":
-        """Return the column with the given rows only."""
+        """Return the column restricted to some rows."""
         return CodedColumn(self.names, self.codes[rows])
 
 
 def encode_array(column: ArrayLike, source: str) -> CodedColumn:
-    """Code a one-dimensional array of text, whole numbers or floats; None and NaN are missing.
+    """Return the coded column of a one-dimensional array of text, integers or floats; None and NaN are missing.
 
     Raises:
         ReportsError: not one-dimensional, or text and numbers mixed.
@@ -79,11 +79,10 @@ def encode_array(column: ArrayLike, source: str) -> CodedColumn:
 def encode_ids(
     column: CodedColumn, listed: Sequence[Any] | NDArray[Any] | None, what: str, source: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return names and codes of ids: sorted names that occur, or the positions in `listed`, compared as text.
+    """Return identifiers and codes: the sorted ones that occur, or `listed`, compared as text.
 
     Raises:
-        ReportsError: an id is missing, not listed or not text that can be written, the list repeats a name, or ids are
-            fractions.
+        ReportsError: an identifier is missing, not listed, a fraction or not UTF-8 text, or the list repeats one.
     """
     column = with_distinct_names(column)
     reject_rows(
@@ -114,7 +113,7 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
     """Return each row's number, shape (rows,).
 
     Raises:
-        ReportsError: a value is empty, not a finite number, or too large or small to compute with.
+        ReportsError: a value is empty, not finite, or outside the valid magnitude.
     """
     numbers = parse_numbers(column.names)
     reject_rows(
@@ -135,10 +134,10 @@ def parse_number_column(column: CodedColumn, source: str) -> NDArray[np.float64]
 
 
 def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the number that each name writes, NaN where it writes none; shape as `names`."""
+    """Return the numbers of texts, NaN for texts that are no number; shape as `names`."""
     if names.dtype.kind in "fiub":
         return names.astype(float)
-    # Python reads 1_000 as a thousand; in a data file it is a mistake.
+    # Python parses 1_000 as 1000; in a data file it is an error.
     if not any("_" in name for name in names):
         try:
             return names.astype(float)
@@ -148,7 +147,7 @@ def parse_numbers(names: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, source: str) -> NDArray[np.int16]:
-    """Return codes on a scale: clipped and rounded to it, or under "exact" refused unless they are its points.
+    """Return codes of numbers on a scale, clipped and rounded, or under "exact" only its points.
 
     Raises:
         ReportsError: under "exact", a number is not a point of the scale.
@@ -168,17 +167,17 @@ def encode_on_scale(numbers: NDArray[np.float64], scale: Scale, grid: Grid, sour
 
 
 def require_duplicates_policy(policy: str) -> None:
-    """Refuse a misspelt duplicates policy, whether or not anything is repeated.
+    """Check the name of a duplicates policy.
 
     Raises:
-        SettingsError: naming the policies.
+        SettingsError: an unknown policy.
     """
     if policy not in ("error", "first", "last", "all"):
         raise SettingsError("duplicates must be 'error', 'first', 'last' or 'all'", value=policy)
 
 
 def resolve_duplicates(task: CodedColumn, worker: CodedColumn, policy: Duplicates, source: str) -> NDArray[np.int64]:
-    """Return the rows to keep of each (task, worker) pair, in the order of pairs ("all": in row order).
+    """Return the rows to keep, sorted by (task, worker) pair; under "all", every row in row order.
 
     Raises:
         ReportsError: a pair is repeated and the policy is "error".
@@ -207,13 +206,13 @@ def resolve_duplicates(task: CodedColumn, worker: CodedColumn, policy: Duplicate
 
 
 def _sorted_pairs(task: CodedColumn, worker: CodedColumn) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pair numbers in ascending order and the row of each, equal pairs in row order."""
+    """Return sorted pair keys and the row of each; equal pairs keep their row order."""
     pair = task.codes.astype(np.int64) * len(worker.names) + worker.codes
     rows = len(pair)
     if len(task.names) * len(worker.names) * rows >= SORT_KEY_LIMIT:
         order = np.argsort(pair, kind="stable")
         return pair[order], order
-    # Pair and row in one number: sorting in place is several times faster than sorting positions, in half the memory.
+    # Pair and row packed into one integer: an in-place sort is several times faster than an index sort.
     pair *= rows
     pair += np.arange(rows)
     pair.sort()
@@ -223,7 +222,7 @@ def _sorted_pairs(task: CodedColumn, worker: CodedColumn) -> tuple[NDArray[np.in
 def reject_rows(
     column: CodedColumn, bad_names: NDArray[np.bool_] | bool, rule: str, *, source: str, hint: str = ""
 ) -> None:
-    """Raise a ReportsError naming the first rows that are empty or hold a marked name; return if there are none."""
+    """Raise a ReportsError with the first rows that are empty or hold a marked value, if there are any."""
     marked = np.broadcast_to(np.asarray(bad_names), column.names.shape)
     if not marked.any() and not (column.codes == MISSING).any():
         return
@@ -244,7 +243,7 @@ def reject_rows(
 
 
 def has_lone_surrogate(names: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark names that hold half a surrogate pair, which no file can; names decoded from UTF-8 (objects) hold none."""
+    """Return whether each text holds a lone surrogate, which UTF-8 cannot encode; object arrays come from UTF-8."""
     if names.dtype.kind != "U" or not names.size:
         return np.zeros(names.shape, dtype=bool)
     letters = np.ascontiguousarray(names, dtype=names.dtype.newbyteorder("="))
@@ -253,7 +252,7 @@ def has_lone_surrogate(names: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def with_distinct_names(column: CodedColumn) -> CodedColumn:
-    """Give floats distinct names: whole numbers if all are whole (1.0 is what 1 becomes beside a NaN)."""
+    """Return a column of floats with sorted distinct values, as integers if all are whole; others unchanged."""
     if column.names.dtype.kind != "f":
         return column
     cells = column.names[column.codes]
