@@ -81,7 +81,7 @@ def test_truths_outside_the_scale_guide_no_fit_and_are_counted_in_scores(
     large: bool, run_json: RunJson, refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gold outside of the scale is refused; a score on it counts it, in files read at once and in parts."""
-    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0 if large else 1 << 20)
+    monkeypatch.setattr(streaming_metrics, "STREAMED_FROM", 0 if large else 1 << 20)
     rng = np.random.default_rng(1)
     rows = "".join(f"t{task},w{worker},{rng.integers(0, 10)}\n" for task in range(4) for worker in range(5))
     Path("grid.csv").write_text("task,worker,value\n" + rows)

@@ -56,7 +56,7 @@ def labelled(order: list[int]) -> list[tuple[str, object]]:
 def both_ways(inference: Inference, gold: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Inference, Inference]:
     """Score a file as one, and in parts."""
     whole = scored(inference, gold)
-    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+    monkeypatch.setattr(streaming_metrics, "STREAMED_FROM", 0)
     return whole, scored(inference, gold)
 
 
@@ -116,7 +116,7 @@ def test_bad_truths_are_refused(defect: str, tmp_path: Path, monkeypatch: pytest
     """Truths that are unknown, missing or contradicted, and files without a known task, are refused as ever."""
     rows, rule = REFUSED[defect]
     named = [(str(CROWD.answers.tasks[int(task)]) if task.isdigit() else task, truth) for task, truth in rows]
-    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+    monkeypatch.setattr(streaming_metrics, "STREAMED_FROM", 0)
 
     with pytest.raises(ReportsError, match=rule):
         scored(inferred(tmp_path, CROWD.answers), write(tmp_path, [*named]))
@@ -124,7 +124,7 @@ def test_bad_truths_are_refused(defect: str, tmp_path: Path, monkeypatch: pytest
 
 def test_words_for_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Truths of numbers must be finite numbers; the row is named."""
-    monkeypatch.setattr(streaming_metrics, "IN_PARTS_FROM", 0)
+    monkeypatch.setattr(streaming_metrics, "STREAMED_FROM", 0)
     task = str(NUMBERS.answers.tasks[0])
 
     with pytest.raises(ReportsError, match="row 2: values must be finite numbers"):
@@ -136,7 +136,7 @@ def test_small_files_are_read_at_once(tmp_path: Path) -> None:
     small = Path(write(tmp_path, labelled([0])))
     big = tmp_path / "big.csv"
     with big.open("wb") as stream:
-        stream.truncate(streaming_metrics.IN_PARTS_FROM)
+        stream.truncate(streaming_metrics.STREAMED_FROM)
 
     assert [False, True, False] == [streaming_metrics.is_large_file(str(gold)) for gold in (small, big, "dataset:none")]
     assert np.isfinite(small.stat().st_size)

@@ -1,4 +1,4 @@
-"""Gold beside an estimate, task by task: what scores are made of."""
+"""Known truths (gold) aligned with the tasks of an estimate, and the errors computed from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from crowdveil.errors import ReportsError, SettingsError, to_builtin
 ErrorName = Literal["error_rate", "mae", "rmse"]
 
 SMALLEST_PROBABILITY = 1e-12
-"""Posteriors are raised to this before the logarithm, so that one certain mistake costs 27.6 nats and not infinity."""
+"""Lower bound on posteriors in the log loss; a certain mistake costs 27.6 nats instead of infinity."""
 FLAT = 1e-12
-"""Numbers whose spread is below this share of their size are constant; what remains is rounding."""
+"""Relative spread below which numbers count as constant, up to rounding."""
 
 
 def default_error(estimate: Estimate) -> ErrorName:
@@ -27,7 +27,7 @@ def default_error(estimate: Estimate) -> ErrorName:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedGold:
-    """Gold beside the estimate: task codes `at` and their truths, and the number of gold tasks without a place."""
+    """Gold of an estimate's tasks: task codes `at`, their truths, and the number of gold tasks it does not know."""
 
     estimate: Estimate
     at: NDArray[np.int64]
@@ -36,10 +36,10 @@ class AlignedGold:
 
 
 def align_gold(estimate: Estimate, gold: Mapping[Any, Any]) -> AlignedGold:
-    """Find the places of gold tasks.
+    """Return gold aligned with an estimate's tasks.
 
     Raises:
-        ReportsError: there is none.
+        ReportsError: no gold task is among the tasks.
     """
     place = index_of(estimate.tasks, gold)
     known = [(place[str(task)], truth) for task, truth in gold.items() if str(task) in place]
@@ -51,7 +51,7 @@ def align_gold(estimate: Estimate, gold: Mapping[Any, Any]) -> AlignedGold:
 
 
 def mean_error(aligned: AlignedGold, name: ErrorName) -> float:
-    """Return the error over the scored tasks, tied labels averaged."""
+    """Return the error over the scored tasks; tied labels are averaged."""
     if name == "error_rate":
         require_labels(aligned)
         return 1 - float(tie_weights(aligned)[np.arange(len(aligned.at)), gold_codes(aligned)].mean())
@@ -63,14 +63,16 @@ def mean_error(aligned: AlignedGold, name: ErrorName) -> float:
 
 
 def count_without_reports(aligned: AlignedGold) -> int:
-    """Return how many scored tasks have no report."""
+    """Return the number of scored tasks without a report."""
     estimate, at = aligned.estimate, aligned.at
-    silent = np.isnan(estimate.posterior[at]) if estimate.posterior.ndim == 1 else estimate.reports_per_task[at] == 0
-    return int(silent.sum())
+    unreported = (
+        np.isnan(estimate.posterior[at]) if estimate.posterior.ndim == 1 else estimate.reports_per_task[at] == 0
+    )
+    return int(unreported.sum())
 
 
 def count_outside_scale(aligned: AlignedGold) -> int:
-    """Return how many scored truths are outside the estimate's scale; 0 where it has none."""
+    """Return the number of scored truths outside the estimate's scale; 0 without a scale."""
     scale = aligned.estimate.alphabet
     if not isinstance(scale, Scale):
         return 0
@@ -79,10 +81,10 @@ def count_outside_scale(aligned: AlignedGold) -> int:
 
 
 def require_labels(aligned: AlignedGold) -> None:
-    """Refuse estimates of numbers.
+    """Check that the estimate has labels.
 
     Raises:
-        SettingsError: it is one.
+        SettingsError: an estimate of numbers.
     """
     if not aligned.estimate.categorical:
         raise SettingsError(
@@ -93,7 +95,7 @@ def require_labels(aligned: AlignedGold) -> None:
 
 
 def comparable_truths(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
-    """Return gold in the form that an error compares: label names, or numbers."""
+    """Return gold as an error compares it, label names or numbers, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if name == "error_rate" and alphabet is not None:
         return np.array(alphabet.names)[gold_codes(aligned)]
@@ -103,7 +105,7 @@ def comparable_truths(aligned: AlignedGold, name: ErrorName) -> NDArray[Any]:
 
 
 def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
-    """Return the label code of every scored truth."""
+    """Return the label code of every scored truth, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     assert alphabet is not None
     if isinstance(alphabet, Scale):
@@ -124,7 +126,7 @@ def gold_codes(aligned: AlignedGold) -> NDArray[np.int64]:
 
 
 def gold_numbers(aligned: AlignedGold) -> NDArray[np.float64]:
-    """Return every scored truth as a number: itself, or the label's position."""
+    """Return every scored truth as a number, or its label's position, shape (scored tasks,)."""
     alphabet = aligned.estimate.alphabet
     if alphabet is None or isinstance(alphabet, Scale):
         try:
@@ -141,13 +143,13 @@ def gold_numbers(aligned: AlignedGold) -> NDArray[np.float64]:
 
 
 def tie_weights(aligned: AlignedGold) -> NDArray[np.float64]:
-    """Return how a categorical estimate spreads its answer over tied labels, indexed [scored task, label]."""
+    """Return weights 1 / t on t tied labels with the highest posterior, indexed [scored task, label]."""
     best = winners(aligned.estimate.posterior[aligned.at])
     return best / best.sum(axis=1, keepdims=True)
 
 
 def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the numbers that the estimate answers and their shares, both broadcastable to [scored task, choice]."""
+    """Return predicted numbers and their weights, both broadcastable to [scored task, choice]."""
     estimate = aligned.estimate
     if estimate.categorical and estimate.alphabet is not None:
         return estimate.alphabet.values[None, :], tie_weights(aligned)
@@ -157,7 +159,7 @@ def weighted_predictions(aligned: AlignedGold) -> tuple[NDArray[np.float64], NDA
 
 
 def pearson_correlation(aligned: AlignedGold) -> float:
-    """Return the Pearson correlation of truths and gold; 0 where either side is constant."""
+    """Return the Pearson correlation of predictions and gold; 0 if either is constant."""
     numbers, shares = weighted_predictions(aligned)
     guessed, known = (numbers * shares).sum(axis=1), gold_numbers(aligned)
     if any(np.ptp(side) <= FLAT * np.abs(side).max() for side in (guessed, known)):
@@ -166,7 +168,7 @@ def pearson_correlation(aligned: AlignedGold) -> float:
 
 
 def mean_log_loss(aligned: AlignedGold) -> float:
-    """Return the mean negative logarithm of gold's posterior, in nats.
+    """Return the mean negative log posterior of gold, in nats.
 
     Raises:
         SettingsError: an estimate of numbers, or one without probabilities.

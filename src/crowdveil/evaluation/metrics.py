@@ -1,7 +1,7 @@
-"""How good an estimate is against gold, always beside the best constant; how well workers agree, and can be told apart.
+"""Scores of estimates against gold, always with the error of the best constant; agreement and quality of workers.
 
-Gold maps task names to truths: label names, or numbers. Ties share their credit: where t labels share the highest
-posterior, each counts as the answer with weight 1 / t, so that no order of labels helps anyone.
+Gold maps task names to truths: label names, or numbers. If t labels share the highest posterior, each counts as the
+answer with weight 1 / t, so the order of labels has no effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,20 +31,20 @@ Level = Literal["nominal", "interval"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """An estimate against gold: its error never stands without the constant's error and the correlation.
+    """Score of an estimate against gold, with the best constant's error and the correlation for comparison.
 
     Attributes:
-        error: of the estimate, over the scored tasks.
+        error: error of the estimate over the scored tasks.
         error_name: "error_rate" (share of wrong labels), "mae" or "rmse" (in units of the answers, or label positions).
-        baseline: the same error of the best constant, chosen with knowledge of gold: a constant at its most favourable.
-        constant: that constant.
-        correlation: Pearson correlation of truths and gold, as numbers or label positions; 0 where either is constant.
-        log_loss: mean negative logarithm of the posterior of gold, in nats; None unless the error is the error rate and
-            the method has probabilities.
+        baseline: error of the best constant, chosen with knowledge of gold.
+        constant: the best constant.
+        correlation: Pearson correlation of predictions and gold, as numbers or label positions; 0 if one is constant.
+        log_loss: mean negative log posterior of gold, in nats; None unless the error is the error rate and the method
+            has probabilities.
         scored: gold tasks among the estimate's tasks.
-        missing: scored tasks without a single report; for numbers the estimate's own constant stands in for them.
-        unknown: gold tasks that the estimate does not know; they are left out.
-        outside: scored tasks whose truth is outside the scale, which no estimate on it reaches; 0 without a scale.
+        missing: scored tasks without a report; numeric estimates use their own constant there.
+        unknown: gold tasks outside the estimate's tasks, not scored.
+        outside: scored tasks whose truth is outside the scale; 0 without a scale.
     """
 
     error: float
@@ -60,7 +60,7 @@ class Score:
 
     @property
     def gain(self) -> float:
-        """How much better than the best constant; negative where the constant would have served better."""
+        """Error of the best constant minus error of the estimate."""
         return self.baseline - self.error
 
     def __str__(self) -> str:
@@ -74,15 +74,12 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What randomizing the answers adds to the error of inference, beside what a constant would add.
+    """Change of the error of inference by perturbation of the answers, compared to that of a constant.
 
     Attributes:
-        error_name: as in `Score`.
+        error_name, baseline, constant, scored: as in `Score`.
         protected: error of the estimate from reports.
-        unprotected: error of the estimate from the answers themselves, on the same gold tasks.
-        baseline: the same error of the best constant, chosen with knowledge of gold.
-        constant: that constant.
-        scored: gold tasks.
+        unprotected: error of the estimate from the unperturbed answers, on the same gold tasks.
     """
 
     error_name: ErrorName
@@ -94,12 +91,12 @@ class Change:
 
     @property
     def change(self) -> float:
-        """Error from reports minus error from answers; negative where the reports served better."""
+        """Error from reports minus error from answers."""
         return self.protected - self.unprotected
 
     @property
     def constant_change(self) -> float:
-        """The same for the best constant: a mechanism whose change is not below this may have left nothing to learn."""
+        """Error of the best constant minus error from answers; a change as large means that no signal may be left."""
         return self.baseline - self.unprotected
 
     def __str__(self) -> str:
@@ -110,14 +107,14 @@ class Change:
 
 
 class BestConstant(NamedTuple):
-    """The one answer that would serve best for all tasks, and its error."""
+    """Constant answer with the smallest error, and that error."""
 
     constant: str
     error: float
 
 
 def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | None = None) -> Score:
-    """Score an estimate against gold.
+    """Return the score of an estimate against gold.
 
     Args:
         estimate: labels or numbers.
@@ -125,7 +122,7 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
         error: by default the error rate for categories, the mean absolute error for numbers and scales.
 
     Raises:
-        SettingsError: an error that the estimate has no meaning for.
+        SettingsError: an error that is undefined for the estimate.
         ReportsError: no gold task is among the tasks, a gold label is not in the alphabet, or a gold number is not one.
     """
     name = error or default_error(estimate)
@@ -147,7 +144,7 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
 
 
 def accuracy(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the mean credit over gold tasks: 1 / (number of tied labels) where gold is one of them, else 0."""
+    """Return the mean over gold tasks of 1 / (number of tied labels) if gold is among them, else 0."""
     return 1 - error_rate(estimate, gold)
 
 
@@ -157,7 +154,7 @@ def error_rate(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
 
 
 def mae(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the mean absolute error, tied labels averaged; raises as `score` does."""
+    """Return the mean absolute error; tied labels are averaged; raises as `score` does."""
     return mean_error(align_gold(estimate, gold), "mae")
 
 
@@ -199,19 +196,19 @@ def log_loss(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
 
 
 def correlation(estimate: Estimate, gold: Mapping[Any, Any]) -> float:
-    """Return the Pearson correlation of truths and gold; 0 where either side is constant.
+    """Return the Pearson correlation of predictions and gold; 0 if either is constant.
 
-    Labels count by their position in the alphabet (grid points by their value) and tied ones by the mean of theirs. For
-    more than two unordered labels that order is arbitrary: only 0 and 1 can be read there.
+    Labels count by position in the alphabet (grid points by value), tied labels by their mean. For more than two
+    unordered labels the order is arbitrary, and only 0 and 1 are meaningful.
     """
     return pearson_correlation(align_gold(estimate, gold))
 
 
 def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> BestConstant:
-    """Return the best constant for these truths: majority label, median (the lower of two) or mean.
+    """Return the best constant for these truths: majority label, lower median or mean.
 
     Raises:
-        SettingsError: no truth, or labels where numbers are needed.
+        SettingsError: no truth, or labels for an error of numbers.
     """
     if len(truths) == 0:
         raise SettingsError("the best constant needs at least one truth", value=truths)
@@ -229,22 +226,22 @@ def best_constant(truths: Sequence[Any] | NDArray[Any], error: ErrorName) -> Bes
 
 
 def best_constant_error(gold: Mapping[Any, Any], error: ErrorName) -> float:
-    """Return the error of the best constant on gold: the bar that no result may be shown without."""
+    """Return the error of the best constant on gold."""
     return best_constant(list(gold.values()), error).error
 
 
 def alpha(reports: Reports, level: Level = "nominal") -> float:
-    """Return Krippendorff's alpha: 1 - observed / expected disagreement; 1 is full agreement, 0 is chance.
+    """Return Krippendorff's alpha, 1 - observed / expected disagreement: 1 is full agreement, 0 is chance.
 
-    Computed from the counts of values per task and over all tasks, or from their moments, never from pairs of reports
-    (Krippendorff 2011, "Computing Krippendorff's alpha-reliability"). Tasks with one report count for nothing.
+    Computed from counts or moments of values per task and overall (Krippendorff 2011, "Computing Krippendorff's
+    alpha-reliability"). Tasks with one report are ignored.
 
     Args:
         reports: answers of a crowd; repeated (task, worker) pairs count as different coders.
         level: "nominal": values agree or differ; "interval": the squared difference of `reports.numbers`.
 
     Returns:
-        nan where no task has two reports, or all reports are alike: nothing can be said.
+        alpha; nan if no task has two reports, or all reports are equal.
     """
     pairable = reports.per_task[reports.task] >= 2
     task = reports.task[pairable]
@@ -257,18 +254,18 @@ def alpha(reports: Reports, level: Level = "nominal") -> float:
 
 
 def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
-    """Return the probability that a good worker has a higher quality than another one; ties count one half.
+    """Return the area under the ROC curve: P(a good worker has higher quality than another); ties count 1/2.
 
     Args:
         quality: estimated ability or weight, shape (workers,).
-        good: which workers are known to be good, shape (workers,).
+        good: whether each worker is known to be good, shape (workers,).
 
     Raises:
-        SettingsError: shapes differ, or all workers are of one kind.
+        SettingsError: different shapes, or no good or no other worker.
     """
     values, known = np.asarray(quality, dtype=float), np.asarray(good, dtype=bool)
     if values.shape != known.shape or values.ndim != 1:
-        raise SettingsError("one quality and one verdict per worker are needed", value=(values.shape, known.shape))
+        raise SettingsError("quality and good must have one entry per worker", value=(values.shape, known.shape))
     if known.all() or not known.any():
         raise SettingsError("both good and other workers are needed", value=f"{int(known.sum())} good of {known.size}")
     others = np.sort(values[~known])
@@ -298,7 +295,7 @@ def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any],
 
 
 def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:
-    """Return the disagreement of ordered pairs: within tasks (each task's over its size - 1), and over all reports."""
+    """Return nominal disagreement over ordered pairs: within tasks (each divided by its size - 1), and overall."""
     names, codes = np.unique(value, return_inverse=True)
     group, count = np.unique(task.astype(np.int64) * len(names) + codes, return_counts=True)
     size = per_task[group // len(names)]
@@ -309,7 +306,7 @@ def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArr
 def _interval_pairs(
     task: NDArray[np.int32], numbers: NDArray[np.float64], per_task: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """Return the same two sums for squared differences, from squares about means."""
+    """Return the two sums of `_nominal_pairs` for squared differences, from squares about means."""
     mean = np.bincount(task, weights=numbers, minlength=len(per_task)) / np.maximum(per_task, 1)
     size = per_task[task]
     within = (2 * size / (size - 1) * (numbers - mean[task]) ** 2).sum()

@@ -1,8 +1,7 @@
-"""Scores against files of known truths that are too large to hold: truths are put to their tasks part by part.
+"""Scores against gold files that are too large for memory, by error rate or mean absolute error.
 
-They lie in a temporary file, one number a task. Only gold tasks that are unknown are held by name.
-
-Scores against so many known truths that they are looked at in parts, by error rate or mean absolute error.
+Truths are read in batches into a temporary file, one number per task; only unknown gold tasks are held by name. Sums
+over batches of tasks are merged (moments: Chan, Golub and LeVeque 1979).
 """
 
 import math
@@ -43,14 +42,15 @@ from crowdveil.evaluation.metrics import Score
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoreSums:
-    """What some gold tasks say of an estimate, where all of them are too many at once; `+` adds those of others.
+    """Sufficient statistics of the score on some gold tasks; `+` merges disjoint sets of tasks.
 
     Attributes:
-        error, loss: sums of absolute errors (or wrong labels) and of logarithmic losses (nan where there are none).
-        scored, missing, outside: gold tasks, those without a report, and those whose truth is outside the scale.
-        truths, counts: different truths, and how often each occurs.
-        means, moments: of guesses and of truths as numbers, shape (2,), and sums of products of what is beside them.
-        largest: of both, without sign, shape (2,).
+        error, loss: sums of absolute errors (or wrong labels) and of log losses (nan without probabilities).
+        scored, missing, outside: numbers of gold tasks, of those without a report, and of truths outside the scale.
+        truths, counts: distinct truths and their counts.
+        means: of predictions and truths as numbers, shape (2,).
+        moments: centred sums of squares and products, shape (2, 2).
+        largest: largest absolute prediction and truth, shape (2,).
     """
 
     error: float
@@ -66,13 +66,13 @@ class ScoreSums:
 
     @classmethod
     def of(cls, estimate: Estimate, at: NDArray[np.int64], truths: list[Any]) -> "ScoreSums":
-        """Count some tasks: their codes, and their truths as in gold."""
+        """Return the statistics of some tasks, from their codes and truths."""
         aligned, name = AlignedGold(estimate, at, truths, 0), default_error(estimate)
         numbers, shares = weighted_predictions(aligned)
         pairs = np.array([(numbers * shares).sum(axis=1), gold_numbers(aligned)])
         truths_found, counts = np.unique(comparable_truths(aligned, name), return_counts=True)
         means = pairs.mean(axis=1)
-        beside = pairs - means[:, None]
+        centred = pairs - means[:, None]
         return cls(
             error=mean_error(aligned, name) * len(at),
             loss=mean_log_loss(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
@@ -82,12 +82,12 @@ class ScoreSums:
             truths=truths_found,
             counts=counts,
             means=means,
-            moments=beside @ beside.T,
+            moments=centred @ centred.T,
             largest=np.abs(pairs).max(axis=1),
         )
 
     def __add__(self, other: "ScoreSums") -> "ScoreSums":
-        """Add other tasks (moments: Chan, Golub and LeVeque 1979)."""
+        """Return the statistics of both sets of tasks."""
         scored, apart = self.scored + other.scored, other.means - self.means
         both = np.concatenate((self.truths, other.truths))
         truths, place = np.unique(both, return_inverse=True)
@@ -106,7 +106,7 @@ class ScoreSums:
         )
 
     def score(self, error_name: ErrorName, unknown: int) -> Score:
-        """Return what `metrics.score` says of all these tasks; `unknown` gold tasks were left out."""
+        """Return the score of all these tasks, as `metrics.score`; `unknown` gold tasks are not scored."""
         constant, baseline = _best_constant(self.truths, self.counts)
         spread = np.sqrt(np.diag(self.moments) / self.scored)
         flat = (spread <= FLAT * self.largest).any()
@@ -125,69 +125,69 @@ class ScoreSums:
 
 
 def _best_constant(truths: NDArray[Any], counts: NDArray[np.int64]) -> tuple[str, float]:
-    """Return the best constant and its error, as `metrics.best_constant` does, where truths occur several times."""
+    """Return the best constant and its error, as `metrics.best_constant`, for distinct truths with counts."""
     if truths.dtype.kind == "U":
         return str(truths[counts.argmax()]), 1 - float(counts.max()) / float(counts.sum())
     middle = float(truths[np.searchsorted(np.cumsum(counts), (counts.sum() - 1) // 2, side="right")])
     return f"{middle:g}", float(np.abs(truths - middle) @ counts) / float(counts.sum())
 
 
-IN_PARTS_FROM = 1 << 20
-"""Bytes of a file from which on it is read in parts."""
+STREAMED_FROM = 1 << 20
+"""Bytes of a gold file from which it is streamed."""
 TASKS_AT_ONCE = 1 << 16
-"""Rows read, names looked at and tasks scored together."""
+"""Rows, identifiers or tasks per batch."""
 ROWS_SHOWN = 5
 
 
 def is_large_file(gold: str) -> bool:
-    """Return whether known truths are in a file that is to be read in parts."""
-    return os.path.isfile(gold) and os.path.getsize(gold) >= IN_PARTS_FROM
+    """Return whether a gold file is large enough to be streamed."""
+    return os.path.isfile(gold) and os.path.getsize(gold) >= STREAMED_FROM
 
 
 def score_streaming(estimate: Estimate, gold: Path, guided: frozenset[str]) -> tuple[Score, int]:
-    """Score an estimate against a file of known truths; also return how many of the scored tasks guided the fit.
+    """Return the score of an estimate against a gold file, and the number of scored tasks that guided the fit.
 
-    The score is that of `metrics.score`, but for rounding.
+    The score equals that of `metrics.score` up to rounding.
 
     Raises:
-        ReportsError: a damaged file, a truth that is missing, unknown or contradicted, or no known truth of any task.
-        SettingsError: no room for a temporary file.
+        ReportsError: a damaged file, a missing, unknown or contradicted truth, or no gold task among the tasks.
+        SettingsError: no disk space for a temporary file.
     """
-    placed = _Placed(estimate, str(gold))
+    table = _TruthTable(estimate, str(gold))
     roles = match_columns(read_header(gold), GOLD, str(gold))
     columns = [roles["task"], roles["truth"]]
-    read_csv_batches(gold, columns, lambda batches, names, _: placed.add(batches, names))
+    read_csv_batches(gold, columns, lambda batches, names, _: table.add(batches, names))
     tally: ScoreSums | None = None
-    for first in range(0, len(placed.truths), TASKS_AT_ONCE):
-        at = first + np.flatnonzero(~np.isnan(placed.truths[first : first + TASKS_AT_ONCE]))
+    for first in range(0, len(table.truths), TASKS_AT_ONCE):
+        at = first + np.flatnonzero(~np.isnan(table.truths[first : first + TASKS_AT_ONCE]))
         if len(at):
-            found = ScoreSums.of(estimate, at, placed.named(at))
+            found = ScoreSums.of(estimate, at, table.named(at))
             tally = found if tally is None else tally + found
     if tally is None:
-        raise no_gold_task_found(placed.unknown, estimate.tasks, str(gold))
-    fit = placed.places.find(pa.array(sorted(guided), pa.string()))
-    both = int((~np.isnan(placed.truths[fit[fit >= 0]])).sum())
-    return tally.score(default_error(estimate), len(placed.unknown)), both
+        raise no_gold_task_found(table.unknown, estimate.tasks, str(gold))
+    fit = table.identifiers.find(pa.array(sorted(guided), pa.string()))
+    both = int((~np.isnan(table.truths[fit[fit >= 0]])).sum())
+    return tally.score(default_error(estimate), len(table.unknown)), both
 
 
-class _Placed:
-    """Truths at the codes of their tasks.
+class _TruthTable:
+    """Truths by task code.
 
     Attributes:
-        truths: label codes or numbers, shape (tasks,); nan where not known.
-        unknown: names of gold tasks that are no tasks.
-        places: where names are.
+        truths: label codes or numbers, shape (tasks,); nan if unknown.
+        unknown: gold tasks that are not among the tasks.
+        identifiers: index of the tasks.
     """
 
     def __init__(self, estimate: Estimate, source: str) -> None:
         self._alphabet, self._source, self._rows = estimate.alphabet, source, 0
-        self.places, self.unknown = _Places(estimate.tasks), set[str]()
+        self.identifiers, self.unknown = _IdentifierIndex(estimate.tasks), set[str]()
         self.truths = scratch_array((len(estimate.posterior),))
         for first in range(0, len(self.truths), TASKS_AT_ONCE):
             self.truths[first : first + TASKS_AT_ONCE] = np.nan
 
     def add(self, batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> None:
-        """Put the truths of some batches, with columns of these names for task and truth, to their tasks."""
+        """Store the truths of some batches; `names` are the columns of task and truth."""
         parts = (
             batch.slice(first, TASKS_AT_ONCE) for batch in batches for first in range(0, len(batch), TASKS_AT_ONCE)
         )
@@ -197,19 +197,19 @@ class _Placed:
             for column in (task, truth):
                 empty = pc.equal(column, pa.scalar(""))
                 self._refuse(empty.to_numpy(zero_copy_only=False), task, "every gold task needs a truth")
-            at = self.places.find(task)
+            at = self.identifiers.find(task)
             self.unknown.update(task.filter(pa.array(at < 0)).to_pylist())
-            self._put(at, self._read(truth, task, at), task)
+            self._store(at, self._read(truth, task, at), task)
             self._rows += len(task)
 
     def named(self, at: NDArray[np.int64]) -> list[Any]:
-        """Return the truths of some tasks as they are written in gold."""
+        """Return the truths of some tasks as labels or numbers."""
         if isinstance(self._alphabet, Categories):
             return np.array(self._alphabet.names, dtype=object)[self.truths[at].astype(np.int64)].tolist()
         return self.truths[at].tolist()
 
     def _read(self, truth: Any, task: Any, at: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return truths as codes or numbers; what is no truth may stand beside unknown tasks only if it is a label."""
+        """Return truths as codes or numbers; a label outside the alphabet is refused for known tasks only."""
         if not isinstance(self._alphabet, Categories):
             numbers = parse_numbers(np.array(truth.to_pylist(), dtype=object))
             self._refuse(~np.isfinite(numbers), truth, "values must be finite numbers")
@@ -224,11 +224,11 @@ class _Placed:
             )
         return np.asarray(codes.fill_null(-1).to_numpy(), dtype=np.float64)
 
-    def _put(self, at: NDArray[np.int64], truths: NDArray[np.float64], task: Any) -> None:
+    def _store(self, at: NDArray[np.int64], truths: NDArray[np.float64], task: Any) -> None:
         known = np.flatnonzero(at >= 0)
         held = self.truths[at[known]]
         self.truths[at[known]] = np.where(np.isnan(held), truths[known], held)
-        # Of rows of one task within the batch, one was put last: the others must agree with it.
+        # Of several rows of one task in a batch, the last was stored: the others must equal it.
         differs = np.zeros(len(at), dtype=bool)
         differs[known] = self.truths[at[known]] != truths[known]
         self._refuse(differs, task, "a gold task has one truth, but rows contradict others")
@@ -246,14 +246,14 @@ class _Placed:
             )
 
 
-class _Places:
-    """Finds codes of names, fastest where they are asked for in their order."""
+class _IdentifierIndex:
+    """Index of identifiers; fastest for queries in code order."""
 
     def __init__(self, names: Identifiers) -> None:
         self._names, self._piece = names, 0
 
     def find(self, wanted: Any) -> NDArray[np.int64]:
-        """Return the code of each of some texts, an Arrow array; -1 where there is none."""
+        """Return the code of each text of an Arrow array; -1 if it is no identifier."""
         different: Any = wanted.dictionary_encode()
         codes = np.full(len(different.dictionary), -1)
         pieces = max(-(-len(self._names) // TASKS_AT_ONCE), 1)
@@ -267,12 +267,12 @@ class _Places:
             if (codes >= 0).all():
                 break
             if isinstance(self._names, NumberedIdentifiers):
-                self._work_out(different.dictionary, codes)
+                self._fill_numbered(different.dictionary, codes)
                 break
         return codes[different.indices.to_numpy()]
 
-    def _work_out(self, names: Any, codes: NDArray[np.int64]) -> None:
-        """Fill in the codes that are not found yet, by the rule of the names."""
+    def _fill_numbered(self, names: Any, codes: NDArray[np.int64]) -> None:
+        """Fill in missing codes of numbered identifiers."""
         assert isinstance(self._names, NumberedIdentifiers)
         for at in np.flatnonzero(codes < 0):
             code = self._names.code(names[int(at)].as_py())
