@@ -148,8 +148,8 @@ def test_frames_hold_null_for_what_is_unknown() -> None:
 def test_parts_make_up_the_whole(whole, monkeypatch) -> None:
     """Parts of two tasks have the whole's columns, piece by piece; sums over parts change no number of the whole."""
     expected, baseline, best = whole.tasks_frame(), whole.baseline, whole.truth.tolist()
-    monkeypatch.setattr("crowdveil.em.estimate.TASKS_AT_ONCE", 2)
-    monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr("crowdveil.em.estimate.CHUNK_TASKS", 2)
+    monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_TASKS", 2)
     again = replace(whole)
 
     assert pa.concat_tables([part.tasks_frame() for part in again.parts()]).equals(expected)

@@ -305,7 +305,7 @@ def test_truths_are_written_in_parts(tmp_path, monkeypatch) -> None:
     whole = estimate([[0.25, 0.75], [0.5, 0.5]], "ability")
     for form in ("csv", "parquet"):
         write_estimate(tmp_path / "whole", whole, form=form)
-    monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr("crowdveil.em.estimate.WRITTEN_TASKS", 1)
     for form in ("csv", "parquet"):
         write_estimate(tmp_path / "parts", whole, form=form)
     tables = [pyarrow.parquet.read_table(tmp_path / name / "truths.parquet") for name in ("whole", "parts")]

@@ -1,4 +1,4 @@
-"""What a crowd voted, seen through a channel: shares of answers, pooled and per task, by deconvolution of counts.
+"""Deconvolution: answer frequencies, pooled and per task, from report counts behind a channel.
 
 Counts of reports y are modelled as draws from sum_x f(x) Q[x, y] with unknown answer shares f (NULL included where it
 is protected). The pool's f is found by Newton's method, each task's by expectation-maximization from there; with the
@@ -15,25 +15,26 @@ from crowdveil.em.observation_model import ObservationModel
 
 POOL_STEPS = 100
 TASK_STEPS = 200
-STILL = 1e-12
-SILENCE_WEIGHT = 1e-4
-"""Pseudo-cells of NULL in the pool, per cell of the campaign: nothing where reports tell silence from answers."""
-SETTLED = 1e-9
-"""The decrement of the last Newton step; it would square with the next one."""
-LARGEST_KEY = 2.0**53
-"""Keys below it are told apart by doubles."""
+MIN_CHANGE = 1e-12
+"""Change of a share below which the iteration of a task stops."""
+NULL_WEIGHT = 1e-4
+"""Pseudo-counts of NULL per cell; negligible if reports distinguish NULL from answers."""
+MIN_DECREMENT = 1e-9
+"""Newton decrement below which the iteration stops; convergence is quadratic."""
+MAX_KEY = 2.0**53
+"""Integers below it are exact in double precision."""
 SAFE_DECREMENT = 0.25
 """Full Newton steps from here on converge (self-concordance; Boyd and Vandenberghe, Convex Optimization, 9.6)."""
 BASE_RATE_WEIGHT = 0.25
-"""What the crowd's base rate counts against one task's own cells when reports hold no information at all."""
+"""Weight of the pooled shares relative to one task's cells, if reports hold no information."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerFrequencies:
-    """What report counts alone say about the whole crowd.
+    """Answer frequencies of all workers, estimated from report counts.
 
     Attributes:
-        model: how the symbols of the reports speak of answers.
+        model: P(symbol | answer).
         shares: estimated share of each input symbol among all cells, shape (inputs,), sums to 1.
         noise: share of non-NULL reports that say nothing about their answer, in [0, 1]; 0 for the identity.
         cells: reports per task, the NULL reports that are counted included.
@@ -56,7 +57,7 @@ class AnswerFrequencies:
 
     @property
     def participation(self) -> float:
-        """Estimated share of cells that were answered; 1 where participation is public."""
+        """Estimated share of answered cells; 1 if participation is public."""
         return float(self.shares[: self.labels].sum())
 
     @property
@@ -66,7 +67,7 @@ class AnswerFrequencies:
 
 
 def frequencies_of_reports(summary: Summary) -> AnswerFrequencies:
-    """Estimate what the whole crowd answered from the counts of its reports."""
+    """Return the answer frequencies of a summary."""
     counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
     return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
 
@@ -74,7 +75,7 @@ def frequencies_of_reports(summary: Summary) -> AnswerFrequencies:
 def frequencies_of_counts(
     counts: NDArray[np.float64], model: ObservationModel, *, tasks: int, perturbed: bool
 ) -> AnswerFrequencies:
-    """Estimate what a crowd answered from the number of its reports of each symbol, in the order of `everything`."""
+    """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
     shares = estimate_frequencies(counts, model.full_table, pseudo_cells(model, cells))
     return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
@@ -88,7 +89,7 @@ def pseudo_cells(model: ObservationModel, cells: float) -> NDArray[np.float64]:
     """
     weight = np.ones(len(model.table))
     if model.protected:
-        weight[-1] = max(1.0, SILENCE_WEIGHT * cells)
+        weight[-1] = max(1.0, NULL_WEIGHT * cells)
     return weight
 
 
@@ -119,7 +120,7 @@ def estimate_frequencies(
         decrement = float(np.sqrt(step @ curvature @ step))
         size = 1.0 if decrement <= SAFE_DECREMENT else _safe_size(counts, table, shares, step, weight)
         shares = shares * (1 + size * step)
-        if decrement < SETTLED:
+        if decrement < MIN_DECREMENT:
             break
     return shares / shares.sum()
 
@@ -131,7 +132,7 @@ def _safe_size(
     step: NDArray[np.float64],
     weight: NDArray[np.float64],
 ) -> float:
-    """Halve the step until it stays inside the simplex and gains at least a hundredth of what it promises."""
+    """Return the step size by backtracking: inside the simplex, with a hundredth of the predicted gain (Armijo)."""
     growth = (shares * step) @ table / (shares @ table)
     promise = float(counts @ growth + weight @ step)
     size = 1.0
@@ -143,7 +144,7 @@ def _safe_size(
 
 
 def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
-    """Return the share of label reports that the answers which survive their channels do not account for, in [0, 1]."""
+    """Return the share of label reports beyond those of answers that survive their channels, in [0, 1]."""
     is_informative = np.append(model.is_informative, np.zeros(model.implicit_nulls, dtype=bool))
     noisy = model.retention < 1
     sent = float(counts[is_informative].sum())
@@ -176,13 +177,13 @@ def deconvolve(
         new = (shares * ((counts / expected) @ table.T) + weight * base) / np.maximum(total, np.finfo(float).tiny)
         moved = float(np.abs(new - shares).max(initial=0.0))
         shares = new
-        if moved < STILL:
+        if moved < MIN_CHANGE:
             break
     return shares
 
 
 def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> NDArray[np.float64]:
-    """Estimate each task's share of votes per label; tasks of which nothing is known get the prior.
+    """Return each task's shares of votes by label; the prior for tasks without information.
 
     Returns:
         Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
@@ -200,7 +201,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> 
 def _deconvolved(
     votes: NDArray[np.float64], block: GoldBlock, summary: Summary, pool: AnswerFrequencies
 ) -> NDArray[np.float64]:
-    """Return how many answers of each label the votes, by symbol, and silence stand for; indexed [task, label]."""
+    """Return the expected answers by label behind votes by symbol and implicit NULL, indexed [task, label]."""
     model = pool.model
     of_task = model.task_group[block.block.first : block.block.stop]
     counts = np.concatenate((votes, model.implicit_counts(votes, of_task)), axis=1)
@@ -214,10 +215,8 @@ def _deconvolved(
 def _distinct(
     counts: NDArray[np.float64], model: ObservationModel, base: NDArray[np.float64], weight: float
 ) -> NDArray[np.float64]:
-    """Deconvolve each different row of counts once: a million tasks with ten reports each have a few thousand."""
+    """Deconvolve each distinct row of counts once; a million tasks with ten reports have a few thousand."""
     wide = counts.max(axis=0, initial=0.0) + 1
-    key = (
-        counts @ np.append(np.cumprod(wide[::-1])[-2::-1], 1.0) if wide.prod() < LARGEST_KEY else np.arange(len(counts))
-    )
+    key = counts @ np.append(np.cumprod(wide[::-1])[-2::-1], 1.0) if wide.prod() < MAX_KEY else np.arange(len(counts))
     _, rows, places = np.unique(key, return_index=True, return_inverse=True)
     return deconvolve(counts[rows], model.full_table, base, weight=weight, steps=TASK_STEPS)[places]

@@ -13,9 +13,9 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
 
 TIE = 1e-9
-"""Posteriors closer than this are tied."""
-TASKS_AT_ONCE, WRITTEN_AT_ONCE = 1 << 18, 1 << 17
-"""Tasks summed up together, and written together: columns of a part with their names take 100 bytes a task."""
+"""Difference of posteriors below which labels are tied."""
+CHUNK_TASKS, WRITTEN_TASKS = 1 << 18, 1 << 17
+"""Tasks summed together, and written together, to bound memory: columns with names need 100 bytes per task."""
 FEW_LABELS = 8
 
 LARGE_ERROR = 1e6
@@ -23,17 +23,16 @@ LARGE_ERROR = 1e6
 
 @dataclass(frozen=True, eq=False)
 class WorkerTable:
-    """What was learned about workers; all arrays are in worker order.
+    """Estimated qualities of workers; all arrays are in worker order.
 
     Attributes:
         quality: shape (workers,).
         quality_name: "ability" (probability of answering correctly) or "weight" (scalar trust).
-        ability_low, ability_high: the 5 % and 95 % quantiles of what is known about the ability, where the model has
-            them.
-        sigma: deviation of the worker's errors in units of the answers, shape (workers,), where the model has one.
-        sigma_low, sigma_high: the 5 % and 95 % quantiles of what is known about sigma.
-        confusion: P(answer | truth), indexed [worker, truth, label], where the model has one.
-        participation: estimated share of tasks answered, where NULL was protected.
+        ability_low, ability_high: the 5 % and 95 % posterior quantiles of the ability, if the model has them.
+        sigma: standard deviation of the worker's errors in units of the answers, if the model has one.
+        sigma_low, sigma_high: the 5 % and 95 % posterior quantiles of sigma.
+        confusion: P(answer | truth), indexed [worker, truth, label], if the model has one.
+        participation: estimated share of answered tasks, if participation was protected.
     """
 
     quality: NDArray[np.float64]
@@ -98,13 +97,13 @@ class FitState:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The best constant answer in the estimate's own eyes, so that no result can pass off a constant as knowledge.
+    """Best constant answer under the posterior, which an informative estimate must beat.
 
     Attributes:
-        constant: the label (or number) that would serve best for all tasks at once.
-        expected_error: share of tasks the constant gets wrong (mean absolute error for numbers), by the posterior.
+        constant: the label (or number) with the smallest expected error for all tasks.
+        expected_error: expected share of tasks on which the constant is wrong (mean absolute error for numbers).
         estimate_error: the same for the estimate itself.
-        moved: number of tasks whose truth differs from the constant; 0 means that reports taught nothing.
+        moved: number of tasks whose truth differs from the constant; 0 if reports hold no information.
     """
 
     constant: str
@@ -121,7 +120,7 @@ class Baseline:
 
 
 def error_text(error: float, decimals: int) -> str:
-    """Write an error with so many decimals; from a million on to six digits, which large numbers are readable with."""
+    """Return an error as text with this number of decimals, from a million on with six digits."""
     return f"{error:.{decimals}f}" if abs(error) < LARGE_ERROR else f"{error:.6g}"
 
 
@@ -137,9 +136,9 @@ class Estimate:
             `probabilistic` is False); numeric: the truth of each task, shape (tasks,),
             NaN where nothing is known about a task.
         reports_per_task: shape (tasks,).
-        worker_names, workers, reports_per_worker: the crowd, in worker order.
+        worker_names, workers, reports_per_worker: names, qualities and report counts, in worker order.
         log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
-        steps, converged: how the loop ended.
+        steps, converged: number of steps, and whether the tolerance was reached.
         channel_used: whether the channel was in the likelihood.
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
         low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
@@ -189,18 +188,18 @@ class Estimate:
         )
 
     def parts(self) -> Iterator[Self]:
-        """Yield the estimate in parts of `WRITTEN_AT_ONCE` tasks, at least one: columns of all tasks take memory."""
-        for first in range(0, max(len(self.posterior), 1), WRITTEN_AT_ONCE):
-            yield self.part(first, min(first + WRITTEN_AT_ONCE, len(self.posterior)))
+        """Yield the estimate in parts of `WRITTEN_TASKS` tasks, at least one: columns of all tasks take memory."""
+        for first in range(0, max(len(self.posterior), 1), WRITTEN_TASKS):
+            yield self.part(first, min(first + WRITTEN_TASKS, len(self.posterior)))
 
     @cached_property
     def winners(self) -> NDArray[np.bool_]:
-        """Labels that share the highest posterior, indexed [task, label]; several per row where there is a tie."""
+        """Labels that share the highest posterior, indexed [task, label]; several per row if tied."""
         return winners(self.posterior)
 
     @cached_property
     def truth(self) -> NDArray[Any]:
-        """Truth of each task, shape (tasks,): the likeliest label (of tied ones the alphabet's first) or the number."""
+        """Truth of each task, shape (tasks,): the most probable label (the first of tied ones) or the number."""
         if self.alphabet is None or not self.categorical:
             return self.posterior
         names = np.array(self.alphabet.names)
@@ -216,7 +215,7 @@ class Estimate:
 
     @cached_property
     def baseline(self) -> Baseline:
-        """The constant that an estimate must beat to have learned anything."""
+        """Best constant answer, for comparison."""
         if not self.categorical or self.alphabet is None:
             return _numeric_baseline(self.posterior)
         parts = [self.posterior[tasks] for tasks in _ranges(len(self.posterior))]
@@ -259,7 +258,7 @@ class Estimate:
         """Return `tasks_columns` as an Arrow table; what is not known (nan) is null."""
         if self.alphabet is None or not self.categorical:
             return _table(self.tasks_columns())
-        # Arrow takes names by code five times faster than it reads an array of text.
+        # Taking names by code is five times faster in Arrow than converting an array of text.
         truth = pa.array(self.alphabet.names).take(pa.array(self.winners.argmax(axis=1)))
         return _table(self._columns(ArrowIdentifiers(pa.chunked_array([truth]))))
 
@@ -278,12 +277,12 @@ def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _highest(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the highest number of each row; column by column is ten times faster where there are few."""
+    """Return the maximum of each row; few columns are ten times faster column by column."""
     return reduce(np.maximum, posterior.T) if posterior.shape[1] <= FEW_LABELS else posterior.max(axis=1)
 
 
 def _ranges(tasks: int) -> Iterator[slice]:
-    return (slice(first, first + TASKS_AT_ONCE) for first in range(0, tasks, TASKS_AT_ONCE))
+    return (slice(first, first + CHUNK_TASKS) for first in range(0, tasks, CHUNK_TASKS))
 
 
 def _table(columns: Mapping[str, Identifiers]) -> pa.Table:

@@ -24,7 +24,7 @@ from crowdveil.registry import estimators_with
 
 
 def check_null_reports(reports: Reports, channel: Channel) -> None:
-    """Check that the cells without a report can be counted as NULL reports.
+    """Check that cells without a report can be counted as NULL reports.
 
     Raises:
         SettingsError: participation is public.
@@ -32,7 +32,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
     """
     if channel.participation == "public":
         raise SettingsError(
-            "a channel that sends NULL must protect participation, or its NULL reports look like blank cells",
+            "a channel with NULL reports must protect participation: NULL would look like an unassigned cell",
             value=channel.mechanism,
         )
     repeats = 0
@@ -217,7 +217,7 @@ def summarize(
         _check_channel(estimator, reports, channel)
     if assignment is not None and not estimator.capabilities.reads_channel_tables:
         raise SettingsError(
-            f"{estimator.name} reads no assignment",
+            f"{estimator.name} cannot use an assignment",
             value=f"{len(assignment):,} assigned cells",
             hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
         )
@@ -279,7 +279,8 @@ def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Ch
     if reports.alphabet is None or reports.alphabet.names != sent.names:
         known = () if reports.alphabet is None else reports.alphabet.names
         raise ReportsError(
-            f"the certificate speaks of the reports {sent.names}, these reports of {known}",
+            f"the reports must have the labels of the certificate, {sent.names}",
+            examples=str(known),
             hint="Give the certificate that was written with these reports.",
         )
     if sent.names != channel.alphabet.names and not estimator.capabilities.reads_label_blocks:

@@ -1,4 +1,4 @@
-"""Known truths: put into the order of the tasks, and into the posteriors of those whose truth they are."""
+"""Known truths (gold): validation, alignment with tasks, and certainty of their posteriors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from crowdveil.errors import ReportsError, to_builtin
 
 SHOWN = 3
 NO_GOLD = -1
-"""The code of a task whose truth is not known."""
+"""Label code of tasks without a known truth."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Known truths; in memory by their own number, not by that of the tasks.
+    """Known truths; memory grows with their number, not with that of tasks.
 
     Attributes:
-        tasks: codes of the tasks whose truth is known, ascending, shape (known,).
+        tasks: codes of tasks with known truth, ascending, shape (known,).
         truths: label codes (int64), or numbers (float64), shape (known,).
-        unknown: how many gold tasks have no place among the tasks.
+        unknown: number of gold tasks that are not among the tasks.
     """
 
     tasks: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Gold:
 
     @property
     def used(self) -> int:
-        """Number of tasks whose truth is known."""
+        """Number of tasks with known truth."""
         return int(np.isfinite(self.truths).sum())
 
     def of(self, first: int, stop: int) -> NDArray[Any]:
@@ -56,13 +56,13 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
             scale, or no gold task is among the tasks.
     """
     read = _gold_reader(alphabet, numeric)
-    wanted = {str(task): (task, truth) for task, truth in (gold or {}).items()}
-    found = sorted((code, name) for name, code in index_of(reports.tasks, wanted).items())
-    if wanted and not found:
-        raise no_gold_task_found(wanted, reports.tasks, "gold")
+    requested = {str(task): (task, truth) for task, truth in (gold or {}).items()}
+    found = sorted((code, name) for name, code in index_of(reports.tasks, requested).items())
+    if requested and not found:
+        raise no_gold_task_found(requested, reports.tasks, "gold")
     truths = np.empty(len(found), dtype=np.float64 if numeric else np.int64)
     for place, (_, name) in enumerate(found):
-        task, truth = wanted[name]
+        task, truth = requested[name]
         try:
             truths[place] = read(truth)
         except (KeyError, TypeError, ValueError) as error:
@@ -76,7 +76,7 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
 
 
 def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | None) -> None:
-    """Refuse numbers that no task can have; between the points of a scale there may be truths, beyond its ends not."""
+    """Refuse numbers beyond the ends of a scale, or too large to compute with; between its points they are accepted."""
     known = ~np.isnan(truths)
     rules = [(~has_valid_magnitude(truths), MAGNITUDE_RULE, MAGNITUDE_HINT)]
     if isinstance(alphabet, Scale):
@@ -91,7 +91,7 @@ def _check_numbers(truths: NDArray[Any], tasks: list[str], alphabet: Alphabet | 
 
 
 def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], float]:
-    """Return what turns one gold truth into a code or a number; raises a KeyError, TypeError or ValueError."""
+    """Return a function from a gold truth to its code or number; it raises KeyError, TypeError or ValueError."""
     if alphabet is None or (numeric and isinstance(alphabet, Scale)):
         return float
     if isinstance(alphabet, Scale):
@@ -103,7 +103,7 @@ def _gold_reader(alphabet: Alphabet | None, numeric: bool) -> Callable[[Any], fl
 
 
 def one_hot_gold(posterior: NDArray[np.float64], gold: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Replace the posterior of each task whose truth is known by certainty; arrays indexed [task, label] and [task]."""
+    """Return the posterior, [task, label], with certainty for tasks with known truth; `gold` has shape (tasks,)."""
     known = np.flatnonzero(gold >= 0)
     fixed = posterior.copy() if known.size else posterior
     fixed[known] = 0.0
