@@ -1,7 +1,7 @@
-"""Privacy loss in all: claimed and exact, per cell and per worker, for one campaign and for repeated ones.
+"""Privacy accounting: claimed and exact loss per cell and per worker, for one campaign and over rounds.
 
-A mechanism states its own guarantees (`Mechanism.guarantees`); this file composes them and lays them out as rows.
-Composition is basic (epsilons add), which is exact for the worst case of pure local differential privacy.
+Mechanisms state their guarantees (`Mechanism.guarantees`); they are composed here by basic composition (epsilons add),
+which is tight for pure local differential privacy.
 """
 
 from collections.abc import Collection
@@ -18,26 +18,26 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
 
-MOST = 10**12
-"""Tasks, or rounds, of an account at most."""
-NEAR = 1e-9
-"""Workers whose losses agree to this share are compared exactly."""
+MAX_COUNT = 10**12
+"""Largest number of tasks or rounds of an account."""
+NEAR_TIE = 1e-9
+"""Relative difference of losses below which workers are compared exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One row of an account; every epsilon names its unit and its participation.
+    """Privacy loss of one unit in one campaign or over rounds.
 
     Attributes:
-        mechanism: its name.
+        mechanism: name of the mechanism.
         unit: "cell": one worker's answer to one task; "worker": all answers of one worker.
         participation: whether NULL and an answer are neighbours.
         cells: cells one worker sends in a campaign, NULL cells included where participation is protected.
-        rounds: campaigns in which the same unit is asked again, with fresh randomness.
-        claimed: what the source (or, without one, the request) says, composed, in nats.
-        exact: what is true: exact for one campaign, a sound bound for more; infinity promises nothing.
+        rounds: number of campaigns on the same unit, with independent randomness.
+        claimed: claim of the source, or the requested epsilon, composed, in nats.
+        exact: exact loss for one campaign, a sound bound for more; infinity is no guarantee.
         delta: additive slack.
-        reason: why `exact` is not `claimed`; empty if there is nothing to explain.
+        reason: why `exact` differs from `claimed`; may be empty.
     """
 
     mechanism: str
@@ -55,20 +55,20 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
     """Return the privacy loss per cell and per worker in one campaign, and over all rounds if there are several.
 
     Args:
-        mechanism: what every worker's device runs.
+        mechanism: mechanism of every worker's device.
         tasks: cells of one worker: all tasks of the campaign where participation is protected (NULL is sent too); where
             it is public, the most tasks one worker answers.
-        rounds: how often the same worker is asked the same tasks.
+        rounds: number of campaigns on the same workers and tasks.
 
     Returns:
         Rows cell, worker; then, if rounds > 1, cell and worker over all rounds.
 
     Raises:
-        SettingsError: tasks or rounds below 1 or above `MOST`, or more tasks than the mechanism is promised for.
+        SettingsError: tasks or rounds below 1 or above `MAX_COUNT`, or more tasks than the guarantee covers.
     """
     for name, count in (("tasks", tasks), ("rounds", rounds)):
-        if not 1 <= count <= MOST:
-            raise SettingsError(f"{name} must be from 1 to {MOST:,}", value=count, hint="Give another number.")
+        if not 1 <= count <= MAX_COUNT:
+            raise SettingsError(f"{name} must be from 1 to {MAX_COUNT:,}", value=count, hint="Give another number.")
     guarantees = mechanism.guarantees(tasks)
     return tuple(
         _row(mechanism, guarantee, tasks, count)
@@ -79,14 +79,14 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
 
 def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) -> Account:
     total = guarantee.times(rounds)
-    asked = sum_rounded_up([(mechanism.epsilon, rounds * (cells if total.unit == "worker" else 1))])
+    requested = sum_rounded_up([(mechanism.epsilon, rounds * (cells if total.unit == "worker" else 1))])
     return Account(
         mechanism=mechanism.name,
         unit=total.unit,
         participation=total.participation,
         cells=cells,
         rounds=rounds,
-        claimed=asked if total.claimed is None else total.claimed,
+        claimed=requested if total.claimed is None else total.claimed,
         exact=total.epsilon,
         delta=total.delta,
         reason=total.reason,
@@ -96,15 +96,15 @@ def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) ->
 def account_channel_table(
     table: ChannelTable, *, tasks: Collection[Any], workers: Collection[Any], assignment: Assignment | None = None
 ) -> tuple[Account, Account]:
-    """Return the privacy loss of the least protected cell, and of the worker who loses most.
+    """Return the largest privacy loss of a cell and of a worker.
 
     Args:
-        table: which channel each cell goes through.
-        tasks, workers: their names; every task is reported by every worker unless tasks are assigned.
-        assignment: the cells that report.
+        table: channel of each cell.
+        tasks, workers: names; every worker reports on every task unless tasks are assigned.
+        assignment: cells that report.
 
     Raises:
-        SettingsError: a name that the table does not know.
+        SettingsError: a name that the table does not list.
     """
     of_task, of_worker = table.groups(tasks, workers)
     choice = np.array(table.choice)
@@ -139,16 +139,16 @@ def account_channel_table(
 
 
 def _largest_loss(cells: NDArray[np.float64], epsilons: NDArray[np.float64]) -> tuple[int, float]:
-    """Return the worker who loses most and that loss, rounded up.
+    """Return the worker with the largest loss and that loss, rounded up.
 
     Args:
-        cells: how many cells a worker sends through each channel, indexed [worker, channel].
-        epsilons: of the channels, shape (channels,).
+        cells: number of cells, indexed [worker, channel].
+        epsilons: epsilon of each channel, shape (channels,).
     """
     losses = cells @ np.where(np.isfinite(epsilons), epsilons, 0.0)
     losses[(cells[:, ~np.isfinite(epsilons)] > 0).any(axis=1)] = np.inf
-    # Sums of floats choose who is compared; the comparison itself is exact.
-    near = np.flatnonzero(losses >= losses.max() * (1 - NEAR))
+    # Float sums select candidates; the comparison is exact.
+    near = np.flatnonzero(losses >= losses.max() * (1 - NEAR_TIE))
     _, first = np.unique(cells[near], axis=0, return_index=True)
     exact = {
         int(worker): sum_rounded_up(zip(epsilons.tolist(), cells[worker].astype(int).tolist(), strict=True))

@@ -1,9 +1,8 @@
-"""Campaigns in rounds: some workers report first, and the others are asked where the truth is now believed to be.
+"""Campaigns in adaptive rounds (experimental): later workers get thresholds nearest to the estimates so far.
 
-Which channel a cell of a later round goes through depends on reports that were sent before, and on no answer: what an
-earlier round tells was already told. Every cell sends one report through a channel of ratio at most e^epsilon, given
-all reports before it; a change of one cell changes one factor of the probability of all reports, so the promise of a
-cell is the same as in a campaign of one round.
+The channel of a later cell is a function of earlier reports and public facts, with ratio at most e^epsilon. So one cell
+changes one factor of the probability of all reports, and its guarantee is that of a campaign of one round. Proof:
+docs/explanation/campaign-guarantees.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +25,12 @@ from crowdveil.mechanisms import QuantizedResponse
 _Key = tuple[str, Alphabet, Participation, tuple[str, ...], tuple[tuple[int, ...], ...]]
 
 MAX_THRESHOLDS = 12
-"""Different cuts of one round, at most, so that several rounds stay within what a table of channels holds."""
+"""Largest number of distinct thresholds of one round, so that several rounds fit into a channel table."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Round:
-    """What some workers sent, and which channel each of their cells went through."""
+    """Reports of some workers, and the channel of each of their cells."""
 
     reports: Reports
     channel: Channel | ChannelTable
@@ -40,24 +39,19 @@ class Round:
 def next_thresholds(
     tasks: Identifiers, truth: NDArray[np.float64], alphabet: Alphabet, *, most: int = MAX_THRESHOLDS
 ) -> dict[str, int]:
-    """Return for each task the cut nearest to its estimated truth: the first code of the upper block.
+    """Return the threshold of each task nearest to its estimate, as the first code of the upper block, by task name.
 
-    A report on one cut says most about the truths next to it. Where more than `most` cuts would be needed, they are
-    rounded to as many of their own quantiles. Tasks of which nothing is known are cut at the median of the others, or
-    in the middle of the scale if nothing is known of any.
+    More than `most` distinct thresholds are rounded to `most` of their quantiles. Tasks without an estimate get the
+    median of the others, or the middle of the scale.
 
     Args:
-        tasks: names.
-        truth: numbers (positions of ordered labels) estimated from the reports of all rounds so far, shape (tasks,);
-            nan where nothing is known.
+        tasks: names of the tasks.
+        truth: estimates from all rounds so far, numbers or positions of ordered labels, shape (tasks,); nan if unknown.
         alphabet: what an answer can be.
-        most: different cuts, at most.
-
-    Returns:
-        By task name, in task order.
+        most: largest number of distinct thresholds.
 
     Raises:
-        SettingsError: labels in no order, or `most` is not positive.
+        SettingsError: labels without an order, or `most` is below 1.
     """
     if not (alphabet.ordered and most >= 1):
         raise SettingsError("cuts need numbers or ordered labels, and one or more of them", value=most)
@@ -74,10 +68,10 @@ def next_thresholds(
 def threshold_table(
     alphabet: Alphabet, epsilon: float, cuts: Mapping[str, int], *, participation: Participation = "protected"
 ) -> ChannelTable:
-    """Return the channels of a round in which every task has a cut of its own, by quantized response.
+    """Return the table of quantized-response channels with one threshold per task.
 
     Raises:
-        SettingsError: no task, or what `QuantizedResponse` refuses.
+        SettingsError: no task, or invalid settings of `QuantizedResponse`.
     """
     if not cuts:
         raise SettingsError("a round needs a cut for every task", value={})
@@ -90,13 +84,13 @@ def threshold_table(
 
 
 def join_rounds(rounds: Sequence[Round]) -> Round:
-    """Return all rounds as one: all reports, and the table of all channels, as every estimator takes them.
+    """Return all rounds as one: all reports, with the table of all channels.
 
     Raises:
         SettingsError: no round.
-        ReportsError: rounds on different tasks, a worker of two rounds, whose cells would be reported twice, two
-            workers whose names look alike, or reports in other symbols than their channel's.
-        CertificateError: different alphabets of answers, or more channels than a table holds.
+        ReportsError: rounds on different tasks, a worker of two rounds, confusable worker names, or reports in other
+            symbols than their channel's.
+        CertificateError: different answer alphabets, or more channels than a table holds.
     """
     if not rounds:
         raise SettingsError("there is nothing to join", value=0, hint="Give one round or more.")
@@ -120,9 +114,9 @@ def join_rounds(rounds: Sequence[Round]) -> Round:
     return Round(reports=Reports(*codes, value, tasks, workers, table.report_alphabet, public), channel=table)
 
 
-def _nearest(places: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the index of the place nearest to each number; of two as near, the lower."""
-    return np.asarray(np.searchsorted((places[:-1] + places[1:]) / 2, numbers), dtype=np.int64)
+def _nearest(points: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the index of the point nearest to each number; the lower of two equally near ones."""
+    return np.asarray(np.searchsorted((points[:-1] + points[1:]) / 2, numbers), dtype=np.int64)
 
 
 def _table(channel: Channel | ChannelTable) -> ChannelTable:
@@ -162,7 +156,7 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
 
 
 def _joined_table(tables: Sequence[ChannelTable], tasks: NDArray[Any], rounds: Sequence[Round]) -> ChannelTable:
-    """Put the workers of all rounds below one another and tell tasks apart that any round tells apart."""
+    """Return one table for all rounds; two tasks share a group if they do so in every round."""
     groups = [table.groups(tasks, one.reports.workers) for table, one in zip(tables, rounds, strict=True)]
     kinds, of_task = np.unique(np.array([of_task for of_task, _ in groups]), axis=1, return_inverse=True)
     channels: dict[_Key, tuple[int, Channel]] = {}
@@ -181,5 +175,5 @@ def _joined_table(tables: Sequence[ChannelTable], tasks: NDArray[Any], rounds: S
 
 
 def _key(channel: Channel) -> _Key:
-    """Return what makes two channels one and the same; what is called a simulation stays apart."""
+    """Return the key under which equal channels are joined; marked mechanisms are different."""
     return channel.mechanism, channel.alphabet, channel.participation, channel.outputs, channel.rows

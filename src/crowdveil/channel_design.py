@@ -1,4 +1,4 @@
-"""The finite channel that says most about the truth at a given epsilon, by linear programming over staircase columns.
+"""Optimal finite channels for a design objective at a given epsilon, by linear programming over staircase columns.
 
 Kairouz, Oh and Viswanath (2016), Theorems 2 and 4: where every report adds a sublinear gain, some best channel has only
 columns whose entries are 1 or e^epsilon, times a weight; the weights solve a linear program with one equation per
@@ -20,32 +20,32 @@ from crowdveil.errors import CrowdveilError, SettingsError
 from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.mechanisms.quantized_response import Blocks, block_names
 
-MOST_COLUMNS = 4096
+MAX_COLUMNS = 4096
 """Largest number of sets of one size that is enumerated; baselines with more report symbols are left out."""
 
-MOST_ENDS = 24
-"""Labels at which the tried intervals begin and end, at most, spread by how often answers are expected."""
+MAX_INTERVAL_ENDS = 24
+"""Largest number of interval ends among the candidate sets, at quantiles of the answer distribution."""
 
-MOST_AXES = 8
-"""Directions along which inputs are lined up."""
+MAX_AXES = 8
+"""Largest number of principal axes along which inputs are ordered."""
 
-UNUSED = 1e-11
+MIN_COLUMN_WEIGHT = 1e-11
 """Weight below which a column of the optimum is a rounding error."""
 
-MOST_CLIMBED, MOST_STARTS, MOST_ROUNDS = 32, 64, 30
-"""Inputs up to which sets outside the family are looked for; from how many sets of it, and how often."""
+MAX_SEARCH_INPUTS, MAX_STARTS, MAX_SEARCH_ROUNDS = 32, 64, 30
+"""Limits of the local search for better sets: number of inputs, of starting sets, and of rounds."""
 
-WORTHWHILE = 1e-7
-"""Least improvement of a new set, as a share of the largest gain of a column."""
+MIN_REDUCED_COST = 1e-7
+"""Smallest improvement of a new set, relative to the largest gain of a column."""
 
-NOTHING = 1e-26
-"""Largest gain of a column, in nats, that may be rounding alone: the question cannot be asked."""
+MIN_GAIN = 1e-26
+"""Gain of a column, in nats, below which it is rounding error."""
 
-NOTICEABLE = 1e-12
+MIN_RELATIVE_GAIN = 1e-12
 """Relative gain for which a designed channel is preferred to a simple one."""
 
 Sets = NDArray[np.bool_]
-"""Sets of inputs, shape (inputs, sets): where a staircase column is high."""
+"""Sets of inputs with the high entries of staircase columns, shape (inputs, sets)."""
 
 
 def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
@@ -75,7 +75,7 @@ def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bo
     best = max(simple, key=lambda channel: objective.score(channel.probabilities))
     found = _optimum(objective, epsilon, sets, null_apart=null_apart)
     if found is not None:
-        least = objective.score(best.probabilities) * (1 + NOTICEABLE)
+        least = objective.score(best.probabilities) * (1 + MIN_RELATIVE_GAIN)
         best = found if objective.score(found.probabilities) > least else best
     return replace(best, mechanism=Designed.name)
 
@@ -104,7 +104,7 @@ def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, N
 
     Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
     encodings send one bit per input, kept or flipped (Wang et al. 2017); null-as-coin draws a label for an unanswered
-    cell. Those with more than `MOST_COLUMNS` report symbols are left out.
+    cell. Those with more than `MAX_COLUMNS` report symbols are left out.
     """
     require_epsilon(epsilon)
     inputs = objective.input_count
@@ -112,7 +112,7 @@ def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, N
     tables = {channel.mechanism: channel.probabilities for channel in simple}
     subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _sizes(inputs))
     tables["subset-selection"] = max(subsets, key=objective.score)
-    if 2**inputs <= MOST_COLUMNS:
+    if 2**inputs <= MAX_COLUMNS:
         sets, half, whole = _every_set(inputs), math.exp(epsilon / 2), math.exp(epsilon)
         tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
         tables["optimized-unary-encoding"] = _unary(sets, 0.5, 1 / (1 + whole))
@@ -169,7 +169,7 @@ def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apa
     could be merged.
     """
     program = _solve(objective, epsilon, sets)
-    for _ in range(MOST_ROUNDS if objective.input_count <= MOST_CLIMBED else 0):
+    for _ in range(MAX_SEARCH_ROUNDS if objective.input_count <= MAX_SEARCH_INPUTS else 0):
         if program is None:
             break
         better = _better_sets(objective, epsilon, program, null_apart=null_apart)
@@ -188,7 +188,7 @@ def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apa
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Solved:
+class _Solution:
     """The `tried` sets, those `used` in the optimum with their `weights`, and the `prices` of the inputs' equations.
 
     A set whose gain, over `unit`, exceeds its column's price would improve the optimum.
@@ -206,7 +206,7 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
     return np.where(sets, 1.0, math.exp(-epsilon))
 
 
-def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solved | None:
+def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution | None:
     """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
     # A second of loading that fits, which also import this file, need not wait for.
     from scipy.optimize import linprog
@@ -214,16 +214,16 @@ def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solved | 
     columns = _columns(sets, epsilon)
     gains = objective.gains(columns)
     unit = float(gains.max())
-    if unit <= NOTHING:
+    if unit <= MIN_GAIN:
         return None
     solution = linprog(-gains / unit, A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
     if not solution.success:
         raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
-    used = solution.x > UNUSED
-    return _Solved(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
+    used = solution.x > MIN_COLUMN_WEIGHT
+    return _Solution(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
 
 
-def _better_sets(objective: DesignObjective, epsilon: float, program: _Solved, *, null_apart: bool) -> Sets:
+def _better_sets(objective: DesignObjective, epsilon: float, program: _Solution, *, null_apart: bool) -> Sets:
     """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
 
     def worth(sets: Sets) -> NDArray[np.float64]:
@@ -232,16 +232,16 @@ def _better_sets(objective: DesignObjective, epsilon: float, program: _Solved, *
 
     apart = null_apart and objective.participation == "protected"
     current = program.tried[:, ~program.tried[-1]] if apart else program.tried
-    current = current[:, np.argsort(-worth(current), kind="stable")[:MOST_STARTS]]
+    current = current[:, np.argsort(-worth(current), kind="stable")[:MAX_STARTS]]
     flips = np.eye(objective.input_count, dtype=bool)[:, : objective.input_count - apart]
     value = worth(current)
     while True:
         near = current[:, :, None] ^ flips[:, None, :]
         values = worth(near.reshape(objective.input_count, -1)).reshape(near.shape[1:])
         best = values.argmax(axis=1)
-        climbed = values.max(axis=1) > value + WORTHWHILE
+        climbed = values.max(axis=1) > value + MIN_REDUCED_COST
         if not climbed.any():
-            return np.unique(current[:, value > WORTHWHILE], axis=1)
+            return np.unique(current[:, value > MIN_REDUCED_COST], axis=1)
         value = np.where(climbed, values.max(axis=1), value)
         current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
@@ -287,9 +287,9 @@ def _along_axes(objective: DesignObjective) -> Sets:
         np.sqrt(share * objective.prior)[:, None] * (inputs - objective.prior @ inputs)
         for share, inputs in zip(objective.type_shares, objective.input_model, strict=True)
     ]
-    axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MOST_AXES]
+    axes = np.linalg.svd(np.vstack(spread), full_matrices=False)[2][:MAX_AXES]
     places = axes.argsort(axis=1).argsort(axis=1).T
-    cuts = np.unique(np.linspace(1, objective.input_count - 1, MOST_ENDS).astype(int))
+    cuts = np.unique(np.linspace(1, objective.input_count - 1, MAX_INTERVAL_ENDS).astype(int))
     lower = (places[:, :, None] < cuts).reshape(objective.input_count, -1)
     return np.hstack((lower, ~lower))
 
@@ -298,7 +298,7 @@ def _intervals(objective: DesignObjective) -> Sets:
     """Return intervals of ordered labels, with and without NULL."""
     labels, inputs = objective.alphabet.size, objective.input_count
     reached = np.cumsum(objective.answer_distribution)
-    ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MOST_ENDS)[1:-1]) + 1)
+    ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MAX_INTERVAL_ENDS)[1:-1]) + 1)
     ends = np.unique(np.clip(np.concatenate(([0, 1], ends, [labels])), 0, labels))
     sets = np.zeros((inputs, math.comb(len(ends), 2)), dtype=bool)
     for number, (first, end) in enumerate(combinations(ends, 2)):
@@ -312,7 +312,7 @@ def _intervals(objective: DesignObjective) -> Sets:
 
 def _sizes(inputs: int) -> list[int]:
     """Return the sizes of sets of which there are few enough; a single input always is."""
-    return [size for size in range(1, inputs) if size == 1 or math.comb(inputs, size) <= MOST_COLUMNS]
+    return [size for size in range(1, inputs) if size == 1 or math.comb(inputs, size) <= MAX_COLUMNS]
 
 
 def _sets_of_size(inputs: int, size: int) -> Sets:
