@@ -36,14 +36,12 @@ class TaskBatch:
     """Tasks with the same number of claims, as one array.
 
     Attributes:
-        tasks: task codes, shape (batch,).
-        rows: positions of their claims, shape (batch, degree).
+        rows: positions of the claims, shape (batch, degree).
         z: distances of the claims from the task's median in bandwidths, shape (batch, degree); the median as origin
             keeps the digits of the others where one claim is extreme.
         kernel: defines the Hilbert space.
     """
 
-    tasks: Integers
     rows: Integers
     z: Floats
     kernel: Kernel
@@ -94,7 +92,7 @@ def task_batches(claims: Claims, bandwidth: Floats, kernel: Kernel, *, least_deg
         rows = claims.pointers[tasks][:, None] + np.arange(n)
         value = claims.value[rows]
         z = (value - np.median(value, axis=1, keepdims=True)) / bandwidth[tasks][:, None]
-        yield TaskBatch(tasks, rows, np.clip(z, -FAR, FAR), kernel)
+        yield TaskBatch(rows, np.clip(z, -FAR, FAR), kernel)
         first = stop
 
 
