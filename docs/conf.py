@@ -38,8 +38,12 @@ html_theme_options = {"source_directory": "docs/"}
 
 
 def escape_markup(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
-    """Escape `|`, `*` and final underscores outside backticks: docstrings are plain text, not reStructuredText."""
-    for number, line in enumerate(lines):
+    """Escape `|`, `*` and final underscores outside backticks; join names of one line (`low, high: ...`) to one field.
+
+    Docstrings are plain text, not reStructuredText.
+    """
+    for number, text in enumerate(lines):
+        line = re.sub(r"^ +\w+(, \w+)+(?=: )", lambda m: m[0].replace(", ", ","), text)
         lines[number] = re.sub(r"(`[^`]*`)|([|*]|(?<=\w)_(?!\w))", lambda m: m[1] or "\\" + m[2], line)
 
 
