@@ -23,7 +23,7 @@ from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
 from crowdveil.estimators.confusion.parameters import candidate_abilities, log_ability_density, most_likely_ability
-from crowdveil.estimators.log_odds import log_odds_weight, right_share
+from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
 
 LEAST_PROJECTION = 0.001

@@ -11,20 +11,19 @@ from crowdveil.em.estimate import TIE, FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator, one_of
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.log_odds import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
 
 
 @dataclass(frozen=True, eq=False)
 class VoteParameters:
-    """The crowd's counts and each worker's weight, shape (workers,)."""
+    """Counts of the reports and weights, shape (workers,)."""
 
     summary: Summary
     weight: NDArray[np.float64]
 
 
 class VoteStatistics(NamedTuple):
-    """Reports of each worker that agree with the current truths, tied ones in part; shape (workers,)."""
+    """Reports of each worker that agree with the current truths, ties split; shape (workers,)."""
 
     agreement: NDArray[np.float64]
 
@@ -32,18 +31,15 @@ class VoteStatistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
-    """Elect the label with the largest sum of weights; weigh workers by how often they agree with the elected.
+    """Alternate a weighted plurality vote and weights from agreement with its result.
 
-    The weight is w = log((K - 1) p / (1 - p)) for K labels and a share p of agreeing reports: for two labels the
-    paper's log(p / (1 - p)). Negative weights (below chance) are kept: such a worker's vote speaks for other labels,
-    as the paper's section 6.2.2 argues. Tied labels share a task. The model has no probabilities: an
-    estimate has no confidence. The first step, all weights equal, is the majority
-    vote.
+    The weight is w = log((K - 1) p / (1 - p)) for K labels and a share p of agreeing reports. Negative weights, below
+    chance, are kept (section 6.2.2 of the paper). Tied labels share a task. The votes are no probabilities, so an
+    estimate has no confidence. The first step is the majority vote.
 
     Attributes:
-        clamp: p is kept in [2 clamp / K, 1 - clamp], that is [clamp, 1 - clamp] for two labels, so that nobody who
-            happens always to agree gets an infinite weight.
-        max_steps: largest number of steps; the vote settles in a finite number (see docs), usually below 30.
+        clamp: p is kept in [2 clamp / K, 1 - clamp], so that weights are finite.
+        max_steps: largest number of steps; the vote converges in finitely many (see docs), usually below 30.
         tolerance: stop when no posterior changes by more than this.
 
     Raises:
@@ -76,7 +72,7 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         return VoteParameters(summary, np.ones(summary.workers))
 
     def e_step(self, block: GoldBlock, parameters: VoteParameters) -> EStep[VoteStatistics]:
-        """Hold the election of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
+        """Return the vote of equation (2): posterior [task, label] is 1 at the winner, shared equally by ties."""
         step = block.coded.plurality_step(parameters.weight, TIE, parameters.summary.labels, block.gold, block.before)
         return EStep(VoteStatistics(step.agreement), step.posterior, change=step.change)
 
@@ -84,11 +80,11 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         """Return the weights of equation (3)."""
         summary = parameters.summary
         share = right_share(statistics.agreement, summary.per_worker, summary.labels)
-        kept = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
-        return VoteParameters(summary, log_odds_weight(kept, summary.labels))
+        clamped = np.clip(share, 2 * self.clamp / summary.labels, 1 - self.clamp)
+        return VoteParameters(summary, log_odds_weight(clamped, summary.labels))
 
     def worker_table(self, statistics: VoteStatistics, parameters: VoteParameters) -> WorkerTable:
-        """Return the weights that follow from the last election; 0 for a worker without reports."""
+        """Return the weights from the last vote; 0 for a worker without reports."""
         return WorkerTable(self.m_step(statistics, parameters).weight, "weight")
 
     def to_state(self, parameters: VoteParameters) -> Mapping[str, NDArray[np.float64]]:
@@ -100,5 +96,26 @@ class WeightedVote(Estimator[VoteParameters, VoteStatistics]):
         return replace(initial, weight=state.rows("weight", initial.weight))
 
     def log_likelihood(self, statistics: VoteStatistics) -> float | None:
-        """Return None: an election has no marginal likelihood."""
+        """Return None: a vote has no marginal likelihood."""
         return None
+
+
+def right_share(sums: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
+    """Return the share of right reports of each worker, in [0, 1]; 1 / labels for a worker without reports.
+
+    Args:
+        sums: from `agreement_sums`, shape (workers,).
+        reports: reports of each worker, shape (workers,).
+        labels: number of labels.
+    """
+    share = np.full(len(sums), 1.0 / labels)
+    # Rounding may raise a sum of posteriors slightly above the number of reports.
+    return np.minimum(np.divide(sums, reports, out=share, where=reports > 0), 1.0)
+
+
+def log_odds_weight(share: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
+    """Return log(share (labels - 1) / (1 - share)), the log-likelihood ratio of a report for its label.
+
+    It is 0 at chance and negative below. Wrong reports are uniform over the other labels.
+    """
+    return np.log(share) + np.log(labels - 1.0) - np.log1p(-share)

@@ -1,9 +1,16 @@
-"""Workers with confusion tables behind a channel: the model that Dawid-Skene and one-coin share.
+"""EM for confusion matrices behind a channel: the generative model of Dawid-Skene, one-coin and ordinal Dawid-Skene.
 
-A worker with participation s and confusion C reports y on a task of truth z with probability
-R[z, y] = (1 - s) Q[NULL, y] + s sum_x C[z, x] Q[x, y], Q being the cell's channel. NULL reports enter by their
-counts: every task starts from all workers' NULL term, and each non-NULL report replaces its worker's term. The M-step
-splits every report between the answers it may stand for, so only the sums M[worker, truth, report] are collected.
+Model. Task j has truth z_j ~ pi. Worker i answers a cell with probability s_i, and answers x on truth z with
+probability C_i[z, x]. The channel Q of the cell turns the answer, or NULL, into report y:
+    R_i[z, y] = P(y_ij = y | z_j = z) = (1 - s_i) Q[NULL, y] + s_i sum_x C_i[z, x] Q[x, y].
+Priors: rows of C_i are Dirichlet, s_i is Beta with the crowd's mean; their weights are proportional to the noise.
+
+E-step. gamma_j(z) is proportional to pi_z prod_i R_i[z, y_ij]. Implicit NULL reports enter by their counts: each task
+starts from the NULL terms of all workers, and a listed report replaces its worker's term.
+
+M-step. From the sums N_i[z, y] of gamma_j(z) over the tasks with report y, with P_i[z, x] = s_i C_i[z, x] and
+P_i[z, NULL] = 1 - s_i, expected answers are A_i[z, x] = P_i[z, x] sum_y N_i[z, y] Q[x, y] / R_i[z, y].
+C_i is A_i plus pseudo-counts, normalized; s_i is the expected share of answered cells.
 """
 
 from abc import abstractmethod
@@ -25,10 +32,10 @@ from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
-PER_SPLIT = 48
-"""Bytes that it takes to split the reports of a worker, for each answer and report that may stand for it."""
+BYTES_PER_EXPECTED_ANSWER = 48
+"""Bytes of the M-step behind a channel, per worker, answer and report."""
 M_STEPS = 5
-"""Inner steps of the M-step: reports are split again and again at unchanged posteriors, which is cheap."""
+"""Iterations of expected answers at unchanged posteriors within an M-step."""
 
 
 class CrowdStatistics(NamedTuple):
@@ -40,15 +47,17 @@ class CrowdStatistics(NamedTuple):
 
 
 class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
-    """What all of them share: posteriors from the workers' tables, and what is told of workers in the end."""
+    """E-step, worker table and credible intervals of models with confusion matrices."""
 
     def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
         """Return the size of the posterior sums, a table per worker, and of the expected answers behind a channel."""
         table = 0 if summary.model.is_identity else summary.model.full_table.size
-        return MemoryUse(summary.workers * summary.symbols * summary.labels, PER_SPLIT * summary.workers * table)
+        return MemoryUse(
+            summary.workers * summary.symbols * summary.labels, BYTES_PER_EXPECTED_ANSWER * summary.workers * table
+        )
 
     def jitter(self, parameters: CrowdParameters, direction: float, seed: int) -> CrowdParameters:
-        """Return the parameters with every worker's table, or kinds, moved by a hair."""
+        """Return the parameters with slightly changed confusion matrices, or responsibilities of types."""
         if parameters.mixture is not None:
             own = normalized(jittered(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
@@ -75,7 +84,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
 
     def worker_table(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> WorkerTable:
-        """Return confusions, participation where it was protected, and abilities P(correct) under the class prior."""
+        """Return confusion matrices, protected participation, and abilities P(correct) under the class prior."""
         correct = np.einsum("wzz->wz", parameters.confusion)
         return WorkerTable(
             quality=correct @ parameters.class_prior,
@@ -90,15 +99,15 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
 
 
 class ConfusionEstimator(CrowdEstimator):
-    """The loop body shared by estimators whose workers have confusion tables; subclasses say how tables are tied.
+    """EM for one confusion matrix per worker; subclasses define how matrices and class prior are estimated.
 
     Attributes:
-        smoothing: pseudo-answers per confusion cell, whatever the channel (0.01 keeps logarithms finite).
-        shrinkage: pseudo-answers per confusion row from the anchor (a worker of ability `anchor_ability` whose errors
-            follow the crowd's base rate), and least pseudo-answers by which participation is drawn to the pool's (more
-            where workers answer alike); both in proportion to the pool's noise: none without a channel.
-        anchor_ability: the anchor's probability of a correct answer before guessing.
-        damping: weight of the crowd's base rate in the class prior, in campaigns; again in proportion to the noise.
+        smoothing: pseudo-counts per cell of a confusion matrix, with or without a channel.
+        shrinkage: pseudo-counts per row of the Dirichlet prior, and the least pseudo-counts of the participation prior;
+            both are multiplied by the noise, so 0 without a channel.
+        anchor_ability: prior mean of the ability: the Dirichlet prior's mean is this worker, who otherwise guesses from
+            the crowd's answer frequencies.
+        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
 
     Raises:
         SettingsError: one of them is out of range.
@@ -127,10 +136,10 @@ class ConfusionEstimator(CrowdEstimator):
     def estimate_confusion(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return confusions from expected answers [worker, truth, label] and pseudo-answers [truth, label]."""
+        """Return confusion matrices from expected answers [worker, truth, label] and pseudo-counts [truth, label]."""
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return everybody's confusions, from expected answers and the pseudo-answers of the parameters."""
+        """Return all confusion matrices from expected answers and the Dirichlet prior of the parameters."""
         return map_row_chunks(
             partial(self.estimate_confusion, dirichlet_prior=parameters.dirichlet_prior),
             answers,
@@ -139,19 +148,19 @@ class ConfusionEstimator(CrowdEstimator):
 
     @abstractmethod
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the pseudo-answers, [truth, label], that the workers' tables speak for."""
+        """Return the pseudo-counts of the Dirichlet prior, [truth, label], given all confusion matrices."""
 
     @abstractmethod
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-density of the tables, and of the anchor where it is learned, up to a constant."""
+        """Return the log-density of the confusion matrices, and of a learned Dirichlet prior, up to a constant."""
 
     @abstractmethod
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return P(truth) from the posterior totals; not asked where a public prior is given."""
+        """Return P(truth) from the posterior totals; not called with a public prior."""
 
     @abstractmethod
     def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-density, up to a constant, of the prior that `class_prior` uses; 0 where it is fixed."""
+        """Return the log-density of the class prior up to a constant; 0 if it is fixed."""
 
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
@@ -159,9 +168,9 @@ class ConfusionEstimator(CrowdEstimator):
         return self.log_confusion_prior(parameters) + log_participation_prior(parameters) + learned
 
     def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
-        """Return the pseudo-answers of a worker of that ability who else guesses at the base rate, [truth, label].
+        """Return pseudo-counts [truth, label] whose mean is a worker of this ability who otherwise guesses.
 
-        In proportion to the noise, unless in full.
+        Shrinkage is multiplied by the noise unless `full`.
         """
         guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
         return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
@@ -183,7 +192,7 @@ class ConfusionEstimator(CrowdEstimator):
         return replace(parameters, dirichlet_prior=self.update_prior(parameters)) if initial.pool.noise else parameters
 
     def initialize(self, summary: Summary) -> CrowdParameters:
-        """Return the anchor for every worker; the first posterior is the share of votes."""
+        """Return the prior mean for every worker; the first posterior is the share of votes."""
         pool = frequencies_of_reports(summary)
         guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
         least = self.shrinkage * pool.noise / pool.participation
@@ -199,7 +208,7 @@ class ConfusionEstimator(CrowdEstimator):
         )
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
-        """Split reports between the answers they may stand for and re-estimate every worker and the class prior."""
+        """Return new confusion matrices, participations and class prior from expected answers."""
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers(statistics, parameters)
             parameters = replace(
@@ -225,7 +234,7 @@ def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
 def expected_answers(
     statistics: CrowdStatistics, parameters: CrowdParameters
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return expected answers, indexed [worker, truth, label], and the share of cells each worker answered."""
+    """Return expected answers, indexed [worker, truth, label], and participations, shape (workers,)."""
     pool, reports = parameters.pool, all_reports(statistics, parameters)
     if pool.model.is_identity:
         return reports, parameters.participation
@@ -256,13 +265,13 @@ def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDA
 def estimate_participation(
     answered: NDArray[np.float64], cells: NDArray[np.float64], parameters: CrowdParameters
 ) -> NDArray[np.float64]:
-    """Return each worker's participation from expected numbers of answers and of cells, drawn to the pool's."""
+    """Return each worker's participation: the posterior mean from expected answers and cells under the Beta prior."""
     given = answered + parameters.participation_pseudo_counts * parameters.pool.participation
     return np.clip(given / np.maximum(cells + parameters.participation_pseudo_counts, TINY), 0.0, 1.0)
 
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
-    """Return the log-densities of the tables' rows with the anchor's pseudo-answers, up to a constant of the anchor."""
+    """Return the Dirichlet log-densities of all rows, up to a constant of the prior."""
     if parameters.tables is not None and parameters.pool.model.is_identity:
         table, dirichlet_prior = parameters.tables.report_scores, parameters.dirichlet_prior
         if (dirichlet_prior == dirichlet_prior[0, 0]).all():
@@ -272,7 +281,7 @@ def log_dirichlet(parameters: CrowdParameters) -> float:
 
 
 def log_participation_prior(parameters: CrowdParameters) -> float:
-    """Return the Beta log-densities of the workers' participation, up to a constant; 0 where it is public."""
+    """Return the Beta log-densities of all participations, up to a constant; 0 if participation is public."""
     if not parameters.pool.protected:
         return 0.0
     rate, share = parameters.pool.participation, parameters.participation
@@ -281,11 +290,11 @@ def log_participation_prior(parameters: CrowdParameters) -> float:
 
 
 def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: CrowdParameters) -> NDArray[np.float64]:
-    """Return the mean posterior, damped towards the base rate of answers in proportion to the noise; shape (labels,).
+    """Return the class prior: the mean posterior with noise-weighted answer frequencies as pseudo-counts, (labels,).
 
     Args:
         by_truth: posterior totals, shape (labels,).
-        damping: weight of the base rate, in campaigns of pure noise.
+        damping: prior weight of answer frequencies, in campaigns of pure noise.
     """
     weight = damping * parameters.pool.noise * parameters.summary.tasks
     damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)
