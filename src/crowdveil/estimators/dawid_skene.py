@@ -1,4 +1,4 @@
-"""Dawid-Skene: every worker has a full confusion table (Dawid and Skene 1979), behind a channel where there is one."""
+"""Dawid-Skene model: one confusion matrix per worker (Dawid and Skene 1979), through any channel."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,11 +26,10 @@ from crowdveil.registry import Capabilities, capabilities_of
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DawidSkene(ConfusionEstimator):
-    """Expectation-maximization from the (deconvolved) majority vote, with a learned class prior or a public one.
+    """EM from the (deconvolved) majority vote, with a learned or public class prior.
 
-    Without a channel: confusion = (sums + smoothing) / row total, class prior = mean posterior, stop when no posterior
-    moves by more than `tolerance`. With a channel the same steps run on the answers that reports may stand for, shrunk
-    towards the anchor and the crowd's base rate as far as reports are noise.
+    Without a channel: confusion = (sums + smoothing) / row total, class prior = mean posterior. Behind a channel the
+    same steps use expected answers, with Dirichlet priors in proportion to the noise.
     """
 
     name: ClassVar[str] = "dawid-skene"
@@ -45,16 +44,16 @@ class DawidSkene(ConfusionEstimator):
     def estimate_confusion(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return each row's shares of answers, pseudo-answers added."""
+        """Return each row's shares of answers with pseudo-counts."""
         return normalize_confusion(answers, dirichlet_prior)
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the same as `estimate_confusion`, by compiled code where there are many reports."""
+        """Return all confusion matrices, by compiled code for large data."""
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
         return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the anchor as it is: learned ones were worse (see the page)."""
+        """Return the fixed Dirichlet prior; a learned one is less accurate."""
         return parameters.dirichlet_prior
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
@@ -78,7 +77,7 @@ class DawidSkene(ConfusionEstimator):
         return confusion_intervals(coin, blocks, posterior, result, one_ability=True)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the mean posterior, damped towards the base rate of answers in proportion to the noise."""
+        """Return the mean posterior with noise-weighted answer frequencies as pseudo-counts."""
         return damped_shares(by_truth, self.damping, parameters)
 
     def log_class_prior(self, parameters: CrowdParameters) -> float:

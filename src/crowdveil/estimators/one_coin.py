@@ -1,6 +1,6 @@
-"""One-coin: every worker has one ability, errors are spread evenly (the symmetric Dawid-Skene model).
+"""One-coin model: one ability p_i per worker, P(y | z) = p_i for y = z and (1 - p_i) / (K - 1) otherwise.
 
-One-coin where reports are answers: one number per worker, and no table anywhere.
+`OneCoin` reads any channel through confusion matrices; `CoinModel` is the same model for reports that are answers.
 """
 
 import math
@@ -38,13 +38,13 @@ from crowdveil.registry import Capabilities, capabilities_of
 
 @dataclass(frozen=True, eq=False)
 class CoinParameters:
-    """The crowd as far as it is known.
+    """Parameters of the crowd.
 
     Attributes:
-        summary, pool: counts of the reports, and what they alone say.
+        summary, pool: counts of the reports, and the answer frequencies estimated from them.
         class_prior: P(truth), shape (labels,).
         ability: P(answer right), shape (workers,); None before the first step, whose posterior is the share of votes.
-        votes: the votes that follow, where they have been worked out.
+        votes: cached log-likelihoods of votes.
     """
 
     summary: Summary
@@ -61,7 +61,7 @@ class CoinParameters:
 
 
 class Votes(NamedTuple):
-    """Logarithms, shapes (workers,): of P(a given wrong answer), and by how much that of a right one is more."""
+    """log P(a given wrong answer), and the log-likelihood ratio of a right answer to it; shapes (workers,)."""
 
     wrong: NDArray[np.float64]
     weight: NDArray[np.float64]
@@ -77,12 +77,12 @@ class CoinStatistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoinModel(Estimator[CoinParameters, CoinStatistics]):
-    """Expectation-maximization over abilities.
+    """EM over abilities of workers whose reports are answers.
 
     Attributes:
-        smoothing: pseudo-answers per cell of a worker's table.
-        shrinkage: pseudo-answers per row of it in the intervals of abilities.
-        anchor_ability: what the table of the first step is made of, should there be no second.
+        smoothing: pseudo-counts per cell of a confusion matrix.
+        shrinkage: pseudo-counts per row in the credible intervals.
+        anchor_ability: prior mean of the ability, used if there is only one step.
         max_steps, tolerance: as in every estimator.
     """
 
@@ -101,7 +101,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
 
     def jitter(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
-        """Return the parameters with every ability moved by a hair."""
+        """Return the parameters with slightly changed abilities."""
         assert parameters.ability is not None
         return replace(parameters, ability=jittered(parameters.ability, direction, seed), votes=None)
 
@@ -120,7 +120,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return EStep(CoinStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
     def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
-        """Return the shares of right answers, pseudo-answers added; the class prior is uniform or public."""
+        """Return the shares of right answers with pseudo-counts; the class prior is uniform or public."""
         labels = parameters.summary.labels
         answers = parameters.summary.per_worker + labels**2 * self.smoothing
         ability = np.maximum((statistics.right + labels * self.smoothing) / answers, TINY)
@@ -187,7 +187,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
 
 def votes(parameters: CoinParameters) -> Votes:
-    """Return what each worker's report adds to the scores of its task; there must be abilities."""
+    """Return the log-likelihoods of each worker's vote; abilities must not be None."""
     assert parameters.ability is not None
     wrong = np.log(parameters.rest)
     return Votes(wrong, np.log(parameters.ability) - wrong)
@@ -196,11 +196,11 @@ def votes(parameters: CoinParameters) -> Votes:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneCoin(ConfusionEstimator):
-    """Expectation-maximization over one number per worker, with a fixed class prior.
+    """EM over one ability per worker, with a fixed class prior.
 
-    The class prior is uniform where reports are answers: learned priors wreck this model, because a common label
-    explains disagreement as well as low ability does. Through a channel it is the mixture, in proportion to the noise,
-    of the uniform one and the crowd's base rate. A public prior replaces both.
+    The class prior is uniform without a channel, since a learned one explains disagreement by a common label. Behind a
+    channel it is a mixture, in proportion to the noise, of uniform and the crowd's answer frequencies. A public prior
+    replaces both.
     """
 
     name: ClassVar[str] = "one-coin"
@@ -217,7 +217,7 @@ class OneCoin(ConfusionEstimator):
     damping: float = 1.0
 
     def simplify(self, summary: Summary) -> Estimator[Any, Any]:
-        """Return the model without tables where reports are answers."""
+        """Return the model without confusion matrices if reports are answers."""
         if not summary.model.is_identity:
             return self
         return CoinModel(
@@ -231,7 +231,7 @@ class OneCoin(ConfusionEstimator):
     def estimate_confusion(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return tables with one ability on the diagonal and the rest spread evenly."""
+        """Return matrices with one ability on the diagonal and uniform errors."""
         labels = answers.shape[1]
         counts = answers + dirichlet_prior
         ability = np.einsum("wzz->w", counts) / counts.sum(axis=(1, 2))
@@ -239,7 +239,7 @@ class OneCoin(ConfusionEstimator):
         return rest[:, None, None] + (ability - rest)[:, None, None] * np.eye(labels)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the anchor of the crowd's likeliest ability, given everybody's own."""
+        """Return the Dirichlet prior with the most likely mean ability, given the workers' abilities."""
         dirichlet_priors = np.array(
             [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
         )
@@ -248,7 +248,7 @@ class OneCoin(ConfusionEstimator):
         return np.asarray(dirichlet_priors[best])
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Beta log-densities of abilities, and behind a channel that of the crowd's."""
+        """Return the Beta log-densities of abilities, and behind a channel that of their mean."""
         if not parameters.pool.noise:
             return log_dirichlet(parameters)
         dirichlet_priors = np.array(
@@ -269,7 +269,7 @@ class OneCoin(ConfusionEstimator):
         return confusion_intervals(self, blocks, posterior, result, one_ability=True)
 
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the fixed mixture of uniform and base rate."""
+        """Return the fixed mixture of uniform and answer frequencies."""
         weight = min(1.0, self.damping * parameters.pool.noise)
         return (1 - weight) / parameters.pool.labels + weight * parameters.pool.label_shares
 
@@ -279,11 +279,11 @@ class OneCoin(ConfusionEstimator):
 
 
 def right_and_wrong(dirichlet_prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many pseudo-answers of an anchor [..., truth, label] are right, and how many wrong."""
+    """Return the right and the wrong pseudo-counts of a Dirichlet prior [..., truth, label]."""
     right = np.einsum("...zz->...", dirichlet_prior)
     return right, dirichlet_prior.sum(axis=(-2, -1)) - right
 
 
 def known_abilities(parameters: CrowdParameters) -> NDArray[np.float64]:
-    """Return the abilities of the workers who reported anything: the others' are the anchor's own."""
+    """Return the abilities of the workers with reports."""
     return np.asarray(parameters.confusion[parameters.summary.per_worker > 0, 0, 0])

@@ -1,9 +1,7 @@
-"""Ordered labels: Dawid-Skene whose workers are of a few kinds, by noise and bias on the scale of the labels.
+"""Ordinal Dawid-Skene: a mixture of worker types by noise and bias on the scale of ordered labels.
 
-Mean field: q_i(c), who is of which kind, and the truths' posteriors are updated in turn, each given the other; the
-kinds' tables stand behind the channel as those of any worker do.
-
-Kinds of workers for ordered labels: a normal error around the truth's level, a bias, or no regard for the truth.
+A type has a normal error and a bias around the truth's position, or ignores the truth. Mean field: the posteriors over
+types, q_i(c), and over truths are updated in turn, through the channel.
 """
 
 from collections.abc import Iterable, Mapping
@@ -198,7 +196,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         return (usual, replace(usual, class_prior=uniform, prior_hold_steps=HELD_STEPS))
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
-        """Return everybody's kinds, then the mixture, participations and the class prior that follow."""
+        """Return new responsibilities, mixture shares, participations and class prior."""
         assert parameters.mixture is not None
         reports = all_reports(statistics, parameters)
         scores = kind_scores(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
@@ -247,7 +245,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         )
 
     def log_prior(self, parameters: CrowdParameters) -> float:
-        """Return what the mean-field bound adds to the tasks' part, with the log-densities of all priors."""
+        """Return the terms of the mean-field bound beyond the tasks', with the log-densities of all priors."""
         mixture = parameters.mixture
         assert mixture is not None
         kinds = self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.divergence()
@@ -256,7 +254,7 @@ class OrdinalDawidSkene(CrowdEstimator):
 
 
 def kind_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
-    """Return the expected log-probability of each worker's reports if he were of each kind, indexed [worker, kind]."""
+    """Return the expected log-likelihood of each worker's reports under each type, indexed [worker, type]."""
     seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
     return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in seen], axis=1)
 
@@ -264,7 +262,7 @@ def kind_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixtu
 def expected_answers(
     reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture
 ) -> NDArray[np.float64]:
-    """Return how many of each worker's reports are expected to stand for an answer rather than for NULL; (workers,)."""
+    """Return the expected number of each worker's reports that are answers, not NULL; shape (workers,)."""
     answers = np.zeros(len(reports))
     seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
     for kind, (answered, table) in enumerate(seen):

@@ -1,9 +1,8 @@
-"""Numbers through a channel: workers with normal errors of unknown size, truths on a grid, all by matrix products.
+"""Gaussian error model for numbers through a channel, fitted by belief propagation and EM over error classes.
 
-A worker of class c = (sigma, s) reports y on a task of truth mu with probability
-R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y], Q being the channel and C_sigma the normal error
-rounded onto the grid of answers. What is believed of workers, q_i(c), and of tasks, gamma_j(mu), is updated in turn by
-belief propagation (`worker_messages`).
+A worker of class c = (sigma, s) sends report y on a task of truth mu with probability
+R_c[mu, y] = (1 - s) Q[NULL, y] + s sum_x C_sigma[mu, x] Q[x, y] (`discretization`). The posteriors of workers, q_i(c),
+and of tasks, gamma_j(mu), follow from `belief_propagation`; the prior of truths from `marginal_likelihood`.
 """
 
 from collections.abc import Mapping
@@ -52,7 +51,7 @@ LEVELS = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class GaussianParameters:
-    """What is known of workers and of truths at large.
+    """Parameters of workers and of the prior of truths.
 
     Attributes:
         summary: the crowd's counts.
@@ -291,7 +290,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return None: messages climb no bound."""
+        """Return None: belief propagation raises no bound."""
         return None
 
     def fit_known(
