@@ -105,7 +105,11 @@ class VoteMargins(Estimator[Summary, NoStatistics]):
         return None
 
 
-@pytest.mark.parametrize("options", [{}, {"memory": 10_000_000}, {"engine": LocalEngine(((1, 2), (1, -1)))}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"memory": 10_000_000}, {"engine": LocalEngine(((1, 2), (1, -1)))}],
+    ids=["threads", "limited memory", "lost caches"],
+)
 def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any]) -> None:
     """The estimate has them in task order, in threads, under a memory limit, and on engines whose caches are lost."""
     with in_blocks():
