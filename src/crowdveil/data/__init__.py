@@ -1,1 +1,1 @@
-"""Data of the curator: reports, the lists of tasks and workers, assignments, and how they are read and stored."""
+"""Data of the curator: reports, identifiers, assignments, data sets, and their storage."""

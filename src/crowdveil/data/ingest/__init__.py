@@ -1,1 +1,1 @@
-"""Files and frames of strangers become coded columns: what may be in them, how they are read fast, how rows stand."""
+"""Ingest of CSV files, Parquet files and data frames into validated, dictionary-encoded columns."""

@@ -27,11 +27,11 @@ MOST_SLOTS = 1 << 32
 
 
 class TextTable:
-    """Distinct names in the order in which they came, and the slots in which they are found.
+    """Distinct identifiers in order of first occurrence, in an open-addressing hash table.
 
     Args:
-        salt: 64 bits that hashes begin with, drawn if None, so that nobody can choose names which all share a slot. No
-            code depends on them.
+        salt: 64-bit seed of the hashes; random if None, so that identifiers cannot be chosen to collide. Codes do not
+            depend on it.
     """
 
     def __init__(self, salt: int | None = None) -> None:
@@ -40,7 +40,7 @@ class TextTable:
         self.records[0] = secrets.randbits(64) if salt is None else salt
 
     def codes(self, column: Any) -> NDArray[np.int32] | None:
-        """Return each row's code, shape (rows,); None if cells are missing, or a name or all of them are too long.
+        """Return each row's code, shape (rows,); None if cells are missing, or identifiers exceed the table's limits.
 
         Args:
             column: Arrow chunked array of text.
@@ -62,7 +62,7 @@ class TextTable:
         return codes
 
     def dictionary(self) -> Any:
-        """Return the names in code order, as an Arrow text array."""
+        """Return the identifiers in code order, as an Arrow text array."""
         lengths = np.empty(self.names, dtype=np.int64)
         lengths_of(self.slots, lengths)
         letters = self.records[self.words : (self.names + 1) * self.words].view(np.uint8)
@@ -72,7 +72,7 @@ class TextTable:
         return text_array(text, np.concatenate(([0], np.cumsum(lengths))))
 
     def in_order(self, parts: Sequence[NDArray[np.int32]]) -> CodedColumn:
-        """Return rows, whose codes these are part by part and which hold every name, coded by the sorted names."""
+        """Return the coded column, sorted, of rows given by their codes in parts; every identifier must occur."""
         names = self.dictionary()
         order = pc.array_sort_indices(names).to_numpy()
         rank = np.empty(len(order), dtype=np.int32)
@@ -95,7 +95,7 @@ class TextTable:
             self._rebuild(2 * len(self.slots), self.words)
 
     def _rebuild(self, size: int, words: int) -> None:
-        """Move all names into so many slots and words."""
+        """Move all identifiers into a table with `size` slots and `words` words per record."""
         slots, records = _empty(size, words)
         held = self.names + 1
         records.reshape(-1, words)[:held, : self.words] = self.records.reshape(-1, self.words)[:held]
@@ -104,12 +104,12 @@ class TextTable:
 
 
 def _empty(slots: int, words: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return free slots, and records for half as many names and for none."""
+    """Return empty slots, and records for half as many identifiers and record 0."""
     return np.zeros(slots, dtype=np.uint64), np.zeros((slots // 2 + 1) * words, dtype=np.uint64)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that nobody may write to: loops are compiled for one kind of array only."""
+    """Return a read-only view; the loops are compiled for this array type only."""
     view = array.view()
     view.flags.writeable = False
     return view
