@@ -312,7 +312,7 @@ def test_other_channels_are_refused_with_a_way_out() -> None:
     inverted = Channel(BINARY, "public", BINARY.names, ((4 * part, 12 * part), (12 * part, 4 * part)))
 
     for channel in (lopsided, unequal_blanks, inverted):
-        with pytest.raises(SettingsError, match="one-coin or dawid-skene"):
+        with pytest.raises(SettingsError, match="dawid-skene, one-coin"):
             symmetric_entries(channel)
 
 
