@@ -6,7 +6,7 @@ privacy guarantee and turns one worker's answers into that worker's report.
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
 from crowdveil.errors import SettingsError
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import Source
 
 MAX_ANSWERS = 1_000_000
@@ -44,6 +45,23 @@ class Mechanism(ABC):
     @abstractmethod
     def examples(cls) -> "tuple[Mechanism, ...]":
         """Return small instances for the contract tests, at least one for each supported participation."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with these settings; a mechanism with own settings overrides it.
+
+        Args:
+            settings: requested settings.
+            alphabet: what an answer can be.
+            tasks: number of tasks of the campaign.
+
+        Raises:
+            SettingsError: a setting is missing, or the mechanism refuses a setting or the alphabet.
+        """
+        constructor: Any = cls
+        epsilon = settings.required_epsilon(cls.name)
+        mechanism: Self = constructor(alphabet=alphabet, epsilon=epsilon, participation=settings.participation)
+        return mechanism
 
     @property
     @abstractmethod
@@ -184,6 +202,11 @@ class SharedSecretMechanism(Mechanism):
     def _require_valid_answers(self) -> None:
         if self.answers is not None and not 1 <= self.answers <= MAX_ANSWERS:
             raise SettingsError(f"answers must be in 1..{MAX_ANSWERS}", value=self.answers)
+
+    @staticmethod
+    def _most_cells(settings: Settings, tasks: int) -> int:
+        """Return the largest number of cells of one worker; by default the number of tasks."""
+        return min(tasks, MAX_ANSWERS) if settings.answers is None else settings.answers
 
     def _require_sendable(self, cells: int) -> None:
         """Raise SettingsError if a device is about to send more cells than `answers`."""

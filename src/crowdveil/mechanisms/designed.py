@@ -15,6 +15,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.quantized_response import QuantizedResponse
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS
 
 Rows = tuple[tuple[int, ...], ...]
@@ -60,6 +61,11 @@ class Designed(ChannelMechanism):
         blocks = QuantizedResponse(alphabet=Scale(0, 4), epsilon=1.0, cuts=(1,))
         labels = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=0.5, participation="public")
         return cls.from_channel(blocks.channel()), cls.from_channel(labels.channel())
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism of the channel designed for the settings' objective."""
+        return cls.from_channel(settings.designed_channel(alphabet, settings.required_epsilon(cls.name)))
 
     @classmethod
     def from_channel(cls, channel: Channel) -> Self:

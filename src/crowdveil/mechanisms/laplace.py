@@ -7,7 +7,7 @@ On a device the noise is two-sided geometric on the answer grid, clipped to the 
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import Seeded, Source
 
 NullValue = float | Literal["uniform"]
@@ -68,6 +69,13 @@ class Laplace(ChannelMechanism):
             cls(alphabet=Categories(("G", "P", "R", "X"), ordered=True), epsilon=0.5, participation="public"),
         )
 
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism; `null_value` is read as "uniform", an ordered label, or a number of the scale."""
+        epsilon = settings.required_epsilon(cls.name)
+        null_value = _read_null_value(settings.null_value, alphabet)
+        return cls(alphabet=alphabet, epsilon=epsilon, participation=settings.participation, null_value=null_value)
+
     def channel(self) -> Channel:
         """Return the exact channel; outputs are the values of the domain, without NULL."""
         return _channel(self.alphabet, self.epsilon, self.participation, self.null_value)
@@ -105,6 +113,20 @@ def _null_row(table: NDArray[np.float64], alphabet: Alphabet, null_value: NullVa
     if null_value == "uniform":
         return np.asarray(table.mean(axis=0))
     return np.asarray(table[_position(alphabet.values, float(null_value))])
+
+
+def _read_null_value(text: str | None, alphabet: Alphabet) -> NullValue:
+    """Return the value of a text: "uniform" (also for None), the position of an ordered label, or a number."""
+    if text is None or text == "uniform":
+        return "uniform"
+    if text in alphabet.names:
+        return float(alphabet.values[alphabet.names.index(text)])
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SettingsError(
+            "null_value must be 'uniform' or a value of the domain", value=text, hint=f"Use one of {alphabet.names}."
+        ) from error
 
 
 def _position(values: NDArray[np.float64], wanted: float) -> int:

@@ -12,12 +12,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
 from crowdveil.channels.rounding import float_rounded_up
 from crowdveil.errors import SettingsError
@@ -28,6 +28,7 @@ from crowdveil.mechanisms.discrete_laplace import (
     sample_discrete_laplace,
     simulate_discrete_laplace_sum,
 )
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import Seeded, Source
 
 RESOLUTION = 1 << 16
@@ -114,6 +115,13 @@ class MatrixFactorization(Mechanism):
             cls(alphabet=Scale(0, 9), epsilon=0.5, dimensions=2, centre=3.5),
             cls(alphabet=Scale(0, 1, 0.5), epsilon=3.0, dimensions=3, profiles="dense", profile_seed=7),
         )
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with the default profiles and centre."""
+        epsilon = settings.required_epsilon(cls.name)
+        scale = require_numeric_and_protected(cls.name, alphabet, settings.participation)
+        return cls(alphabet=scale, epsilon=epsilon, dimensions=settings.dimensions)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -241,8 +249,8 @@ class MatrixFactorization(Mechanism):
         return sums.T.ravel()
 
 
-def require_numeric_and_protected(name: str, alphabet: object, participation: Participation) -> None:
-    """Check the alphabet and participation of a matrix-factorization mechanism.
+def require_numeric_and_protected(name: str, alphabet: Alphabet, participation: Participation) -> Scale:
+    """Return the alphabet of a matrix-factorization mechanism, which must be a `Scale`.
 
     Raises:
         SettingsError: the alphabet is not a `Scale`, or participation is public.
@@ -252,6 +260,7 @@ def require_numeric_and_protected(name: str, alphabet: object, participation: Pa
         raise SettingsError(rule, value=alphabet, hint="Use randomized-response.")
     if participation != "protected":
         raise SettingsError(f"{name} has no public participation", value=participation, hint="Use laplace.")
+    return alphabet
 
 
 @lru_cache(maxsize=4)

@@ -7,17 +7,18 @@ docs/explanation/mechanisms/matrix-factorization-published.md. Secure randomness
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
 from crowdveil.channels.rounding import float_rounded_up, format_bound, least_reading
 from crowdveil.errors import NoMinimiserError, SettingsError
 from crowdveil.mechanisms.base import Mechanism
 from crowdveil.mechanisms.matrix_factorization import require_numeric_and_protected
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source, seeded
 
 Profiles = Literal["gaussian", "uniform"]
@@ -68,6 +69,18 @@ class MatrixFactorizationPublished(Mechanism):
             cls(alphabet=Scale(0, 9), epsilon=1.0, tasks=6, dimensions=2, ridge=0.1),
             cls(alphabet=Scale(0, 4), epsilon=3.0, tasks=5, dimensions=3, profiles="uniform", ridge=1e-6),
         )
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with Gaussian profiles; `dimensions` is required."""
+        epsilon = settings.required_epsilon(cls.name)
+        scale = require_numeric_and_protected(cls.name, alphabet, settings.participation)
+        if settings.dimensions is None:
+            raise SettingsError(
+                f"{cls.name} needs a number of dimensions", value=None, hint="The paper uses a small number."
+            )
+        ridge = settings.ridge or 0.0
+        return cls(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=settings.dimensions, ridge=ridge)
 
     @property
     def guarantee(self) -> Guarantee:

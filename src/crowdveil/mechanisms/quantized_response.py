@@ -20,6 +20,7 @@ from crowdveil.channels.guarantee import Participation, require_epsilon
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import ChannelMechanism
 from crowdveil.mechanisms.design_objective import DesignObjective
+from crowdveil.mechanisms.settings import Settings
 
 
 def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
@@ -106,6 +107,18 @@ class QuantizedResponse(ChannelMechanism):
         )
 
     @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with cuts at the named labels; without any, with the best cuts for the objective."""
+        epsilon = settings.required_epsilon(cls.name)
+        if not settings.cuts:
+            return cls.for_objective(settings.objective(alphabet), epsilon)
+        unknown = [name for name in settings.cuts if name not in alphabet.names]
+        if unknown:
+            raise SettingsError("a cut is the first label of a block", value=unknown[0], hint="Name one of the labels.")
+        cuts = tuple(alphabet.names.index(name) for name in settings.cuts)
+        return cls(alphabet=alphabet, epsilon=epsilon, participation=settings.participation, cuts=cuts)
+
+    @classmethod
     def for_objective(cls, objective: DesignObjective, epsilon: float) -> Self:
         """Return the mechanism with the blocks of the largest objective.
 
@@ -140,9 +153,9 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, b
     others = len(blocks) - 1 + null
     flip = -(-DENOMINATOR // (others + exp_rounded_down(epsilon)))
     keep = DENOMINATOR - others * flip
-    home = {code: number for number, block in enumerate(blocks) for code in block} | {alphabet.size: len(blocks)}
+    symbol_of = {code: symbol for symbol, block in enumerate(blocks) for code in block} | {alphabet.size: len(blocks)}
     rows = tuple(
-        tuple(keep if home[code] == symbol else flip for symbol in range(others + 1))
+        tuple(keep if symbol_of[code] == symbol else flip for symbol in range(others + 1))
         for code in range(alphabet.size + null)
     )
     outputs = block_names(alphabet, blocks) + ((NULL,) if null else ())

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from crowdveil.channels.guarantee import MAX_EPSILON, Participation, require_eps
 from crowdveil.channels.rounding import format_bound, log_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
 
 BUDGET_BITS = 16
@@ -112,6 +113,17 @@ class SunTwoLayer(SharedSecretMechanism):
             cls(alphabet=ratings, epsilon=1.0),
             cls(alphabet=Scale(0, 9), epsilon=3.0, answers=40),
             cls(alphabet=Categories(("no", "yes")), epsilon=2.0, low=1.5),
+        )
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism; by default the smallest budget is 0 and a worker sends a cell for every task."""
+        return cls(
+            alphabet=alphabet,
+            epsilon=settings.required_epsilon(cls.name),
+            low=settings.low or 0.0,
+            answers=cls._most_cells(settings, tasks),
+            participation=settings.participation,
         )
 
     @property

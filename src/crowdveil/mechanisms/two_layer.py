@@ -20,6 +20,7 @@ from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms.base import SharedSecretMechanism, replace_symbols
 from crowdveil.mechanisms.randomized_response import epsilon_for_flip, flip_for_epsilon, symbol_count
+from crowdveil.mechanisms.settings import Settings
 from crowdveil.randomness import WORD_BITS, Source
 
 MIN_WIDTH = 1e-6
@@ -145,6 +146,20 @@ class TwoLayer(SharedSecretMechanism):
             cls.calibrated(alphabet=ratings, epsilon=1.0),
             cls.sound(alphabet=ratings, epsilon=2.0),
         )
+
+    @classmethod
+    def from_settings(cls, settings: Settings, alphabet: Alphabet, *, tasks: int) -> Self:
+        """Return the mechanism with the interval `low` to `high`, or `calibrated` to epsilon (and `low`, if given)."""
+        epsilon, low, high = settings.epsilon, settings.low, settings.high
+        answers, participation = cls._most_cells(settings, tasks), settings.participation
+        if epsilon is None and low is not None and high is not None:
+            return cls(alphabet=alphabet, low=low, high=high, answers=answers, participation=participation)
+        if epsilon is None or high is not None:
+            raise SettingsError(
+                "two-layer needs either epsilon (and perhaps low), or both low and high",
+                value={"epsilon": epsilon, "low": low, "high": high},
+            )
+        return cls.calibrated(alphabet=alphabet, epsilon=epsilon, low=low, participation=participation, answers=answers)
 
     @classmethod
     def calibrated(
