@@ -41,11 +41,13 @@ class SettingsError(CrowdveilError, ValueError):
         rule: what must hold, as a clause ("epsilon must be in (0, 20]").
         value: what was given.
         hint: what to do instead.
+        value_in_rule: whether the rule names the value already; the message then does not repeat it.
     """
 
-    def __init__(self, rule: str, *, value: object, hint: str = "") -> None:
+    def __init__(self, rule: str, *, value: object, hint: str = "", value_in_rule: bool = False) -> None:
         self.rule, self.value, self.hint = rule, to_builtin(value), hint
-        super().__init__(f"{rule}, got {self.value!r}." + (f" {hint}" if hint else ""))
+        found = "" if value_in_rule else f", got {self.value!r}"
+        super().__init__(f"{rule}{found}." + (f" {hint}" if hint else ""))
 
 
 class CertificateError(CrowdveilError, ValueError):

@@ -98,7 +98,7 @@ def test_every_method_for_labels_recovers_truths_at_a_large_epsilon(method: str,
     """At epsilon 3 on 30 workers of ability 1/2 to 1, every method errs on at most 3 of 20 tasks (seeds fixed)."""
     data = run_json("infer", *SENT, "--method", method, "--score", "labels-gold.csv")
 
-    assert (method, method != "weighted-vote") == (data["method"], data["channel_used"])
+    assert (method, method not in ("weighted-vote", "glad")) == (data["method"], data["channel_used"])
     assert data["score"]["error"] <= 0.15
     assert data["score"]["error"] < data["score"]["baseline"]
 

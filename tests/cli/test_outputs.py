@@ -63,8 +63,7 @@ def test_replace_refuses_files_that_it_did_not_write(run: Run, refusal: Refusal)
     before = contents("sent")
 
     line = refusal("perturb", "labels.csv", *RESPONSE, "--out", "theirs", "--replace")
-    assert f"only a file that {RECORD} records" in line
-    assert "theirs/reports.parquet" in line
+    assert "theirs/reports.parquet is not an output of crowdveil and is not replaced. Choose another" in line
     assert "changed after it was written" in refusal("perturb", "labels.csv", *RESPONSE, "--out", "sent", "--replace")
     assert {"reports.parquet": b"theirs"} == contents("theirs")
     assert before == contents("sent")
@@ -293,3 +292,16 @@ def test_a_record_that_is_none_is_refused(text: str, run: Run, refusal: Refusal)
     assert f"found/{RECORD}" in line
     assert "remove the record" in line
     assert before == contents("found")
+
+
+def test_inputs_are_checked_before_outputs(run: Run, refusal: Refusal) -> None:
+    """A missing file or column is reported before a foreign file in the output folder, which then is refused too."""
+    Path("workers.csv").write_text("worker,age\nann,30\n")
+    Path("bad.csv").write_text("task,label\n1,yes\n")
+
+    assert "nope.csv" in refusal("infer", "nope.csv")
+    assert "worker" in refusal("infer", "bad.csv").partition(":")[2]
+    line = refusal("infer", "labels.csv")
+    assert "workers.csv is not an output of crowdveil and is not replaced. Choose another folder with --out." in line
+    assert "worker,age\nann,30\n" == Path("workers.csv").read_text()
+    assert not Path("truths.csv").exists()

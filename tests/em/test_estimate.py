@@ -78,15 +78,18 @@ def test_the_constant_of_labels() -> None:
     assert ("low", 1) == (baseline.constant, baseline.moved)
     assert pytest.approx(1 - 1.1 / 3) == baseline.expected_error
     assert pytest.approx(1 - 1.7 / 3) == baseline.estimate_error
-    assert "Constant low: expected error 0.633, the estimate 0.433; 1 truths differ from it." == str(baseline)
+    assert "Constant low: expected error 0.633, the estimate 0.433; 1 truth differs from it." == str(baseline)
 
 
-def test_a_constant_in_disguise_is_named() -> None:
-    """Where every truth is the constant, ties included, the estimate says that the reports hold no information."""
-    same = estimate_of([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]])
+def test_truths_that_equal_the_constant_are_reported_with_their_ties() -> None:
+    """Where no truth differs from the constant, the text counts tied tasks and claims nothing about information."""
+    untied, tie = [0.5, 0.3, 0.2], [0.4, 0.4, 0.2]
+    texts = {count: str(estimate_of([untied, *[tie] * count]).baseline) for count in range(3)}
 
-    assert 0 == same.baseline.moved
-    assert "No truth differs from the constant low: the reports hold no usable information." == str(same.baseline)
+    assert (0, 2) == (estimate_of([untied, tie, tie]).baseline.moved, estimate_of([untied, tie, tie]).baseline.tied)
+    assert "No truth differs from the constant low." == texts[0]
+    assert "No truth clearly differs from the constant low (1 task tied)." == texts[1]
+    assert "No truth clearly differs from the constant low (2 tasks tied)." == texts[2]
 
 
 def test_the_constant_of_numbers() -> None:

@@ -110,7 +110,7 @@ def main() -> None:
 
     \b
     Consensus of a file of labels, without privacy:
-      crowdveil infer labels.csv
+      crowdveil infer labels.csv --out found
     Simulate the reports of devices for the answers in a file, and infer:
       crowdveil perturb answers.csv --mechanism randomized-response
                         --epsilon 3 --seed 1 --out sent

@@ -145,10 +145,11 @@ def infer(
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
     fits = SavedFits(start_from=given["start_from"], save=given["save_fit"])
     outputs = estimate_outputs(out or default_folder(reports), form)
-    files = _checked(outputs, fits, [*evidence_files(reports), certificate, prior, gold, score])
+    inputs = [*evidence_files(reports), certificate, prior, gold, score]
     if reports.suffix == ".json":
         _refuse_for_sums(certificate, no_certificate, prior, gold, *_changed(given))
         inference = infer_from_sums(reports, method, accept_edited=accept_edited)
+        files = _checked(outputs, fits, inputs)
     else:
         evidence = read_evidence(
             reports,
@@ -163,6 +164,7 @@ def infer(
         )
         if score is not None:
             check_score(evidence, score)
+        files = _checked(outputs, fits, inputs)
         unread = unread_channel(evidence, type(build_estimator(method, evidence)))
         if unread is not None:
             warn(unread)

@@ -103,20 +103,26 @@ class Baseline:
         constant: the label (or number) with the smallest expected error for all tasks.
         expected_error: expected share of tasks on which the constant is wrong (mean absolute error for numbers).
         estimate_error: the same for the estimate itself.
-        moved: number of tasks whose truth differs from the constant; 0 if reports hold no information.
+        moved: number of tasks whose truth differs from the constant, which is not among the tied labels.
+        tied: number of tasks on which the constant ties with another label.
     """
 
     constant: str
     expected_error: float
     estimate_error: float | None
     moved: int
+    tied: int = 0
 
     def __str__(self) -> str:
         if not self.moved:
-            return f"No truth differs from the constant {self.constant}: the reports hold no usable information."
+            if not self.tied:
+                return f"No truth differs from the constant {self.constant}."
+            count = "1 task" if self.tied == 1 else f"{self.tied} tasks"
+            return f"No truth clearly differs from the constant {self.constant} ({count} tied)."
+        truths = "1 truth differs" if self.moved == 1 else f"{self.moved} truths differ"
         own = "" if self.estimate_error is None else f", the estimate {error_text(self.estimate_error, 3)}"
         constant = f"Constant {self.constant}: expected error {error_text(self.expected_error, 3)}"
-        return f"{constant}{own}; {self.moved} truths differ from it."
+        return f"{constant}{own}; {truths} from it."
 
 
 def error_text(error: float, decimals: int) -> str:
@@ -222,11 +228,17 @@ class Estimate:
         mean = np.sum([part.sum(axis=0) for part in parts], axis=0) / len(self.posterior)
         best = int(mean.argmax())
         own = 1 - sum(float(_highest(part).sum()) for part in parts) / len(self.posterior)
+        moved = tied = 0
+        for part in parts:
+            highest = winners(part)
+            moved += int((~highest[:, best]).sum())
+            tied += int((highest[:, best] & (highest.sum(axis=1) > 1)).sum())
         return Baseline(
             constant=self.alphabet.names[best],
             expected_error=1 - float(mean[best]),
             estimate_error=own if self.probabilistic else None,
-            moved=sum(int((~winners(part)[:, best]).sum()) for part in parts),
+            moved=moved,
+            tied=tied,
         )
 
     def tasks_columns(self) -> dict[str, Identifiers]:

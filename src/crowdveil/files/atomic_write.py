@@ -109,7 +109,12 @@ class Outputs:
             return
         entries = [entry for entry in record if self.folder / entry.name == path]
         if path.is_symlink() or not entries:
-            raise _refusal(f"only a file that {RECORD_FILE} records as an earlier output is replaced", path)
+            raise SettingsError(
+                f"{path} is not an output of crowdveil and is not replaced",
+                value=str(path),
+                hint="Choose another folder with --out.",
+                value_in_rule=True,
+            )
         if self.kind not in {entry.kind for entry in entries}:
             raise _refusal(f"only an output of the kind {self.kind} is replaced, not {entries[0].kind}", path)
         if not any(entry.matches(path) for entry in entries):
