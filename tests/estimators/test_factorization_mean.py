@@ -109,7 +109,7 @@ def test_default_deviation_is_that_of_a_uniform_truth():
 
 @pytest.mark.parametrize("counts", [[4.0, 4.0], [-40.0, 0.0]])
 def test_counts_within_their_noise_leave_the_centre(counts):
-    """A count of two deviations or less teaches nothing: the truth is the public centre, and the baseline says so."""
+    """A count of two deviations or less is uninformative: the truth is the public centre, as the baseline reports."""
     estimate = FactorizationMean().fit(totals(counts=np.array(counts), profiles=np.array([0, 1])))
 
     assert [4.5, 4.5] == estimate.truth.tolist()
@@ -156,15 +156,15 @@ def test_names_are_kept_in_order():
 @pytest.mark.parametrize(
     ("changes", "names", "rule"),
     [
-        ({}, {"tasks": ["x"]}, "3 tasks, 1 names"),
-        ({}, {"workers": ["ann"]}, "50 workers, 1 names"),
+        ({}, {"tasks": ["x"]}, "3 tasks, but 1 names"),
+        ({}, {"workers": ["ann"]}, "50 workers, but 1 names"),
         ({"profiles": np.array([0, 2, 0])}, {}, "must belong"),
         ({"profiles": np.ones((3, 3))}, {}, "must belong"),
         ({"counts": np.ones(3)}, {}, "must belong"),
     ],
 )
 def test_totals_that_do_not_fit_are_refused(changes, names, rule):
-    """Names, profiles and sums must speak of the same campaign."""
+    """Names, profiles and sums must belong to the same campaign."""
     with pytest.raises(ReportsError, match=rule):
         FactorizationMean().fit(totals(**changes), **names)
 
@@ -219,7 +219,7 @@ def test_two_buckets_cannot_tell_their_tasks_apart():
 
 
 def test_without_answers_the_estimate_is_the_constant():
-    """A silent crowd of 5,000 workers: at most one task in ten leaves the centre (fixed seed; 2.3 % expected)."""
+    """5,000 workers without answers: at most one task in ten leaves the centre (fixed seed; 2.3 % expected)."""
     _, sums = simulated(5000, 0.0, MatrixFactorization(alphabet=SCALE, epsilon=1.0), seed=2, tasks=200)
 
     estimate = FactorizationMean().fit(sums)

@@ -84,8 +84,7 @@ def test_errors_are_spread_evenly() -> None:
 
 
 def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
-    """Of all candidates the anchor's ability has the largest joint density with the workers' own; none is learned
-    without noise."""
+    """The learned mean ability has the highest joint density with the workers' abilities; without noise it is fixed."""
     model = OneCoin()
     reports = random_reports(np.random.default_rng(4), LABELS, tasks=30, workers=6, share=0.7)
     noisy = model.initialize(summary_of(reports, channels()["randomized response, protected"]))
@@ -93,11 +92,11 @@ def test_the_crowds_ability_is_learned_behind_a_channel() -> None:
     tables = np.array([np.where(np.eye(3, dtype=bool), p, (1 - p) / 2) for p in ability])
     noisy = replace(noisy, confusion=tables)
     best, most = None, -np.inf
-    for centre in candidate_abilities(0.7):
-        dirichlet_prior = model.dirichlet_prior(noisy.pool, centre)
+    for mean in candidate_abilities(0.7):
+        dirichlet_prior = model.dirichlet_prior(noisy.pool, mean)
         right = sum(dirichlet_prior[z, z] for z in range(3))
         wrong = dirichlet_prior.sum() - right
-        density = -0.5 * ((centre - 0.7) / 0.1) ** 2
+        density = -0.5 * ((mean - 0.7) / 0.1) ** 2
         for p in ability[:5]:
             density += right * log(p) + wrong * log(1 - p) - lgamma(right) - lgamma(wrong) + lgamma(right + wrong)
         best, most = (dirichlet_prior, density) if density > most else (best, most)

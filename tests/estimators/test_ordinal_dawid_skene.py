@@ -12,7 +12,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimator import validate
 from crowdveil.em.loop import run_em
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import ordinal_dawid_skene as kinds
+from crowdveil.estimators import ordinal_dawid_skene as ordinal
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.evaluation import metrics
 from crowdveil.incremental.warm_start import fit_on
@@ -33,7 +33,7 @@ def random_crowd(channel: Channel, seed: int = 0) -> tuple[Reports, CrowdParamet
     assert parameters.mixture is not None
     mixture = replace(
         parameters.mixture,
-        tables=rng.dirichlet(np.ones(3), size=(6, 3)),
+        type_confusion=rng.dirichlet(np.ones(3), size=(6, 3)),
         expected=rng.dirichlet(np.ones(6)),
         shares=rng.dirichlet(np.ones(6)),
         responsibility=rng.dirichlet(np.ones(6), size=5),
@@ -47,7 +47,7 @@ def of_kind(parameters: CrowdParameters, worker: int, kind: int, truth: int, sym
     """P(report symbol | truth) of a worker if he is of that kind: the sum over hidden answers."""
     assert parameters.mixture is not None
     table, share = parameters.pool.model.full_table, float(parameters.participation[worker])
-    answered = sum(parameters.mixture.tables[kind, truth, x] * table[x, symbol] for x in range(3))
+    answered = sum(parameters.mixture.type_confusion[kind, truth, x] * table[x, symbol] for x in range(3))
     return share * answered + ((1 - share) * table[3, symbol] if parameters.pool.protected else 0.0)
 
 
@@ -109,7 +109,7 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
                 for truth in range(3) if at is not None else ():
                     guessing_accuracy = of_kind(parameters, worker, kind, truth, at)
                     own[worker, kind] += posterior[task, truth] * log(guessing_accuracy)
-                    tables = parameters.mixture.tables[kind, truth] @ parameters.pool.model.full_table[:3, at]
+                    tables = parameters.mixture.type_confusion[kind, truth] @ parameters.pool.model.full_table[:3, at]
                     answers[worker, kind] += (
                         posterior[task, truth] * parameters.participation[worker] * tables / guessing_accuracy
                     )
@@ -126,7 +126,9 @@ def test_m_step_is_the_loops(channel: Channel) -> None:
     assert result.mixture is not None
     np.testing.assert_allclose(result.mixture.responsibility, own, rtol=0, atol=1e-10)
     np.testing.assert_allclose(result.mixture.shares, learned / learned.sum(), rtol=0, atol=1e-10)
-    np.testing.assert_allclose(result.confusion, np.einsum("wc,czx->wzx", own, result.mixture.tables), atol=1e-10)
+    np.testing.assert_allclose(
+        result.confusion, np.einsum("wc,czx->wzx", own, result.mixture.type_confusion), atol=1e-10
+    )
     np.testing.assert_allclose(result.class_prior, prior / prior.sum(), rtol=0, atol=1e-10)
     if channel.participation == "protected":
         np.testing.assert_allclose(result.participation, share, rtol=0, atol=1e-10)
@@ -153,7 +155,7 @@ def test_every_step_raises_the_bound(channel: Channel) -> None:
 def test_kinds_are_normal_errors_cut_half_way() -> None:
     """A table's entry is the normal mass between the cuts around a label, and tails belong to the ends."""
     noise, bias = 0.7, 0.25
-    table = kinds.threshold_table(4, noise, bias)
+    table = ordinal.threshold_table(4, noise, bias)
     for truth in range(4):
         for answer in range(4):
             low = -np.inf if answer == 0 else answer - 0.5
@@ -161,11 +163,11 @@ def test_kinds_are_normal_errors_cut_half_way() -> None:
             mass = [0.5 * (1 + erf((cut - truth - bias) / noise / sqrt(2))) for cut in (low, high)]
             assert pytest.approx(mass[1] - mass[0], abs=1e-12) == table[truth, answer]
 
-    tables, shares = kinds.ordered_kinds(np.array([0.4, 0.3, 0.2, 0.1]))
+    tables, shares = ordinal.worker_types(np.array([0.4, 0.3, 0.2, 0.1]))
 
     np.testing.assert_allclose(tables.sum(axis=2), 1.0)
     assert pytest.approx(1.0) == shares.sum()
-    assert len(tables) == len(shares) == len(kinds.NOISES) * len(kinds.BIASES) + 2 * 4 + 1
+    assert len(tables) == len(shares) == len(ordinal.NOISES) * len(ordinal.BIASES) + 2 * 4 + 1
     mean = np.einsum("c,czx->zx", shares, tables)
     assert (mean.argmax(axis=1) == np.arange(4)).all()
 
@@ -251,7 +253,7 @@ def test_a_public_prior_needs_one_start() -> None:
 
 
 def test_a_worker_with_few_answers_is_held_to_be_usual() -> None:
-    """One answer hardly moves a worker's kind from the learned mixture; a hundred do."""
+    """One answer hardly moves a worker's type from the learned mixture; a hundred do."""
     answers, _ = ordered_crowd(0)
     few = Reports(
         np.append(answers.task, 0), np.append(answers.worker, 150), np.append(answers.value, 4),
@@ -277,7 +279,7 @@ def test_intervals_reach_abilities_near_one() -> None:
         seen = truth[task] + bias[worker] + noise[worker] * rng.standard_normal(len(task))
         value = np.clip(np.rint(seen), 0, 3).astype(int)
         answers = Reports(task, worker, value, np.arange(600), np.arange(60), Categories(tuple("abcd"), ordered=True))
-        exact = np.array([kinds.threshold_table(4, s, b).diagonal().mean() for s, b in zip(noise, bias, strict=True)])
+        exact = np.array([ordinal.threshold_table(4, s, b).diagonal().mean() for s, b in zip(noise, bias, strict=True)])
 
         found = OrdinalDawidSkene(tolerance=1e-4).fit(answers).workers
 

@@ -206,8 +206,8 @@ def test_unbiasing_undoes_the_channel(epsilon: float) -> None:
     reports = table_of(np.zeros((9, 1), dtype=int))
     start = PrivateDawidSkene().initialize(_summary(reports, response(2, epsilon)))
 
-    np.testing.assert_allclose(start.reading.abilities(right), ability, atol=1e-9)
-    np.testing.assert_allclose(start.reading.base + start.reading.gain, odds / (1 + odds), atol=1e-12)
+    np.testing.assert_allclose(start.accuracy.abilities(right), ability, atol=1e-9)
+    np.testing.assert_allclose(start.accuracy.base + start.accuracy.gain, odds / (1 + odds), atol=1e-12)
 
 
 def _summary(reports: Reports, channel: Channel) -> Summary:
@@ -222,10 +222,10 @@ def test_protected_participation_by_enumeration(labels: int) -> None:
     table = np.full((3, tasks), labels)
     for worker, reports in enumerate((30, 40, 50)):
         table[worker, :reports] = 0
-    reading = PrivateDawidSkene().initialize(_summary(table_of(table, labels), channel)).reading
+    accuracy = PrivateDawidSkene().initialize(_summary(table_of(table, labels), channel)).accuracy
 
     for worker, sent in enumerate((0.6, 0.8, 1.0)):
-        share = reading.participation[worker]
+        share = accuracy.participation[worker]
         for ability in (0.0, 0.3, 1.0):
             answer = [share * (ability if x == 0 else (1 - ability) / (labels - 1)) for x in range(labels)] + [
                 1 - share
@@ -234,7 +234,7 @@ def test_protected_participation_by_enumeration(labels: int) -> None:
             if share < 1:
                 assert pytest.approx(sent) == report[:labels].sum()
             right = report[0] / report[:labels].sum()
-            assert pytest.approx(right) == reading.base[worker] + reading.gain[worker] * ability
+            assert pytest.approx(right) == accuracy.base[worker] + accuracy.gain[worker] * ability
 
 
 def test_participation_is_found_from_nulls() -> None:

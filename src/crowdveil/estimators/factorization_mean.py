@@ -1,9 +1,8 @@
-"""Truths from the sum over workers of matrix-factorization reports.
+"""Mean answers of tasks from the sum over workers of matrix-factorization reports.
 
-Every worker sends a short vector about all tasks; only the sum of these vectors over workers is informative, and it is
-a sufficient statistic for the tasks' mean answers. This file turns the sum into means. It never makes up a dense table
-of answers, worker by worker, as Sun et al. 2018 do: whatever is inferred from such a table lies in the row space of the
-profiles and says nothing about single workers.
+Every worker sends a short vector about all tasks. The sum of these vectors over workers is a sufficient statistic for
+the tasks' mean answers. No dense table of answers by worker is reconstructed, as in Sun et al. 2018: its rows lie in
+the row space of the profiles and hold no information about single workers.
 """
 
 import math
@@ -18,7 +17,7 @@ from crowdveil.errors import ReportsError, SettingsError
 
 
 class Totals(Protocol):
-    """What the mechanism's `totals` returns: noisy sums over workers, in the units of the answers."""
+    """Noisy sums over workers, from `totals` of the mechanism, in the units of the answers."""
 
     @property
     def numerators(self) -> NDArray[np.float64]:
@@ -50,16 +49,16 @@ class Totals(Protocol):
 
     @property
     def centre(self) -> float:
-        """Public number that stands for no answer."""
+        """Public reference value of answers; a missing answer contributes as much as this value."""
 
     @property
     def workers(self) -> int:
-        """How many reports were summed."""
+        """Number of summed reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskSums:
-    """Sums traced back to tasks: least squares of least norm; all of shape (tasks,).
+    """Sums per task by minimum-norm least squares; all of shape (tasks,).
 
     Attributes:
         numerators: sum over workers who answered of (answer - centre).
@@ -76,19 +75,19 @@ class TaskSums:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorizationMean:
-    """Estimate each task's truth by its mean answer, shrunk towards the public centre as far as noise demands.
+    """Mean answer of each task, shrunk to the public centre in proportion to the noise.
 
     truth = centre + C S / (C^2 + (s / t)^2), where S, C are the task's noisy sum of (answer - centre) and noisy count,
     s the deviation of the noise in S, t the deviation expected of truths around the centre. For a known C this is the
-    posterior mean of a normal truth. Where C does not exceed `count_threshold` deviations of its own noise, the truth
-    is the centre: nothing is known.
+    posterior mean of a normal truth. If C is at most `count_threshold` standard deviations of its noise, the truth
+    is the centre.
 
-    This is no `Estimator` of the `e_step` / `m_step` loop: that loop reads one value per (task, worker) cell, and
-    here no cell was ever sent. One pass over the sums is the whole inference.
+    This is not an `Estimator`: the EM loop reads one value per (task, worker) cell, and here only sums are known.
+    Inference is one pass over the sums.
 
     Attributes:
         truth_deviation: t, in the units of the answers; None is that of a uniform truth, (high - low) / sqrt(12).
-        count_threshold: smallest count that is believed, in standard deviations of its noise.
+        count_threshold: smallest informative count, in standard deviations of its noise.
     """
 
     name: ClassVar[str] = "profile-sum"
@@ -102,16 +101,15 @@ class FactorizationMean:
             raise SettingsError("count_threshold must be finite and not negative", value=self.count_threshold)
 
     def fit(self, totals: Totals, *, tasks: ArrayLike | None = None, workers: ArrayLike | None = None) -> Estimate:
-        """Infer the truth of every task.
+        """Return the estimate of every task's truth.
 
         Args:
             totals: from the mechanism.
             tasks, workers: names in code order; by default numbers.
 
         Returns:
-            An estimate whose workers' weight is NaN throughout: the sum does not tell workers apart, so nothing was
-            learned about any of them, and a number would look like a finding. Every worker counts as one report, about
-            every task.
+            An estimate whose worker weights are NaN, since the sum does not identify workers. Every worker counts as
+            one report on every task.
 
         Raises:
             ReportsError: the totals or the lists of names do not fit together.
@@ -139,14 +137,14 @@ class FactorizationMean:
     def truths(self, sums: TaskSums, totals: Totals) -> NDArray[np.float64]:
         """Return the shrunk means, inside [low, high], shape (tasks,)."""
         deviation = self.truth_deviation or (totals.high - totals.low) / math.sqrt(12)
-        known = sums.counts > self.count_threshold * sums.count_deviation
-        counts = np.where(known, sums.counts, 0.0)
-        moved = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / deviation) ** 2)
-        return np.clip(totals.centre + moved, totals.low, totals.high)
+        informative = sums.counts > self.count_threshold * sums.count_deviation
+        counts = np.where(informative, sums.counts, 0.0)
+        shift = counts * sums.numerators / (counts**2 + (sums.numerator_deviation / deviation) ** 2)
+        return np.clip(totals.centre + shift, totals.low, totals.high)
 
 
 def task_sums(totals: Totals) -> TaskSums:
-    """Trace the sums in profile space back to tasks.
+    """Return the sums per task from the sums in profile space, by minimum-norm least squares.
 
     With unit profiles the tasks of a bucket share its sum equally, so all of them get the bucket's mean answer; in
     general the sums are multiplied by the pseudo-inverse of the profiles.
@@ -169,8 +167,8 @@ def task_sums(totals: Totals) -> TaskSums:
     return TaskSums(numerators, counts, totals.numerator_deviation * norm, totals.count_deviation * norm)
 
 
-def _names(names: ArrayLike | None, count: int, what: str) -> NDArray[Any]:
+def _names(names: ArrayLike | None, count: int, role: str) -> NDArray[Any]:
     listed = np.arange(count) if names is None else np.asarray(names)
     if len(listed) != count:
-        raise ReportsError(f"the totals speak of {count} {what}, {len(listed)} names were given")
+        raise ReportsError(f"the totals have {count} {role}, but {len(listed)} names were given")
     return listed

@@ -1,4 +1,4 @@
-"""Majority vote: every worker counts alike (Li et al. 2018, equation 1); through a channel, votes are deconvolved."""
+"""Majority vote (Li et al. 2018, equation 1); behind a channel, votes are deconvolved."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
@@ -15,7 +15,7 @@ from crowdveil.registry import Capabilities, capabilities_of
 
 
 class Parameters(NamedTuple):
-    """What the vote needs beside the block: counts of the crowd."""
+    """Counts of the reports, and the answer frequencies estimated from them."""
 
     summary: Summary
     pool: AnswerFrequencies
@@ -30,11 +30,11 @@ class Statistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MajorityVote(Estimator[Parameters, Statistics]):
-    """Posterior = estimated share of votes of each label; a worker's ability = mean posterior of his reported labels.
+    """Posterior: each label's estimated share of votes. Ability: mean posterior of the labels that a worker reports.
 
-    Tied labels share the top; a task without votes gets the public prior, or all labels alike. One step, no settings.
-    Through a channel, shares are estimated by deconvolution (`votes.py`), shrunk towards the crowd's base rate as far
-    as reports are noise.
+    Tied labels share a task; a task without votes gets the public prior, or the uniform distribution. One step, no
+    settings. Behind a channel, shares are estimated by deconvolution (`em.deconvolution`) and shrunk to the crowd's
+    answer frequencies in proportion to the noise.
     """
 
     name: ClassVar[str] = "majority-vote"
@@ -43,17 +43,17 @@ class MajorityVote(Estimator[Parameters, Statistics]):
     tolerance: float = 0.0
 
     def initialize(self, summary: Summary) -> Parameters:
-        """Pool the counts of the whole crowd."""
+        """Return the answer frequencies of all workers."""
         return Parameters(summary, frequencies_of_reports(summary))
 
     def e_step(self, block: GoldBlock, parameters: Parameters) -> EStep[Statistics]:
-        """Return vote shares, and how far each worker's reports agree with them."""
+        """Return vote shares, and each worker's agreement with them."""
         summary, pool = parameters
         posterior = one_hot_gold(vote_shares(block, summary, pool), block.gold)
-        return EStep(Statistics(block.coded.agreement_sums(posterior @ meanings(pool))), posterior)
+        return EStep(Statistics(block.coded.agreement_sums(posterior @ agreement_table(pool))), posterior)
 
     def m_step(self, statistics: Statistics, parameters: Parameters) -> Parameters:
-        """Return the parameters unchanged: a vote has nothing to learn."""
+        """Return the parameters unchanged."""
         return parameters
 
     def worker_table(self, statistics: Statistics, parameters: Parameters) -> WorkerTable:
@@ -67,7 +67,7 @@ class MajorityVote(Estimator[Parameters, Statistics]):
         return None
 
 
-def meanings(pool: AnswerFrequencies) -> NDArray[np.float64]:
-    """Return 1 where a report agrees with a label, indexed [label, symbol]: with those that send it most often."""
+def agreement_table(pool: AnswerFrequencies) -> NDArray[np.float64]:
+    """Return 1 where a symbol is most probable under a label, else 0; indexed [label, symbol]."""
     table = pool.model.table[: pool.labels]
     return (np.equal(table, table.max(axis=0)) & pool.model.is_informative).astype(float)

@@ -128,12 +128,12 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return replace(parameters, ability=ability, class_prior=prior, votes=None)
 
     def worker_table(self, statistics: CoinStatistics, parameters: CoinParameters) -> WorkerTable:
-        """Return abilities, and tables that spread errors evenly; before any step the anchor of them all."""
+        """Return abilities and confusion matrices with uniform errors; before any step, the prior mean of all."""
         labels, workers = parameters.summary.labels, parameters.summary.workers
         if parameters.ability is None:
-            guess = self.anchor_ability * np.eye(labels) + (1 - self.anchor_ability) * parameters.pool.label_shares
-            ability = np.full(workers, float(np.diag(guess) @ parameters.class_prior))
-            return WorkerTable(ability, "ability", confusion=np.repeat(guess[None], workers, axis=0))
+            prior_mean = self.anchor_ability * np.eye(labels) + (1 - self.anchor_ability) * parameters.pool.label_shares
+            ability = np.full(workers, float(np.diag(prior_mean) @ parameters.class_prior))
+            return WorkerTable(ability, "ability", confusion=np.repeat(prior_mean[None], workers, axis=0))
         table = np.repeat(parameters.rest, labels**2).reshape(-1, labels, labels)
         table[:, np.arange(labels), np.arange(labels)] = parameters.ability[:, None]
         return WorkerTable(parameters.ability, "ability", confusion=table)
@@ -144,19 +144,19 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         posterior: NDArray[np.float64],
         result: FitResult[CoinParameters, CoinStatistics],
     ) -> WorkerTable:
-        """Return the table with intervals of abilities, those that `OneCoin` gives through the identity."""
+        """Return the worker table with credible intervals, equal to those of `OneCoin` behind the identity channel."""
         summary = result.parameters.summary
         right, number, labels = result.statistics.right, summary.per_worker, summary.labels
-        centre = float(right.sum() / number.sum()) if number.any() else 1 / labels
-        pseudo = labels * self.smoothing + labels * self.shrinkage * centre
+        mean_ability = float(right.sum() / number.sum()) if number.any() else 1 / labels
+        pseudo = labels * self.smoothing + labels * self.shrinkage * mean_ability
         share = (right + pseudo) / (number + labels**2 * self.smoothing + labels * self.shrinkage)
         every = np.repeat(share[:, None], labels, axis=1)
         data = answer_information(AbilityTangent(every, np.ones_like(every), None), summary, blocks, posterior)
         complete = right / share**2 + (number - right) / (1 - share) ** 2
-        strength = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
+        answers_per_information = np.divide(number, complete, out=np.zeros(len(data)), where=complete > 0)
         return with_intervals(
             result.workers,
-            CompleteDataSummary(share, strength, right - number * share, MAX_CONCENTRATION),
+            CompleteDataSummary(share, answers_per_information, right - number * share, MAX_CONCENTRATION),
             data,
             number,
         )
@@ -166,19 +166,19 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         return None if math.isnan(statistics.log_likelihood) else statistics.log_likelihood
 
     def to_state(self, parameters: CoinParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the abilities, nothing before the first M-step."""
+        """Return the abilities; empty before the first M-step."""
         return {} if parameters.ability is None else {"ability": parameters.ability}
 
     def from_state(self, initial: CoinParameters, state: FitState) -> CoinParameters:
-        """Return the abilities of the state; new workers have that of the initial table."""
+        """Return the abilities of the state; new workers have the initial one."""
         labels, given = initial.summary.labels, initial.summary.prior
-        nothing = CoinStatistics(np.zeros(initial.summary.workers), math.nan)
-        usual = self.worker_table(nothing, initial).quality
+        no_statistics = CoinStatistics(np.zeros(initial.summary.workers), math.nan)
+        default = self.worker_table(no_statistics, initial).quality
         prior = np.full(labels, 1 / labels) if given is None else initial.class_prior
-        return replace(initial, ability=state.rows("ability", usual), class_prior=prior)
+        return replace(initial, ability=state.rows("ability", default), class_prior=prior)
 
     def log_prior(self, parameters: CoinParameters) -> float:
-        """Return the log-density of the tables under the smoothing."""
+        """Return the log-density of the confusion matrices under the smoothing prior."""
         if parameters.ability is None:
             return 0.0
         labels = parameters.summary.labels
@@ -187,7 +187,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
 
 
 def votes(parameters: CoinParameters) -> Votes:
-    """Return the log-likelihoods of each worker's vote; abilities must not be None."""
+    """Return the log-likelihoods of a report of each worker; abilities must not be None."""
     assert parameters.ability is not None
     wrong = np.log(parameters.rest)
     return Votes(wrong, np.log(parameters.ability) - wrong)
@@ -244,7 +244,9 @@ class OneCoin(ConfusionEstimator):
             [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
         )
         right, wrong = right_and_wrong(dirichlet_priors)
-        best = most_likely_ability(self.anchor_ability, known_abilities(parameters), right[:, None], wrong[:, None])
+        best = most_likely_ability(
+            self.anchor_ability, abilities_with_reports(parameters), right[:, None], wrong[:, None]
+        )
         return np.asarray(dirichlet_priors[best])
 
     def log_confusion_prior(self, parameters: CrowdParameters) -> float:
@@ -255,9 +257,11 @@ class OneCoin(ConfusionEstimator):
             [self.dirichlet_prior(parameters.pool, ability) for ability in candidate_abilities(self.anchor_ability)]
         )
         current = int(np.abs(dirichlet_priors - parameters.dirichlet_prior).sum(axis=(1, 2)).argmin())
-        centre = candidate_abilities(self.anchor_ability)[current]
+        mean_ability = candidate_abilities(self.anchor_ability)[current]
         right, wrong = right_and_wrong(parameters.dirichlet_prior)
-        return float(log_ability_density(centre, self.anchor_ability, known_abilities(parameters), right, wrong))
+        return float(
+            log_ability_density(mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong)
+        )
 
     def credible_intervals(
         self,
@@ -284,6 +288,6 @@ def right_and_wrong(dirichlet_prior: NDArray[np.float64]) -> tuple[NDArray[np.fl
     return right, dirichlet_prior.sum(axis=(-2, -1)) - right
 
 
-def known_abilities(parameters: CrowdParameters) -> NDArray[np.float64]:
+def abilities_with_reports(parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return the abilities of the workers with reports."""
     return np.asarray(parameters.confusion[parameters.summary.per_worker > 0, 0, 0])

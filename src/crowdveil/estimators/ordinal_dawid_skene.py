@@ -30,81 +30,84 @@ from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, Mix
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.registry import Capabilities, capabilities_of
 
-LAPSE = 0.2
-"""Share of guesses among everybody's answers; without it one slip over several levels would exclude a truth."""
+LAPSE_RATE = 0.2
+"""Share of guesses among the answers of every worker; without it, one large error would exclude a truth."""
 NOISES = (1 / 3, 1 / 2, 0.8, 1.25, 2.0, 3.0)
-"""Deviations in units of the usual one."""
+"""Standard deviations of the careful types, in units of the typical one."""
 BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
-"""In levels."""
-USUAL_NOISE = 0.15
-"""The usual deviation, in units of the range K - 1."""
-LEAST_NOISE = 0.2
-"""In levels: below it nearly every answer is the truth."""
+"""Biases of the careful types, in levels."""
+TYPICAL_NOISE = 0.15
+"""Typical standard deviation of errors, in units of the range K - 1."""
+MIN_NOISE = 0.2
+"""Lower bound of the standard deviation, in levels; with less, nearly all answers equal the truth."""
 NOISE_SPREAD, BIAS_SPREAD = 0.7, 0.25
 """Standard deviations of the logarithm of the noise and of the bias over workers."""
-CARELESS = 0.15
+CARELESS_SHARE = 0.15
 """Share of workers whose answers do not depend on the truth."""
-STUBBORN = (0.5, 0.95)
-"""How often a careless worker with a favourite label gives it; else he guesses."""
-FLOOR = 1e-3
-"""No answer is quite impossible."""
+FAVOURITE_SHARES = (0.5, 0.95)
+"""Probabilities that a careless type with a favourite label answers it; otherwise the type guesses."""
+MIN_PROBABILITY = 1e-3
+"""Lower bound of P(answer | truth), before normalization."""
 
 
-def ordered_kinds(base_rate: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the tables of all kinds, and the share of each among workers before anything is known.
+def worker_types(base_rate: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the confusion matrices of all worker types, and their prior shares.
 
     Args:
         base_rate: share of each label among answers, shape (labels,), sums to 1.
 
     Returns:
-        Indexed [kind, truth, label], rows sum to 1; and shape (kinds,), sums to 1.
+        Indexed [type, truth, label], rows sum to 1; and shape (types,), sums to 1.
     """
     labels = len(base_rate)
-    usual = USUAL_NOISE * (labels - 1)
+    typical = TYPICAL_NOISE * (labels - 1)
     careful = [(noise, bias) for noise in NOISES for bias in BIASES]
-    tables = [LAPSE * base_rate + (1 - LAPSE) * threshold_table(labels, noise * usual, bias) for noise, bias in careful]
+    tables = [
+        LAPSE_RATE * base_rate + (1 - LAPSE_RATE) * threshold_table(labels, noise * typical, bias)
+        for noise, bias in careful
+    ]
     weights = [
         np.exp(-0.5 * (np.log(noise) / NOISE_SPREAD) ** 2 - 0.5 * (bias / BIAS_SPREAD) ** 2) for noise, bias in careful
     ]
-    careless = [(1 - share) * base_rate + share * label for label in np.eye(labels) for share in (*STUBBORN,)] + [
-        base_rate
-    ]
+    careless = [
+        (1 - share) * base_rate + share * label for label in np.eye(labels) for share in (*FAVOURITE_SHARES,)
+    ] + [base_rate]
     tables += [np.tile(row, (labels, 1)) for row in careless]
-    unbiased = [CARELESS / 2 / (len(careless) - 1)] * (len(careless) - 1) + [CARELESS / 2]
-    shares = np.concatenate((np.array(weights) / sum(weights) * (1 - CARELESS), unbiased))
-    floored = np.maximum(np.array(tables), FLOOR)
+    unbiased = [CARELESS_SHARE / 2 / (len(careless) - 1)] * (len(careless) - 1) + [CARELESS_SHARE / 2]
+    shares = np.concatenate((np.array(weights) / sum(weights) * (1 - CARELESS_SHARE), unbiased))
+    floored = np.maximum(np.array(tables), MIN_PROBABILITY)
     return floored / floored.sum(axis=2, keepdims=True), shares
 
 
 def threshold_table(labels: int, noise: float, bias: float) -> NDArray[np.float64]:
-    """Return P(answer | truth) of a normal error, indexed [truth, label]; the extreme labels take the tails."""
+    """Return P(answer | truth) of a normal error, indexed [truth, label]; the extreme labels include the tails."""
     cuts = np.arange(labels - 1) + 0.5
     level = np.arange(labels)[:, None] + bias
-    below = ndtr((cuts - level) / max(noise, LEAST_NOISE))
+    below = ndtr((cuts - level) / max(noise, MIN_NOISE))
     ends = np.zeros((labels, 1)), np.ones((labels, 1))
     return np.diff(np.concatenate((ends[0], below, ends[1]), axis=1), axis=1)
 
 
-PER_KIND = 48
-"""Bytes that fits take for each kind that a worker may be of."""
-HELD_STEPS = 10
-"""Steps in which tables form before a class prior is learned that did not start from the votes."""
+BYTES_PER_TYPE = 48
+"""Bytes per worker and type."""
+PRIOR_HOLD_STEPS = 10
+"""Steps with a uniform class prior before it is learned, in the second initialization."""
 MAX_CONCENTRATION = 16.0
-"""Strength of the crowd's law in intervals of abilities, at most."""
+"""Upper bound of the concentration of the Beta prior in credible intervals, in answers."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrdinalDawidSkene(CrowdEstimator):
-    """Dawid-Skene for ordered labels, with few parameters a worker and a learned mixture of kinds to shrink them to.
+    """Dawid-Skene for ordered labels; confusion matrices are mixtures of worker types with learned shares.
 
-    What the trace shows is the mean-field bound of the log-likelihood, priors included; it never falls.
+    `log_likelihoods` is the mean-field lower bound of the log-likelihood, priors included; it never falls.
 
     Attributes:
-        shrinkage: pseudo-workers of the expected kinds in the learned mixture.
-        pseudo_answers: least answers by which a worker's participation is drawn to the pool's (more where workers
-            answer alike), in proportion to the noise.
-        damping: weight of the crowd's base rate in the class prior, in campaigns, in proportion to the noise.
+        shrinkage: pseudo-workers with the prior shares of types, in the learned mixture.
+        pseudo_answers: lower bound of the pseudo-counts, in answers, of the Beta prior of participation; multiplied by
+            the noise.
+        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
         max_steps: largest number of steps.
         tolerance: stop when no posterior changes by more than this.
 
@@ -135,16 +138,16 @@ class OrdinalDawidSkene(CrowdEstimator):
             )
 
     def initialize(self, summary: Summary) -> CrowdParameters:
-        """Return the expected mixture of kinds for every worker; the first posterior is the share of votes."""
+        """Return the prior mixture of types for every worker; the first posterior is the share of votes."""
         pool = frequencies_of_reports(summary)
-        least = self.pseudo_answers * pool.noise / pool.participation
-        tables, expected = ordered_kinds(pool.label_shares)
+        min_pseudo_counts = self.pseudo_answers * pool.noise / pool.participation
+        tables, expected = worker_types(pool.label_shares)
         mixture = Mixture(tables, expected, expected, np.tile(expected, (summary.workers, 1)))
         return CrowdParameters(
             summary=summary,
             pool=pool,
             dirichlet_prior=np.zeros(tables.shape[1:]),
-            participation_pseudo_counts=participation_prior(summary, pool, least),
+            participation_pseudo_counts=participation_prior(summary, pool, min_pseudo_counts),
             confusion=mixture.confusion(),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
@@ -153,14 +156,14 @@ class OrdinalDawidSkene(CrowdEstimator):
         )
 
     def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
-        """Return that of confusion tables, with the responsibilities of each worker and the first fit's posteriors."""
+        """Return the memory of confusion matrices, responsibilities, and the posteriors of the first initialization."""
         assert parameters.mixture is not None
         tables = CrowdEstimator.memory(self, summary, parameters)
-        own = PER_KIND * parameters.mixture.responsibility.size + 8 * summary.tasks * summary.labels
+        own = BYTES_PER_TYPE * parameters.mixture.responsibility.size + 8 * summary.tasks * summary.labels
         return tables._replace(shared=tables.shared + own)
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return responsibilities, shares of kinds, participations and the class prior."""
+        """Return responsibilities, shares of types, participations and the class prior."""
         if parameters.is_initial or parameters.mixture is None:
             return {}
         return {
@@ -171,7 +174,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         }
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
-        """Return those of the state; new workers keep the initial ones."""
+        """Return the parameters of the state; new workers keep the initial ones."""
         assert initial.mixture is not None
         responsibility = state.rows("responsibility", initial.mixture.responsibility)
         mixture = replace(initial.mixture, responsibility=responsibility, shares=state.shared["kinds"])
@@ -185,21 +188,21 @@ class OrdinalDawidSkene(CrowdEstimator):
         )
 
     def initializations(self, summary: Summary) -> tuple[CrowdParameters, ...]:
-        """Return two where the class prior is learned: at once, or from a uniform one when tables have formed.
+        """Return two initializations if the class prior is learned: at once, or after steps with a uniform one.
 
-        A prior that is learned from votes can starve a rare label before the workers' tables defend it.
+        A class prior that is learned from votes at once can suppress a rare label before confusion matrices converge.
         """
         if summary.prior is not None:
             return (self.initialize(summary),)
-        usual = self.initialize(summary)
+        learned_at_once = self.initialize(summary)
         uniform = np.full(summary.labels, 1 / summary.labels)
-        return (usual, replace(usual, class_prior=uniform, prior_hold_steps=HELD_STEPS))
+        return (learned_at_once, replace(learned_at_once, class_prior=uniform, prior_hold_steps=PRIOR_HOLD_STEPS))
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return new responsibilities, mixture shares, participations and class prior."""
         assert parameters.mixture is not None
         reports = all_reports(statistics, parameters)
-        scores = kind_scores(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
+        scores = type_scores(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
         own = np.exp(scores - scores.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
         learned = own.sum(axis=0) + self.shrinkage * parameters.mixture.expected
@@ -230,8 +233,8 @@ class OrdinalDawidSkene(CrowdEstimator):
         """Return the worker table with intervals of one ability for all rows, as in `one-coin`.
 
         Error classes contain one guess in five answers, so their mean ability never reaches 1. They have no common
-        mean to shrink to, so similar abilities are evidence of a concentrated prior. Without noise its mean is the
-        better ability.
+        mean to shrink to, so similar abilities are evidence of a concentrated prior. Without noise, the posterior mean
+        under this prior replaces the ability.
         """
         return confusion_intervals(
             OneCoin(),
@@ -248,15 +251,15 @@ class OrdinalDawidSkene(CrowdEstimator):
         """Return the terms of the mean-field bound beyond the tasks', with the log-densities of all priors."""
         mixture = parameters.mixture
         assert mixture is not None
-        kinds = self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.divergence()
+        mixture_terms = self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.divergence()
         learned = 0.0 if parameters.summary.prior is not None else log_damping(self.damping, parameters)
-        return kinds + log_participation_prior(parameters) + learned
+        return mixture_terms + log_participation_prior(parameters) + learned
 
 
-def kind_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
+def type_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
     """Return the expected log-likelihood of each worker's reports under each type, indexed [worker, type]."""
-    seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
-    return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in seen], axis=1)
+    by_type = mixture.reports(parameters.pool.model.full_table, parameters.participation)
+    return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in by_type], axis=1)
 
 
 def expected_answers(
@@ -264,8 +267,8 @@ def expected_answers(
 ) -> NDArray[np.float64]:
     """Return the expected number of each worker's reports that are answers, not NULL; shape (workers,)."""
     answers = np.zeros(len(reports))
-    seen = mixture.reports(parameters.pool.model.full_table, parameters.participation)
-    for kind, (answered, table) in enumerate(seen):
+    by_type = mixture.reports(parameters.pool.model.full_table, parameters.participation)
+    for index, (answered, table) in enumerate(by_type):
         share = parameters.participation[:, None, None] * answered / np.maximum(table, TINY)
-        answers += mixture.responsibility[:, kind] * (reports * share).sum(axis=(1, 2))
+        answers += mixture.responsibility[:, index] * (reports * share).sum(axis=(1, 2))
     return answers

@@ -26,19 +26,19 @@ from crowdveil.estimators.confusion.parameters import candidate_abilities, log_a
 from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
 
-LEAST_PROJECTION = 0.001
-"""Lambda where the channel implies none (or a smaller one): a report is never held to be certainly right or wrong."""
+DEFAULT_PROJECTION = 0.001
+"""Default lambda: keeps P(report right) away from 0 and 1 if the channel does not."""
 EXPECTED_ABILITY = 0.7
-"""The crowd's ability before guessing, before a single report is seen."""
-SUMS_TO_ONE = 1e-6
-"""What the probabilities of a given first truth may miss one by."""
-SAME = 1e-12
-"""Table entries closer than this are equal: rounding to the device's denominator moves them by 2^-48."""
+"""Prior mean of the crowd's ability, as a probability of knowing the answer; workers guess otherwise."""
+SUM_TOLERANCE = 1e-6
+"""Largest accepted deviation from 1 of the sum of a first truth's probabilities."""
+EQUALITY_TOLERANCE = 1e-12
+"""Largest difference of equal table entries; rounding to the device's denominator changes them by 2^-48."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """How each worker's ability shows in the reports: P(a non-NULL report is right) = base + gain * ability.
+class ReportAccuracy:
+    """Probability that a non-NULL report is right, linear in the worker's ability: base + gain * ability.
 
     Attributes:
         base, gain: shape (workers,); a worker whose reports hold no information has base 1 / labels and gain 0.
@@ -50,26 +50,27 @@ class Reading:
     participation: NDArray[np.float64] | None
 
     def abilities(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Undo the channel (step 7) and clip into [0, 1]; nan where reports hold no information."""
+        """Return abilities from P(report right) (step 7), clipped to [0, 1]; nan where reports hold no information."""
         ability = np.full(len(right), np.nan)
-        np.divide(right - self.base, self.gain, out=ability, where=self.gain > SAME)
+        np.divide(right - self.base, self.gain, out=ability, where=self.gain > EQUALITY_TOLERANCE)
         return np.clip(ability, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class DawidSkeneParameters:
-    """The crowd's counts, how abilities show in reports, and what is learned.
+    """Counts of the reports, report accuracies, and learned parameters.
 
     Attributes:
+        accuracy: P(report right) as a function of the ability.
         right: P(report right) of each worker, shape (workers,); None at the start.
-        centre: the crowd's ability, before guessing, that workers are shrunk to.
-        first_truths: given y(0), indexed [task, label], nan where the vote counts; None if all are votes.
+        crowd_ability: mean that abilities are shrunk to, as a probability of knowing the answer.
+        first_truths: given y(0), indexed [task, label], nan for tasks that start from votes; None if all do.
     """
 
     summary: Summary
-    reading: Reading
+    accuracy: ReportAccuracy
     right: NDArray[np.float64] | None
-    centre: float
+    crowd_ability: float
     first_truths: NDArray[np.float64] | None = None
 
 
@@ -83,19 +84,19 @@ class DawidSkeneStatistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
-    """Alternate truths and abilities on the reports themselves; undo the channel in the abilities at the end.
+    """EM over truths and P(report right); the channel is inverted in the abilities at the end.
 
     Starts from the private majority vote (each label's share of the reports), or by `fit_from` from given truths, the
-    y(0) of Algorithm 1; a random start is not offered, because it can end with all labels flipped. Truths have a
+    y(0) of Algorithm 1; random starts can end with all labels flipped and are not offered. Truths have a
     uniform prior unless one is given. T iterations of the algorithm are T + 1 steps: the first step makes y(0).
 
     Attributes:
         projection: lambda: P(report right) is kept in [2 lambda / K, 1 - lambda], for two labels the paper's
             [lambda, 1 - lambda]. None: the interval that the channel allows, [1 / (e^epsilon + 1),
-            e^epsilon / (e^epsilon + 1)] for binary randomized response, cut by lambda = 0.001; that alone without a
-            channel.
-        shrinkage: answers by which each ability is drawn to the crowd's, which is learned; 0, as published, believes
-            whatever the reports say.
+            e^epsilon / (e^epsilon + 1)] for binary randomized response, intersected with lambda = 0.001;
+            without a channel, lambda = 0.001 alone.
+        shrinkage: prior weight, in answers, of the learned crowd ability in each worker's; 0, as published, is no
+            shrinkage.
         max_steps: largest number of steps.
         tolerance: stop when no posterior changes by more than this.
 
@@ -128,9 +129,9 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         """Return parameters without abilities: the first truths are votes.
 
         Raises:
-            SettingsError: the channel does not treat all labels alike.
+            SettingsError: the channel is not symmetric in the labels.
         """
-        return DawidSkeneParameters(summary, read_channel(summary), None, EXPECTED_ABILITY)
+        return DawidSkeneParameters(summary, report_accuracy(summary), None, EXPECTED_ABILITY)
 
     def e_step(self, block: GoldBlock, parameters: DawidSkeneParameters) -> EStep[DawidSkeneStatistics]:
         """Return soft truths [task, label]: equations (7) and (8) in log-odds, vote shares at the start."""
@@ -152,7 +153,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         return EStep(DawidSkeneStatistics(step.agreement, likelihood), step.posterior, change=step.change)
 
     def jitter(self, parameters: DawidSkeneParameters, direction: float, seed: int) -> DawidSkeneParameters:
-        """Return the parameters with every worker's P(report right) moved by a hair."""
+        """Return the parameters with slightly changed P(report right)."""
         assert parameters.right is not None
         return replace(parameters, right=jittered(parameters.right, direction, seed))
 
@@ -162,41 +163,53 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         if not self.shrinkage:
             return parameters
         choices = candidate_abilities(EXPECTED_ABILITY)
-        known, right, wrong = self._pseudo_reports(parameters, choices)
+        informative, right, wrong = self._pseudo_reports(parameters, choices)
         assert parameters.right is not None
-        best = most_likely_ability(EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known])
-        return replace(parameters, centre=float(choices[best]))
+        best = most_likely_ability(
+            EXPECTED_ABILITY, parameters.right[informative], right[:, informative], wrong[:, informative]
+        )
+        return replace(parameters, crowd_ability=float(choices[best]))
 
     def log_prior(self, parameters: DawidSkeneParameters) -> float:
-        """Return the log-densities of abilities and of the crowd's, where they are shrunk."""
+        """Return the log-density of abilities and crowd ability; 0 without shrinkage."""
         if not self.shrinkage or parameters.right is None:
             return 0.0
-        known, right, wrong = self._pseudo_reports(parameters, np.array([parameters.centre]))
+        informative, right, wrong = self._pseudo_reports(parameters, np.array([parameters.crowd_ability]))
         density = log_ability_density(
-            parameters.centre, EXPECTED_ABILITY, parameters.right[known], right[:, known], wrong[:, known]
+            parameters.crowd_ability,
+            EXPECTED_ABILITY,
+            parameters.right[informative],
+            right[:, informative],
+            wrong[:, informative],
         )
         return float(density[0])
 
     def worker_table(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> WorkerTable:
-        """Return the abilities of step 7 from p(T), clipped to [0, 1]; nan for a worker of whom reports tell nothing.
+        """Return the abilities of step 7 from p(T), clipped to [0, 1]; nan without informative reports.
 
-        p(T) is what the last truths y(T) follow from. After a single step there is none, and p(1) takes its place.
+        p(T) determines the last truths y(T). After a single step, p(1) replaces it.
         """
-        reading = parameters.reading
+        accuracy = parameters.accuracy
         right = self._project(statistics, parameters) if parameters.right is None else parameters.right
-        ability = reading.abilities(right)
+        ability = accuracy.abilities(right)
         ability[parameters.summary.per_worker == 0] = np.nan
-        return WorkerTable(ability, "ability", participation=reading.participation)
+        return WorkerTable(ability, "ability", participation=accuracy.participation)
 
     def to_state(self, parameters: DawidSkeneParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return P(report right) of each worker and the crowd's ability, nothing before the first M-step."""
-        return {} if parameters.right is None else {"right": parameters.right, "centre": np.array(parameters.centre)}
+        """Return P(report right) of each worker and the crowd ability; empty before the first M-step."""
+        return (
+            {}
+            if parameters.right is None
+            else {"right": parameters.right, "centre": np.array(parameters.crowd_ability)}
+        )
 
     def from_state(self, initial: DawidSkeneParameters, state: FitState) -> DawidSkeneParameters:
-        """Return those of the state; new workers have the crowd's ability."""
-        centre = float(state.shared["centre"])
-        usual = initial.reading.base + initial.reading.gain * (centre + (1 - centre) / initial.summary.labels)
-        return replace(initial, right=state.rows("right", usual), centre=centre)
+        """Return the parameters of the state; new workers have the crowd ability."""
+        crowd_ability = float(state.shared["centre"])
+        default = initial.accuracy.base + initial.accuracy.gain * (
+            crowd_ability + (1 - crowd_ability) / initial.summary.labels
+        )
+        return replace(initial, right=state.rows("right", default), crowd_ability=crowd_ability)
 
     def log_likelihood(self, statistics: DawidSkeneStatistics) -> float | None:
         """Return the log of equation (2), None at the start; gold tasks count with their known label."""
@@ -211,12 +224,12 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
     ) -> Estimate:
-        """Infer as `fit` does, from given first truths y(0) in place of the vote (input of Algorithm 1).
+        """Return the estimate of `fit` from given first truths y(0) instead of votes (input of Algorithm 1).
 
         Args:
             reports, channel, gold, prior: as in `fit`.
             first_truths: y(0) by task name: a label, or the probability of each label (left out: 0), which sum to 1.
-                A task that is not listed begins with the vote; a gold truth counts before both.
+                Other tasks start from votes; gold truths override both.
 
         Raises:
             ReportsError: an unknown task or label, or probabilities that do not sum to 1; and as in `fit`.
@@ -229,32 +242,33 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         return to_estimate(run_em(self, initial, data), data)
 
     def _project(self, statistics: DawidSkeneStatistics, parameters: DawidSkeneParameters) -> NDArray[np.float64]:
-        summary, reading = parameters.summary, parameters.reading
+        summary, accuracy = parameters.summary, parameters.accuracy
         share = right_share(statistics.agreement, summary.per_worker, summary.labels)
         if self.shrinkage:
-            known, extra, wrong = self._pseudo_reports(parameters, np.array([parameters.centre]))
+            informative, extra, wrong = self._pseudo_reports(parameters, np.array([parameters.crowd_ability]))
             total = summary.per_worker + extra[0] + wrong[0]
-            share[known] = (statistics.agreement + extra[0])[known] / total[known]
-        least = LEAST_PROJECTION if self.projection is None else self.projection
-        right = np.clip(share, 2 * least / summary.labels, 1 - least)
+            share[informative] = (statistics.agreement + extra[0])[informative] / total[informative]
+        projection = DEFAULT_PROJECTION if self.projection is None else self.projection
+        right = np.clip(share, 2 * projection / summary.labels, 1 - projection)
         if self.projection is not None:
             return right
         # Both intervals contain chance, so the second clip never leaves the first.
-        return np.clip(right, reading.base, reading.base + reading.gain)
+        return np.clip(right, accuracy.base, accuracy.base + accuracy.gain)
 
     def _pseudo_reports(
-        self, parameters: DawidSkeneParameters, centre: NDArray[np.float64]
+        self, parameters: DawidSkeneParameters, crowd_ability: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
-        """Return which workers' reports tell anything, and their pseudo-reports, right and wrong, [centre, worker].
+        """Return the mask of workers with informative reports, and their right and wrong pseudo-reports.
 
-        A report says as much about a worker as gain^2 answers: so many more of them weigh as much as `shrinkage`.
+        A report carries the information of gain^2 answers, so `shrinkage` answers equal shrinkage / gain^2 reports.
+        Shapes (workers,), and twice [crowd ability, worker].
         """
-        reading, labels = parameters.reading, parameters.summary.labels
-        known = (reading.gain > SAME) & (parameters.summary.per_worker > 0)
-        strength = np.where(known, self.shrinkage / np.where(known, reading.gain, 1.0) ** 2, 0.0)
-        ability = centre + (1 - centre) / labels
-        share = reading.base + reading.gain * ability[:, None]
-        return known, strength * share, strength * (1 - share)
+        accuracy, labels = parameters.accuracy, parameters.summary.labels
+        informative = (accuracy.gain > EQUALITY_TOLERANCE) & (parameters.summary.per_worker > 0)
+        pseudo_reports = np.where(informative, self.shrinkage / np.where(informative, accuracy.gain, 1.0) ** 2, 0.0)
+        ability = crowd_ability + (1 - crowd_ability) / labels
+        share = accuracy.base + accuracy.gain * ability[:, None]
+        return informative, pseudo_reports * share, pseudo_reports * (1 - share)
 
 
 def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tuple[str, ...]) -> NDArray[np.float64]:
@@ -267,7 +281,7 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
     unknown = [str(task) for task in first_truths if str(task) not in codes]
     if unknown:
         raise ReportsError(
-            f"{len(unknown):,} first truths are of tasks that are not among the tasks",
+            f"{len(unknown):,} first truths belong to tasks that are not among the tasks",
             examples=", ".join(unknown[:3]),
             hint="Leave them out, or list the tasks.",
         )
@@ -279,61 +293,61 @@ def _first_truths(reports: Reports, first_truths: Mapping[Any, Any], labels: tup
         if not by_label.keys() <= set(labels):
             raise ReportsError(f"{first} must be among {labels}")
         row = np.array([by_label.get(label, 0.0) for label in labels])
-        if not ((row >= 0).all() and abs(row.sum() - 1) <= SUMS_TO_ONE):
+        if not ((row >= 0).all() and abs(row.sum() - 1) <= SUM_TOLERANCE):
             raise ReportsError(f"{first}: probabilities must be at least 0 and sum to 1")
         given[codes[str(task)]] = row
     return given
 
 
-def read_channel(summary: Summary) -> Reading:
-    """Work out how abilities show in reports that went through the summary's channel.
+def report_accuracy(summary: Summary) -> ReportAccuracy:
+    """Return P(report right) as a function of the ability, behind the summary's channel.
 
     A cell of a worker with ability a and participation s sends its true label with probability
     (1 - s) fill + s (flip + a (keep - flip)) and any label with sent = (1 - s) K fill + s (keep + (K - 1) flip), where
     fill = P(label | NULL). Their quotient is base + gain * a; s follows in closed form from the share of non-NULL
-    reports. Where the channel sends as many labels for NULL as for an answer, s cannot be known: it is taken as 1, and
-    the ability is then that of what was perturbed, blanks included.
+    reports. If the channel sends as many labels for NULL as for an answer, s is not identified and set to 1; the
+    ability then counts unanswered cells as guesses.
 
     Raises:
         SettingsError: see `symmetric_entries`.
     """
     labels, workers = summary.labels, summary.workers
     if summary.channel is None:
-        return Reading(np.zeros(workers), np.ones(workers), None)
+        return ReportAccuracy(np.zeros(workers), np.ones(workers), None)
     assert isinstance(summary.channel, Channel)
     keep, flip, fill = symmetric_entries(summary.channel)
     if fill is None:
         answered = keep + (labels - 1) * flip
-        return Reading(np.full(workers, flip / answered), np.full(workers, (keep - flip) / answered), None)
+        return ReportAccuracy(np.full(workers, flip / answered), np.full(workers, (keep - flip) / answered), None)
     blank, answered = labels * fill, keep + (labels - 1) * flip
     share = np.ones(workers)
-    if abs(answered - blank) > SAME:
+    if abs(answered - blank) > EQUALITY_TOLERANCE:
         share = np.clip((summary.per_worker / max(summary.tasks, 1) - blank) / (answered - blank), 0.0, 1.0)
     sent = share * answered + (1 - share) * blank
     base, gain = np.full(workers, 1.0 / labels), np.zeros(workers)
-    np.divide((1 - share) * fill + share * flip, sent, out=base, where=sent > SAME)
-    np.divide(share * (keep - flip), sent, out=gain, where=sent > SAME)
-    return Reading(base, gain, share)
+    np.divide((1 - share) * fill + share * flip, sent, out=base, where=sent > EQUALITY_TOLERANCE)
+    np.divide(share * (keep - flip), sent, out=gain, where=sent > EQUALITY_TOLERANCE)
+    return ReportAccuracy(base, gain, share)
 
 
 def symmetric_entries(channel: Channel) -> tuple[float, float, float | None]:
     """Return P(label | same label), P(label | other label) and P(label | NULL), None if NULL is no input.
 
     Raises:
-        SettingsError: the labels are not treated alike, or an answer is kept less often than it becomes a given other.
+        SettingsError: the channel is not symmetric in the labels, or keeps an answer less often than it sends another.
     """
     labels = channel.alphabet.size
     table = channel.probabilities[:, [k for k, name in enumerate(channel.outputs) if name != NULL]]
     same = np.eye(labels, dtype=bool)
     parts = [table[:labels][same], table[:labels][~same], table[labels:].ravel()]
-    if any(np.ptp(part) > SAME for part in parts if part.size):
+    if any(np.ptp(part) > EQUALITY_TOLERANCE for part in parts if part.size):
         raise SettingsError(
             "private-dawid-skene needs a channel that treats all labels alike",
             value=channel.mechanism,
             hint=f"Use {one_of(kind='categorical', reads_channel_tables=True)}, which read any channel.",
         )
     keep, flip = float(parts[0].mean()), float(parts[1].mean())
-    if keep < flip - SAME:
+    if keep < flip - EQUALITY_TOLERANCE:
         raise SettingsError(
             "private-dawid-skene needs a channel that keeps an answer at least as often as it sends a given other one",
             value=(keep, flip),

@@ -15,19 +15,19 @@ from crowdveil.errors import SettingsError
 from crowdveil.registry import Capabilities, capabilities_of
 
 ROUNDING = 1e-12
-"""A difference below this share of the reported number is rounding: agreement is exact."""
+"""Residuals up to this share of the reported number count as 0."""
 SMALLEST_FLOOR = 1e-150
-"""The inverse of a sigma stays a number, and so does its square."""
+"""Lower bound of sigma, in units of the values; 1 / sigma and its square are finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeanParameters:
-    """What the weighted mean needs: counts, qualities, and the smallest deviation that still counts.
+    """Counts of the reports, worker qualities, and the lower bound of sigma.
 
     Attributes:
-        summary: the crowd's counts.
+        summary: counts of the reports.
         quality: weight of each worker, sums to 1; shape (workers,).
-        floor: smallest sigma, in units of the values; infinity before the first step.
+        floor: lower bound of sigma, in units of the values; infinity before the first step.
     """
 
     summary: Summary
@@ -44,15 +44,15 @@ class MeanStatistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
-    """Infer numbers: truth is the mean weighted by quality, quality the inverse of a worker's sigma.
+    """Weighted means of numbers; the weight of a worker is the quality 1 / sigma.
 
     Sigma is the root mean square difference between a worker's reports and the truths. Works on free numbers, on a
     `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). A task without reports has truth nan.
 
     Attributes:
-        floor: sigma is never taken below this share of the median positive sigma, so a worker who agrees perfectly gets
-            a bounded weight: 1 / floor times that of the median. As the truths settle sigmas shrink, and the floor with
-            them; it never grows again. So it follows the unit of the values, and absurd outliers do not hold it up.
+        floor: lower bound of sigma, as a share of the median positive sigma: weights are at most 1 / floor times
+            that of the median worker. The bound decreases with the sigmas and never increases again, so that it follows
+            the unit of the values but not early outliers.
         max_steps: largest number of steps.
         tolerance: stop when no truth changes by more than this, in units of the values.
 
@@ -84,7 +84,7 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
         return MeanParameters(summary, np.full(summary.workers, 1.0 / max(summary.workers, 1)), math.inf)
 
     def e_step(self, block: GoldBlock, parameters: MeanParameters) -> EStep[MeanStatistics]:
-        """Compute the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
+        """Return the truths of equation (1), shape (tasks,), and the squares that equation (2) averages."""
         step = block.coded.mean_step(parameters.quality, ROUNDING, block.gold, block.before)
         return EStep(MeanStatistics(step.squares), step.truth, change=step.change)
 
@@ -106,16 +106,16 @@ class WeightedMean(Estimator[MeanParameters, MeanStatistics]):
 
     def from_state(self, initial: MeanParameters, state: FitState) -> MeanParameters:
         """Return the qualities of the state, their mean for new workers, rescaled to sum to 1."""
-        usual = np.full(initial.summary.workers, np.nanmean(state.by_worker["quality"]))
-        quality = state.rows("quality", usual)
+        default = np.full(initial.summary.workers, np.nanmean(state.by_worker["quality"]))
+        quality = state.rows("quality", default)
         return replace(initial, quality=quality / quality.sum())
 
     def log_likelihood(self, statistics: MeanStatistics) -> float | None:
-        """Return None: the algorithm lowers the sum of the workers' |T_i| sigma_i, it has no marginal likelihood."""
+        """Return None: the objective is the sum of the workers' |T_i| sigma_i, not a marginal likelihood."""
         return None
 
     def _floor(self, sigma: NDArray[np.float64], before: float) -> float:
-        """Return the smallest sigma, in units of the values; 1 (or any number) where all agreed from the start."""
+        """Return the lower bound of sigma, in units of the values; 1 if all reports agree from the start."""
         positive = sigma[sigma > 0]
         if positive.size:
             return min(before, max(self.floor * float(np.median(positive)), SMALLEST_FLOOR))

@@ -75,7 +75,7 @@ def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
 
 
 def test_known_truths_and_answers_give_the_beta_law() -> None:
-    """Where truths are given and nothing is perturbed, intervals are those of Beta with the crowd's learned law."""
+    """Where truths are given and nothing is perturbed, intervals are those of Beta with the fitted Beta prior."""
     rng = np.random.default_rng(1)
     ability = rng.uniform(0.5, 1.0, 40)
     task, worker = (grid.ravel() for grid in np.indices((50, 40)))

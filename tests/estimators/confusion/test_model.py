@@ -134,7 +134,7 @@ def test_randomized_response_has_the_closed_form(participation: str) -> None:
     kappa = channel.probabilities[0, 0] - flip
     _, parameters = random_crowd(DawidSkene(), channel)
 
-    tables = parameters.score_tables()
+    tables = parameters.compute_score_tables()
 
     share = parameters.participation[:, None, None]
     ratio = np.log(1 + kappa * share * parameters.confusion / flip)
@@ -222,7 +222,7 @@ def test_priors_weigh_as_much_as_their_densities_say(model: ConfusionEstimator) 
 
 @each_model
 def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
-    """The anchor's weight is smoothing + shrinkage x noise: it vanishes as epsilon grows, and without a channel."""
+    """The Dirichlet prior's weight is smoothing + shrinkage x noise: small at large epsilon and without a channel."""
     rng = np.random.default_rng(1)
     reports = random_reports(rng, LABELS, tasks=30, workers=6, share=0.7)
     weights = []
@@ -258,6 +258,6 @@ def test_pseudo_answers_follow_the_noise(model: ConfusionEstimator) -> None:
     ],
 )
 def test_settings_out_of_range_are_refused(model: type[DawidSkene] | type[OneCoin], settings: dict[str, float]) -> None:
-    """Pseudo-counts must be positive or zero and finite, the anchor's ability below 1: else a logarithm would break."""
+    """Pseudo-counts must be positive or zero and finite, the prior mean ability below 1, so that logarithms exist."""
     with pytest.raises(SettingsError, match=next(iter(settings))):
         model(**settings)

@@ -257,7 +257,7 @@ def test_settings_are_checked() -> None:
         Gaussian(smoothing=0.0)
     with pytest.raises(SettingsError, match="sigmas"):
         Gaussian(sigmas=(0.0, 1.0))
-    with pytest.raises(SettingsError, match="a point of truth for each step"):
+    with pytest.raises(SettingsError, match="points_per_step must be at least 1"):
         Gaussian(points_per_step=0)
     with pytest.raises(SettingsError, match="participations"):
         Gaussian(participations=(1.5,))

@@ -1,4 +1,4 @@
-"""Crowds of which no single worker is known: long scales take no more memory than their tables one by one."""
+"""Anonymous worker models: long scales need no more memory than one table at a time."""
 
 import tracemalloc
 from typing import Any

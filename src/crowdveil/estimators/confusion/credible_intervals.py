@@ -32,10 +32,10 @@ CHUNK_REPORTS = 1 << 18
 MAX_PRIOR_WORKERS = 2000
 """Upper bound of the workers, evenly spaced, that the Beta prior is fitted to."""
 MIN_WORKERS_PER_THREAD = 1 << 12
-"""Workers from which a thread pays."""
+"""Lower bound of the workers per thread."""
 LOW, HIGH = 0.05, 0.95
 MIN_PARTICIPATION = 1e-6
-"""Distance of participation from 0 and 1 at least, since the slope of its Beta density is infinite there."""
+"""Lower bound of the distance of participation from 0 and 1, where the slope of its Beta density is infinite."""
 MAX_CONCENTRATION = 3.0
 """Upper bound of the Beta prior's concentration; larger values under-cover in simulations."""
 MEANS = np.linspace(0.02, 0.98, 49)
@@ -57,8 +57,8 @@ class CompleteDataSummary:
         ability: under a proper prior, shape (workers,).
         answers_per_information: binomial answers per unit of information along the tangent, shape (workers,).
         excess: score of the reports at `ability`, in answers; positive if they support a higher one, shape (workers,).
-        max_concentration: upper bound of the Beta prior's concentration, in answers: shrunken abilities look alike if
-            information is scarce, which must not count as evidence.
+        max_concentration: upper bound of the Beta prior's concentration, in answers. With scarce information, shrinkage
+            makes abilities similar, which is no evidence of a concentrated prior.
         average_priors_by_evidence: whether priors are averaged by their evidence; else the best one is used.
         use_posterior_mean: whether the posterior mean replaces the ability of the worker table.
         prior_information: information about the ability that is not in the reports, shape (workers,), or 0.
@@ -80,14 +80,14 @@ class AbilityTangent:
     Attributes:
         right: P(right answer | truth), indexed [worker, truth].
         direction: derivative of `right`, indexed alike; wrong answers decrease in proportion.
-        tables: confusion matrices, indexed [worker, truth, label]; None if reports are answers, where all wrong answers
-            have the same slope.
+        confusion: P(answer | truth), indexed [worker, truth, label]; None if reports are answers, since all wrong
+            answers then have the same slope.
         participation: derivative of P(answered), shape (workers,); None for 0.
     """
 
     right: NDArray[np.float64]
     direction: NDArray[np.float64]
-    tables: NDArray[np.float64] | None
+    confusion: NDArray[np.float64] | None
     participation: NDArray[np.float64] | None = None
 
 
@@ -133,16 +133,18 @@ def summarize_complete_data(
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
     prior = estimator.dirichlet_prior(pool, max((mean - guessing) / (1 - guessing), 0.0), full=True)
     for _ in range(M_STEPS if pool.noise else 1):
-        tables = estimator.estimate_confusions(answers, replace(parameters, dirichlet_prior=prior))
+        confusion = estimator.estimate_confusions(answers, replace(parameters, dirichlet_prior=prior))
         if not pool.model.is_identity:
-            answers, _ = expected_answers(statistics, replace(parameters, confusion=tables))
+            answers, _ = expected_answers(statistics, replace(parameters, confusion=confusion))
             right, total = right_answers(answers)
     direction = np.ones(right.shape)
     if not one_ability:
         share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
         variance = share * (1 - share) / (total + prior.sum(axis=1)) * parameters.class_prior
         direction = variance / (variance @ parameters.class_prior)[:, None]
-    tangent = AbilityTangent(np.einsum("wzz->wz", tables).copy(), direction, None if pool.model.is_identity else tables)
+    tangent = AbilityTangent(
+        np.einsum("wzz->wz", confusion).copy(), direction, None if pool.model.is_identity else confusion
+    )
     complete = binomial_summary(right, total, tangent, parameters.class_prior)
     if not (pool.protected and pool.noise):
         return complete, tangent
@@ -311,9 +313,9 @@ def observed_information(
 ) -> NDArray[np.float64]:
     """Return the observed information of all reports, NULL included, about each worker's ability; shape (workers,)."""
     model, workers = parameters.pool.model, parameters.summary.workers
-    if tangent.tables is None:
+    if tangent.confusion is None:
         return answer_information(tangent, parameters.summary, blocks, posterior)
-    slopes = relative_slopes(tangent.tables, tangent.direction, parameters, tangent.participation)
+    slopes = relative_slopes(tangent.confusion, tangent.direction, parameters, tangent.participation)
     listed = np.ascontiguousarray(slopes[:, :, : model.symbols].transpose(0, 2, 1)).reshape(-1, model.labels)
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
@@ -356,7 +358,7 @@ def answer_information(
 
 
 def relative_slopes(
-    tables: NDArray[np.float64],
+    confusion: NDArray[np.float64],
     direction: NDArray[np.float64],
     parameters: CrowdParameters,
     participation: NDArray[np.float64] | None = None,
@@ -365,16 +367,16 @@ def relative_slopes(
 
     Wrong answers decrease in proportion as right ones increase. Arguments as in `AbilityTangent`.
     """
-    right = np.einsum("wzz->wz", tables)
+    right = np.einsum("wzz->wz", confusion)
     wrong = np.maximum(1 - right, TINY)
-    change = -tables / wrong[:, :, None]
+    change = -confusion / wrong[:, :, None]
     np.einsum("wzz->wz", change)[...] = 1.0
     change = change * direction[:, :, None]
     model = parameters.pool.model
-    probability = replace(parameters, confusion=tables).inputs() @ model.full_table
+    probability = replace(parameters, confusion=confusion).inputs() @ model.full_table
     slope = parameters.participation[:, None, None] * (change @ model.full_table[: model.labels])
     if participation is not None:
-        participation_slope = tables @ model.full_table[: model.labels] - model.full_table[model.labels]
+        participation_slope = confusion @ model.full_table[: model.labels] - model.full_table[model.labels]
         slope = slope + participation[:, None, None] * participation_slope
     return np.asarray(slope / np.maximum(probability, TINY))
 
@@ -389,14 +391,14 @@ def marginalize_participation(
         parameters: of the last step; participation is protected.
         reports: posterior sums over all reports, indexed [worker, truth, report].
     """
-    assert tangent.tables is not None
+    assert tangent.confusion is not None
     pool, pseudo_counts, fixed = (
         parameters.pool,
         parameters.participation_pseudo_counts,
         np.zeros_like(tangent.direction),
     )
-    share_scores = relative_slopes(tangent.tables, fixed, parameters, np.ones(len(fixed)))
-    ability_scores = relative_slopes(tangent.tables, tangent.direction, parameters)
+    share_scores = relative_slopes(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
+    ability_scores = relative_slopes(tangent.confusion, tangent.direction, parameters)
     share = np.clip(parameters.participation, MIN_PARTICIPATION, 1 - MIN_PARTICIPATION)
     answered, unanswered = pool.participation / share, (1 - pool.participation) / (1 - share)
     curvature = pseudo_counts * (answered / share + unanswered / (1 - share))

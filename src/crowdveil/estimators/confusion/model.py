@@ -61,13 +61,15 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
         if parameters.mixture is not None:
             own = normalized(jittered(parameters.mixture.responsibility, direction, seed))
             mixture = replace(parameters.mixture, responsibility=own)
-            return replace(parameters, mixture=mixture, confusion=mixture.confusion(), tables=None)
+            return replace(parameters, mixture=mixture, confusion=mixture.confusion(), score_tables=None)
         confusion = normalized(jittered(parameters.confusion, direction, seed))
-        return replace(parameters, confusion=confusion, tables=None)
+        return replace(parameters, confusion=confusion, score_tables=None)
 
     def precompute(self, parameters: CrowdParameters) -> CrowdParameters:
         """Return the parameters with their score tables."""
-        return parameters if parameters.is_initial else replace(parameters, tables=parameters.score_tables())
+        return (
+            parameters if parameters.is_initial else replace(parameters, score_tables=parameters.compute_score_tables())
+        )
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
         """Return posteriors of the block's tasks and their sums by worker and report."""
@@ -78,7 +80,7 @@ class CrowdEstimator(Estimator[CrowdParameters, CrowdStatistics]):
             by_truth = totals_by_group(posterior, of_task, model.task_groups)
             step = TableStep(posterior, block.coded.confusion_sums(posterior), by_truth, np.nan)
         else:
-            tables = parameters.tables or parameters.score_tables()
+            tables = parameters.score_tables or parameters.compute_score_tables()
             step = block.coded.confusion_step(tables, of_task, block.gold, block.before)
         sums = step.by_row.reshape(-1, model.symbols, model.labels).transpose(0, 2, 1)
         return EStep(CrowdStatistics(sums, step.by_truth, step.log_likelihood), step.posterior, change=step.change)
@@ -103,14 +105,14 @@ class ConfusionEstimator(CrowdEstimator):
 
     Attributes:
         smoothing: pseudo-counts per cell of a confusion matrix, with or without a channel.
-        shrinkage: pseudo-counts per row of the Dirichlet prior, and the least pseudo-counts of the participation prior;
-            both are multiplied by the noise, so 0 without a channel.
+        shrinkage: pseudo-counts per row of the Dirichlet prior, and least pseudo-counts of the participation
+            prior; both are multiplied by the noise, so 0 without a channel.
         anchor_ability: prior mean of the ability: the Dirichlet prior's mean is this worker, who otherwise guesses from
             the crowd's answer frequencies.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
 
     Raises:
-        SettingsError: one of them is out of range.
+        SettingsError: a setting out of range.
     """
 
     state_fields: ClassVar[Mapping[str, StateField]] = {
@@ -163,7 +165,7 @@ class ConfusionEstimator(CrowdEstimator):
         """Return the log-density of the class prior up to a constant; 0 if it is fixed."""
 
     def log_prior(self, parameters: CrowdParameters) -> float:
-        """Return the log-densities of confusions (Dirichlet), participation (Beta) and a learned class prior."""
+        """Return the log-density of confusion matrices (Dirichlet), participation (Beta) and a learned class prior."""
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
         return self.log_confusion_prior(parameters) + log_participation_prior(parameters) + learned
 
@@ -172,16 +174,16 @@ class ConfusionEstimator(CrowdEstimator):
 
         Shrinkage is multiplied by the noise unless `full`.
         """
-        guess = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
-        return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * guess
+        prior_mean = ability * np.eye(pool.labels) + (1 - ability) * pool.label_shares
+        return self.smoothing + self.shrinkage * (1.0 if full else pool.noise) * prior_mean
 
     def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return confusions, participations and the class prior, nothing before the first M-step."""
+        """Return confusion matrices, participations and the class prior; empty before the first M-step."""
         names = () if parameters.is_initial else ConfusionEstimator.state_fields
         return {name: getattr(parameters, name) for name in names}
 
     def from_state(self, initial: CrowdParameters, state: FitState) -> CrowdParameters:
-        """Return those of the state; new workers keep the initial ones."""
+        """Return the parameters of the state; new workers keep the initial ones."""
         parameters = replace(
             initial,
             confusion=state.rows("confusion", initial.confusion),
@@ -194,14 +196,14 @@ class ConfusionEstimator(CrowdEstimator):
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mean for every worker; the first posterior is the share of votes."""
         pool = frequencies_of_reports(summary)
-        guess = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
-        least = self.shrinkage * pool.noise / pool.participation
+        prior_mean = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
+        min_pseudo_counts = self.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
             summary=summary,
             pool=pool,
             dirichlet_prior=self.dirichlet_prior(pool, self.anchor_ability),
-            participation_pseudo_counts=participation_prior(summary, pool, least),
-            confusion=np.broadcast_to(guess, (summary.workers, *guess.shape)),
+            participation_pseudo_counts=participation_prior(summary, pool, min_pseudo_counts),
+            confusion=np.broadcast_to(prior_mean, (summary.workers, *prior_mean.shape)),
             participation=np.full(summary.workers, pool.participation),
             class_prior=pool.label_shares if summary.prior is None else summary.prior,
             is_initial=True,
@@ -255,7 +257,7 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
 
 
 def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
-    """Return posterior sums over listed reports, then over the NULL of each silent channel; [worker, truth, report]."""
+    """Return posterior sums over listed reports, then over each implicit NULL; [worker, truth, report]."""
     model, listed = parameters.pool.model, statistics.by_report
     if not model.implicit_nulls:
         return listed
@@ -272,8 +274,8 @@ def estimate_participation(
 
 def log_dirichlet(parameters: CrowdParameters) -> float:
     """Return the Dirichlet log-densities of all rows, up to a constant of the prior."""
-    if parameters.tables is not None and parameters.pool.model.is_identity:
-        table, dirichlet_prior = parameters.tables.report_scores, parameters.dirichlet_prior
+    if parameters.score_tables is not None and parameters.pool.model.is_identity:
+        table, dirichlet_prior = parameters.score_tables.report_scores, parameters.dirichlet_prior
         if (dirichlet_prior == dirichlet_prior[0, 0]).all():
             return float(dirichlet_prior[0, 0] * table.sum())
         return float(dirichlet_prior.T.ravel() @ table.reshape(-1, dirichlet_prior.size).sum(axis=0))
@@ -294,7 +296,7 @@ def damped_shares(by_truth: NDArray[np.float64], damping: float, parameters: Cro
 
     Args:
         by_truth: posterior totals, shape (labels,).
-        damping: prior weight of answer frequencies, in campaigns of pure noise.
+        damping: prior weight of answer frequencies, in campaigns; multiplied by the noise.
     """
     weight = damping * parameters.pool.noise * parameters.summary.tasks
     damped = np.maximum(by_truth + weight * parameters.pool.label_shares, 1e-12)

@@ -30,20 +30,20 @@ class Mixture:
     """Mixture of worker types, each with one confusion matrix.
 
     Attributes:
-        tables: P(answer | truth, answered) of each type, indexed [type, truth, label], rows sum to 1.
+        type_confusion: P(answer | truth, answered) of each type, indexed [type, truth, label], rows sum to 1.
         expected: prior shares of types, shape (types,), sum 1.
         shares: learned shares of types.
         responsibility: P(type) of each worker, indexed [worker, type], rows sum to 1.
     """
 
-    tables: NDArray[np.float64]
+    type_confusion: NDArray[np.float64]
     expected: NDArray[np.float64]
     shares: NDArray[np.float64]
     responsibility: NDArray[np.float64]
 
     def confusion(self) -> NDArray[np.float64]:
         """Return every worker's posterior mean confusion matrix, indexed [worker, truth, label]."""
-        return np.tensordot(self.responsibility, self.tables, axes=1)
+        return np.tensordot(self.responsibility, self.type_confusion, axes=1)
 
     def reports(
         self, full_table: NDArray[np.float64], participation: NDArray[np.float64]
@@ -57,18 +57,18 @@ class Mixture:
         Yields:
             Indexed [truth, report], and [worker, truth, report].
         """
-        labels = self.tables.shape[2]
+        labels = self.type_confusion.shape[2]
         answering = participation[:, None, None]
-        silent = (1 - answering) * full_table[labels] if len(full_table) > labels else np.zeros(1)
-        for table in self.tables:
+        unanswered = (1 - answering) * full_table[labels] if len(full_table) > labels else np.zeros(1)
+        for table in self.type_confusion:
             answered = table @ full_table[:labels]
-            yield answered, answering * answered + silent
+            yield answered, answering * answered + unanswered
 
     def log_reports(self, full_table: NDArray[np.float64], participation: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log P(report | truth), averaged over each worker's types, indexed [worker, truth, report]."""
-        logs = np.zeros((len(participation), self.tables.shape[1], full_table.shape[1]))
-        for kind, (_, seen) in enumerate(self.reports(full_table, participation)):
-            logs += self.responsibility[:, kind, None, None] * np.log(np.maximum(seen, TINY))
+        logs = np.zeros((len(participation), self.type_confusion.shape[1], full_table.shape[1]))
+        for index, (_, table) in enumerate(self.reports(full_table, participation)):
+            logs += self.responsibility[:, index, None, None] * np.log(np.maximum(table, TINY))
         return logs
 
     def divergence(self) -> float:
@@ -88,9 +88,9 @@ class CrowdParameters:
         confusion: P(answer | truth, answered), indexed [worker, truth, label], rows sum to 1.
         participation: P(answered), shape (workers,); all 1 if participation is public.
         class_prior: P(truth), shape (labels,).
-        is_initial: True before the first M-step: the posterior is then the share of votes.
+        is_initial: True before the first M-step, when the posterior is the share of votes.
         mixture: types of workers, if confusion matrices are averages over types; else None.
-        tables: cached score tables.
+        score_tables: cached result of `compute_score_tables`.
         prior_hold_steps: number of further steps that keep the class prior.
     """
 
@@ -103,18 +103,18 @@ class CrowdParameters:
     class_prior: NDArray[np.float64]
     is_initial: bool
     mixture: Mixture | None = None
-    tables: ScoreTables | None = None
+    score_tables: ScoreTables | None = None
     prior_hold_steps: int = 0
 
     def inputs(self) -> NDArray[np.float64]:
-        """P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
+        """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
         if not self.pool.protected:
             return self.confusion
         answered = self.participation[:, None, None] * self.confusion
         null = np.broadcast_to((1 - self.participation)[:, None, None], (*answered.shape[:2], 1))
         return np.concatenate([answered, null], axis=2)
 
-    def score_tables(self) -> ScoreTables:
+    def compute_score_tables(self) -> ScoreTables:
         """Return the scores of reports, and the scores of tasks with implicit NULL reports only."""
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
@@ -187,8 +187,8 @@ def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencie
     if not (pool.protected and min_pseudo_counts):
         return min_pseudo_counts
     full_table, rate = pool.model.full_table, pool.participation
-    answered, silent = pool.label_shares @ full_table[: pool.labels], full_table[pool.labels]
-    slope = (answered - silent) / np.maximum(rate * answered + (1 - rate) * silent, TINY)
+    answered, unanswered = pool.label_shares @ full_table[: pool.labels], full_table[pool.labels]
+    slope = (answered - unanswered) / np.maximum(rate * answered + (1 - rate) * unanswered, TINY)
     slope_sums, curvature = (reports @ slope)[:, None], (reports @ slope**2)[:, None]
     variance = rate * (1 - rate) / CONCENTRATIONS
     inflation = 1 + variance * curvature

@@ -69,7 +69,7 @@ def propagate(
         q: posterior over error classes of each worker, indexed [worker, class]; rows sum to 1.
         classes: P(report | truth) of every error class.
         priors: mixture of priors of truths.
-        learned: whether `q` was learned from these reports, so that cavities must leave each report out.
+        learned: True if `q` was learned from these reports; cavities then exclude each report's own contribution.
         compiled: from `use_compiled`.
     """
     passes = PASSES if learned else 0

@@ -98,7 +98,7 @@ def answer_table(
 ) -> NDArray[np.float64]:
     """Return P(answer | truth) of answers that are truth plus a normal error, rounded and clipped to the grid.
 
-    C[mu, x] = Phi((x + step/2 - mu) / sigma) - Phi((x - step/2 - mu) / sigma); the ends of the grid take the tails.
+    C[mu, x] = Phi((x + step/2 - mu) / sigma) - Phi((x - step/2 - mu) / sigma); the ends of the grid include the tails.
 
     Args:
         points: truths mu.
@@ -148,9 +148,9 @@ def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
     means = points[len(points) // 2 % every :: every]
     # From a quarter of a step to the range, in factors of at most 2.
     deviations = np.geomspace(step / 4, max(reach, step), int(np.ceil(np.log2(4 * max(reach / step, 1)))) + 1)
-    wide = np.append(np.repeat(deviations, len(means)), 2 * max(reach, step))
-    centre = np.append(np.tile(means, len(deviations)), alphabet.values.mean())
-    density = np.exp(-0.5 * ((points - centre[:, None]) / wide[:, None]) ** 2)
+    deviation = np.append(np.repeat(deviations, len(means)), 2 * max(reach, step))
+    mean = np.append(np.tile(means, len(deviations)), alphabet.values.mean())
+    density = np.exp(-0.5 * ((points - mean[:, None]) / deviation[:, None]) ** 2)
     return (1 - UNIFORM_SHARE) * density / density.sum(axis=1, keepdims=True) + UNIFORM_SHARE / len(points)
 
 
@@ -245,9 +245,9 @@ def smoothing_matrix(sigmas: int) -> NDArray[np.float64]:
     return np.asarray(np.eye(sigmas) + NEIGHBOUR_SHARE * (moved - np.diag(moved.sum(axis=1))))
 
 
-def initial_participation_shares(rates: NDArray[np.float64], centre: float) -> NDArray[np.float64]:
-    """Return initial shares of participation classes, log-normal around the crowd's rate `centre`; sum 1."""
-    weight = np.exp(-2.0 * np.log(rates / centre) ** 2) + 1e-3
+def initial_participation_shares(rates: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
+    """Return initial shares of participation classes, log-normal around the crowd's rate `mean`; sum 1."""
+    weight = np.exp(-2.0 * np.log(rates / mean) ** 2) + 1e-3
     return np.asarray(weight / weight.sum())
 
 

@@ -40,13 +40,14 @@ from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerMod
 from crowdveil.registry import Capabilities, capabilities_of
 
 CHUNK_TASKS = 4096
-PER_CLASS, PER_POINT = 240, 96
-"""Bytes that fits take for each class of a worker, and work on a block for each point of the grid of a task."""
+BYTES_PER_CLASS, BYTES_PER_POINT = 240, 96
+"""Bytes per worker and error class, and bytes of a thread per task and grid point."""
 M_STEPS = 400
-"""Steps of the mixtures for every step of the messages, which cost far more."""
-STILL = 1e-6
-"""Change of a share of sigma at which the mixtures have settled."""
+"""Upper bound of mixture updates in an M-step; belief propagation costs far more."""
+MIXTURE_TOLERANCE = 1e-6
+"""Largest change of a share of sigma at convergence of the mixtures."""
 LEVELS = (0.05, 0.5, 0.95)
+"""Quantile levels: interval ends and median."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +55,17 @@ class GaussianParameters:
     """Parameters of workers and of the prior of truths.
 
     Attributes:
-        summary: the crowd's counts.
+        summary: counts of the reports.
         points: the grid of truths.
-        classes: the kinds of workers.
+        classes: error classes of workers.
         q: responsibilities q_i(c), indexed [worker, class], rows sum to 1.
         sigma_shares, participation_shares: the mixture over classes is their product; each sums to 1.
-        crowds: the priors that truths may have, and crowds for each; a public prior is the only one.
-        weights: how far each prior is believed, shape (priors,), sums to 1.
-        nameless: whether priors and mixtures are yet to be weighed, from counts.
-        learned: whether reports taught `q` anything of single workers.
-        known: whether truths follow from the prior even where nobody reported.
+        anonymous_models: candidate priors of truths, with mixtures of sigmas for each; one prior if it is public.
+        weights: posterior weight of each prior, shape (priors,), sums to 1.
+        anonymous: True in the first step, which ignores worker identities and weights priors and mixtures by their
+            marginal likelihood.
+        learned: True if `q` was estimated from the reports of each worker.
+        public_prior: True if the prior is public, so that tasks without reports have an estimate too.
     """
 
     summary: Summary
@@ -72,11 +74,11 @@ class GaussianParameters:
     q: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
     participation_shares: NDArray[np.float64]
-    crowds: AnonymousWorkerModels
+    anonymous_models: AnonymousWorkerModels
     weights: NDArray[np.float64]
-    nameless: bool
+    anonymous: bool
     learned: bool
-    known: bool
+    public_prior: bool
 
     @property
     def log_mixture(self) -> NDArray[np.float64]:
@@ -85,7 +87,7 @@ class GaussianParameters:
         return np.log(np.maximum(product, TINY)).ravel()
 
     def with_prior_workers(self) -> "GaussianParameters":
-        """Return the parameters of a crowd of which no single worker is known: all have the mixture's classes."""
+        """Return the parameters with the mixture over classes as every worker's responsibilities."""
         return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
 
 
@@ -93,7 +95,7 @@ class GaussianStatistics(NamedTuple):
     """Sums over tasks.
 
     `worker_scores`, indexed [worker, class]: log-likelihood of a worker's cells. `evidence`, indexed [mixture, prior]:
-    log-likelihood of the tasks' counts in every nameless crowd, at the first step only.
+    marginal log-likelihood of the tasks' report counts, in the first step only.
     """
 
     worker_scores: NDArray[np.float64]
@@ -103,10 +105,10 @@ class GaussianStatistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
-    """Infer numbers on a scale (or positions of ordered labels) from the channel's own likelihood.
+    """Gaussian errors on a scale (or on positions of ordered labels), with the channel in the likelihood.
 
-    Truths are posterior medians, clipped to the scale, with the 5 % and 95 % quantiles beside them. There is no trace:
-    messages climb no bound.
+    Truths are posterior medians, clipped to the scale, with 5 % and 95 % quantiles. `log_likelihoods` is empty, since
+    belief propagation maximizes no bound.
 
     Attributes:
         prior_mean, prior_deviation: a public normal prior of the truths before clipping, in units of the answers; None
@@ -116,7 +118,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         smoothing: pseudo-workers in every class of the learned mixtures.
         max_steps: largest number of steps.
         tolerance: stop when no truth changes by more than this, in units of the answers.
-        points_per_step: points of truth for each step of the answers, at most; fewer are faster and see less.
+        points_per_step: upper bound of grid points per step of the answers; fewer are faster and less accurate.
 
     Raises:
         SettingsError: a setting out of range.
@@ -147,7 +149,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if not 0 < self.smoothing < np.inf:
             raise SettingsError("smoothing must be positive and finite", value=self.smoothing)
         if self.points_per_step < 1:
-            raise SettingsError("there must be a point of truth for each step", value=self.points_per_step)
+            raise SettingsError("points_per_step must be at least 1", value=self.points_per_step)
         if self.sigmas is not None and not (self.sigmas and all(0 < sigma < np.inf for sigma in self.sigmas)):
             raise SettingsError("sigmas must be positive and finite", value=self.sigmas)
         if self.participations is not None and not (
@@ -156,10 +158,10 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             raise SettingsError("participations must be in (0, 1]", value=self.participations)
 
     def initialize(self, summary: Summary) -> GaussianParameters:
-        """Return the mixture's own responsibilities for everyone, and the widest prior.
+        """Return the initial mixture as the responsibilities of every worker, and the candidate priors.
 
         Raises:
-            SettingsError: a prior by label beside a normal one.
+            SettingsError: both a prior by label and a normal one.
         """
         alphabet = _alphabet(summary)
         pool = frequencies_of_reports(summary)
@@ -171,35 +173,37 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
             points, alphabet, pool.model, sigmas, np.minimum([pool.participation], MAX_PARTICIPATION)
         )
         tables = np.concatenate((typical.mixing @ typical.components, typical.implicit_null))
-        crowds = fit_anonymous_models(family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas)
+        anonymous_models = fit_anonymous_models(
+            family, tables, pool.model.totals(summary.symbol_counts.sum(axis=0)), sigmas
+        )
         parameters = GaussianParameters(
             summary=summary,
             points=points,
             classes=classes,
             q=np.empty((summary.workers, 0)),
-            sigma_shares=crowds.sigma_shares[0, -1],
+            sigma_shares=anonymous_models.sigma_shares[0, -1],
             participation_shares=initial_participation_shares(rates, pool.participation),
-            crowds=crowds,
+            anonymous_models=anonymous_models,
             weights=grid.prior_weights(np.exp(family), points, alphabet),
-            nameless=True,
+            anonymous=True,
             learned=False,
-            known=self._public(summary),
+            public_prior=self._has_public_prior(summary),
         )
         return parameters.with_prior_workers()
 
     def memory(self, summary: Summary, parameters: GaussianParameters) -> MemoryUse:
-        """Return that of the classes of each worker, and of beliefs on the grid of truths of `CHUNK_TASKS` tasks."""
-        beliefs = PER_POINT * CHUNK_TASKS * len(parameters.points)
-        return MemoryUse(summary.workers, PER_CLASS * parameters.q.size, beliefs)
+        """Return the memory of responsibilities, and of posteriors on the grid of truths of `CHUNK_TASKS` tasks."""
+        beliefs = BYTES_PER_POINT * CHUNK_TASKS * len(parameters.points)
+        return MemoryUse(summary.workers, BYTES_PER_CLASS * parameters.q.size, beliefs)
 
     def to_state(self, parameters: GaussianParameters) -> Mapping[str, NDArray[np.float64]]:
-        """Return the responsibilities and the mixture over classes, nothing before reports taught any."""
+        """Return the responsibilities and the mixture over classes; empty before they are learned."""
         return {name: getattr(parameters, name) for name in self.state_fields if parameters.learned}
 
     def from_state(self, initial: GaussianParameters, state: FitState) -> GaussianParameters:
-        """Return those of the state; the initial ones if the number of classes of participation differs.
+        """Return the parameters of the state; the initial ones if the number of participation classes differs.
 
-        The first step weighs the priors of truths by the counts of all reports, as in every fit.
+        The first step weights the priors of truths by marginal likelihood, as in every fit.
         """
         if initial.q.shape[1:] != state.by_worker["q"].shape[1:]:
             return initial
@@ -214,51 +218,51 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     def e_step(self, block: GoldBlock, parameters: GaussianParameters) -> EStep[GaussianStatistics]:
         """Return posterior medians of the block's tasks with their interval, and the sums for workers and prior."""
         components = [
-            _expect_tasks(block, parameters, slice(first, min(first + CHUNK_TASKS, block.block.tasks)))
+            _infer_tasks(block, parameters, slice(first, min(first + CHUNK_TASKS, block.block.tasks)))
             for first in range(0, block.block.tasks, CHUNK_TASKS)
         ]
         statistics = GaussianStatistics(*(sum(field) for field in zip(*(part[0] for part in components), strict=True)))
         values = _alphabet(parameters.summary).values
-        found = np.clip(np.concatenate([part[1] for part in components]), values[0], values[-1])
-        if not parameters.known:
-            found[np.diff(block.block.pointers) == 0] = np.nan
+        truths = np.clip(np.concatenate([part[1] for part in components]), values[0], values[-1])
+        if not parameters.public_prior:
+            truths[np.diff(block.block.pointers) == 0] = np.nan
         fixed = ~np.isnan(block.gold)
-        found[fixed] = block.gold[fixed, None]
-        return EStep(statistics, found[:, 1], found[:, [0, 2]])
+        truths[fixed] = block.gold[fixed, None]
+        return EStep(statistics, truths[:, 1], truths[:, [0, 2]])
 
     def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
-        """Weigh priors and mixtures at first; from then on re-estimate workers and the mixture over their classes."""
-        if parameters.nameless:
+        """Return new weights of priors and mixtures in the first step, then new responsibilities and class shares."""
+        if parameters.anonymous:
             scores = statistics.evidence + np.log(parameters.weights)
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
-            weighed = replace(parameters, weights=joint.sum(axis=0), nameless=False)
+            reweighted = replace(parameters, weights=joint.sum(axis=0), anonymous=False)
             if parameters.learned:
-                return weighed
-            shares = np.einsum("mh,mhs->s", joint, parameters.crowds.sigma_shares)
-            return replace(weighed, sigma_shares=shares).with_prior_workers()
+                return reweighted
+            shares = np.einsum("mh,mhs->s", joint, parameters.anonymous_models.sigma_shares)
+            return replace(reweighted, sigma_shares=shares).with_prior_workers()
         scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
         log_q = np.log(np.maximum(softmax(scores + settled.log_mixture)[0], TINY))
-        # Two workers who know each other by one task only would else swing between two opinions for ever.
+        # Damping: the responsibilities of two workers who share a single task could oscillate without it.
         log_q = kept_share * np.log(np.maximum(parameters.q, TINY)) + (1 - kept_share) * log_q
         return replace(settled, q=softmax(log_q)[0], learned=True)
 
     def _mixture(
         self, scores: NDArray[np.float64], parameters: GaussianParameters
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the shares of sigmas and of participations that explain the workers' scores [worker, class]."""
+        """Return the shares of sigmas and of participations fitted by EM to the workers' scores [worker, class]."""
         by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
         likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
-        # Classes that are public are known to be apart.
-        blur = smoothing_matrix(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
+        # Public classes are distinct and not smoothed.
+        smoothing = smoothing_matrix(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
         for _ in range(M_STEPS):
             before, product = by_sigma, np.outer(by_sigma, by_rate)
             # Sums of responsibilities over workers, without the responsibilities themselves.
             sums = (1 / np.maximum(likelihood @ product.ravel(), TINY)) @ likelihood
             split = product * sums.reshape(product.shape)
-            by_sigma, by_rate = self._shares(split.sum(axis=1)) @ blur, self._shares(split.sum(axis=0))
-            if np.abs(by_sigma - before).max() < STILL:
+            by_sigma, by_rate = self._shares(split.sum(axis=1)) @ smoothing, self._shares(split.sum(axis=0))
+            if np.abs(by_sigma - before).max() < MIXTURE_TOLERANCE:
                 break
         return by_sigma, by_rate
 
@@ -284,13 +288,13 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """Return quantiles of the logarithm of sigma, indexed [worker, level]."""
         sigmas = np.log(parameters.classes.sigmas)
         if self.sigmas is not None:
-            # Public classes are all there is; those of the grid stand for the sigmas between them as well.
+            # Public classes are exact; grid classes also represent the sigmas between them.
             return grid.quantiles(by_sigma, sigmas, LEVELS)
         scores = parameters.classes.split(statistics.worker_scores + parameters.log_mixture)
         return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:
-        """Return None: belief propagation raises no bound."""
+        """Return None: belief propagation maximizes no bound."""
         return None
 
     def fit_known(
@@ -303,7 +307,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         assignment: Assignment | None = None,
         prior: dict[str, float] | None = None,
     ) -> Estimate:
-        """Return the exact posterior where every worker is known: the least error that any inference could have.
+        """Return the exact posterior for known sigmas and participations; its error is a lower bound for any inference.
 
         Args:
             reports, channel, assignment, prior: as in `fit`.
@@ -315,22 +319,22 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         """
         data = validate(self, reports, channel, assignment, prior=prior)
         summary = data.summary
-        if not self._public(summary):
+        if not self._has_public_prior(summary):
             raise SettingsError("exact posteriors need a public prior", value=None, hint="Give prior_mean.")
         protected = summary.model.protected
         shares = np.minimum(np.broadcast_to(participation if protected else 1.0, summary.workers), MAX_PARTICIPATION)
         sigmas, of_sigma = np.unique(np.broadcast_to(sigma, summary.workers), return_inverse=True)
         rates, of_rate = np.unique(shares, return_inverse=True)
         known = replace(self, sigmas=tuple(sigmas), participations=tuple(rates), max_steps=1)
-        certain = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
-        initial = replace(known.initialize(summary), q=certain, nameless=False)
+        one_hot = np.eye(len(sigmas) * len(rates))[of_sigma * len(rates) + of_rate]
+        initial = replace(known.initialize(summary), q=one_hot, anonymous=False)
         return to_estimate(run_em(known, initial, data), data)
 
     def _shares(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         smoothed = counts + self.smoothing
         return np.asarray(smoothed / smoothed.sum())
 
-    def _public(self, summary: Summary) -> bool:
+    def _has_public_prior(self, summary: Summary) -> bool:
         return self.prior_mean is not None or summary.prior is not None
 
     def _priors(self, summary: Summary) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -354,34 +358,34 @@ def _alphabet(summary: Summary) -> Alphabet:
     return summary.alphabet
 
 
-def _expect_tasks(
+def _infer_tasks(
     block: GoldBlock, parameters: GaussianParameters, tasks: slice
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
     part, gold = block.block.part(tasks), block.gold[tasks]
-    if parameters.nameless:
-        statistics, posterior = _count(part, gold, parameters)
+    if parameters.anonymous:
+        statistics, posterior = _anonymous_step(part, gold, parameters)
     else:
-        priors = Priors(np.exp(parameters.crowds.family), parameters.weights)
+        priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
         compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        told = propagate(
+        beliefs = propagate(
             part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled
         )
-        statistics, posterior = GaussianStatistics(told.worker_scores, np.zeros(1)), told.posterior
+        statistics, posterior = GaussianStatistics(beliefs.worker_scores, np.zeros(1)), beliefs.posterior
     return statistics, grid.quantiles(posterior, parameters.points, LEVELS)
 
 
-def _count(
+def _anonymous_step(
     part: Block, gold: NDArray[np.float64], parameters: GaussianParameters
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
-    """Return the evidence for every prior from counts of reports, workers unread, and posteriors under the widest."""
-    crowds, model = parameters.crowds, parameters.summary.model
+    """Return the marginal likelihood of every prior from report counts, and posteriors under the widest prior."""
+    anonymous_models, model = parameters.anonymous_models, parameters.summary.model
     cells = np.bincount(part.task * model.symbols + part.value, minlength=part.tasks * model.symbols)
     listed = cells.reshape(part.tasks, model.symbols).astype(float)
     counts = np.concatenate((listed, model.implicit_counts(listed, model.task_group[part.first : part.stop])), axis=1)
     fixed = ~np.isnan(gold)
     masses = grid.point_masses(parameters.points, gold[fixed])
-    evidence = crowds.evidence(counts[~fixed]) + masses.sum(axis=0) @ crowds.family.T
-    posterior, _ = softmax(counts @ crowds.widest + crowds.family[-1])
+    evidence = anonymous_models.evidence(counts[~fixed]) + masses.sum(axis=0) @ anonymous_models.family.T
+    posterior, _ = softmax(counts @ anonymous_models.widest + anonymous_models.family[-1])
     posterior[fixed] = masses
     return GaussianStatistics(np.zeros_like(parameters.q), evidence), posterior
