@@ -17,7 +17,7 @@ from crowdveil.em.deconvolution import (
     deconvolve,
     estimate_frequencies,
     frequencies_of_reports,
-    pseudo_cells,
+    input_pseudo_counts,
     vote_shares,
 )
 from crowdveil.em.kernels import encode
@@ -269,7 +269,7 @@ def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])
     counts = np.rint(9e6 * truth @ channel.probabilities)
 
-    shares = estimate_frequencies(counts, channel.probabilities, pseudo_cells(model_of(channel), counts.sum()))
+    shares = estimate_frequencies(counts, channel.probabilities, input_pseudo_counts(model_of(channel), counts.sum()))
 
     assert 1 - shares[-1] < 2 * (1 - truth[-1])
     assert 0 == shares[:-1].argmax()

@@ -72,7 +72,7 @@ def test_an_impossible_target_is_stated(missed: Plan) -> None:
     assert missed.recommended is None
     assert missed.workers_needed_unprotected is not None
     assert "The target cannot be met: with 8 workers no mechanism of this plan reaches 0.02" in said
-    assert f"Without protection it takes about {missed.workers_needed_unprotected.campaign.workers:,} workers" in said
+    assert f"Without protection it needs about {missed.workers_needed_unprotected.campaign.workers:,} workers" in said
     assert "Not enough by itself at these epsilons: public participation, assigning tasks." in said
     assert f"at epsilon 4 per answer about {missed.workers_needed[4.0].campaign.workers:,}" in said  # type: ignore[union-attr]
 

@@ -36,8 +36,8 @@ class AnswerFrequencies:
     Attributes:
         model: P(symbol | answer).
         shares: estimated share of each input symbol among all cells, shape (inputs,), sums to 1.
-        noise: share of non-NULL reports that say nothing about their answer, in [0, 1]; 0 for the identity.
-        cells: reports per task, the NULL reports that are counted included.
+        noise: share of non-NULL reports that are independent of their answer, in [0, 1]; 0 for the identity.
+        cells: reports per task, implicit NULL reports included.
     """
 
     model: ObservationModel
@@ -77,15 +77,15 @@ def frequencies_of_counts(
 ) -> AnswerFrequencies:
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
-    shares = estimate_frequencies(counts, model.full_table, pseudo_cells(model, cells))
+    shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells))
     return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
 
 
-def pseudo_cells(model: ObservationModel, cells: float) -> NDArray[np.float64]:
-    """Return the pool's pseudo-cells of each input symbol, shape (inputs,): one per label, more for NULL.
+def input_pseudo_counts(model: ObservationModel, cells: float) -> NDArray[np.float64]:
+    """Return the pseudo-counts of each input symbol, shape (inputs,): one per label, more for NULL.
 
-    Some channels cannot tell silence from answers: a Laplace table whose NULL row is the mean of the others gives the
-    same reports for many shares. Then the one with the most silence is believed, or noise would pass for knowledge.
+    Some channels do not identify the share of NULL, such as a Laplace table whose NULL row is the mean of the others.
+    The larger pseudo-count then selects the solution with the largest share of NULL and the least information.
     """
     weight = np.ones(len(model.table))
     if model.protected:
@@ -98,12 +98,12 @@ def estimate_frequencies(
 ) -> NDArray[np.float64]:
     """Return the shares f that maximize sum_y counts[y] log (f Q)[y] + sum_x weight[x] log f[x], by Newton's method.
 
-    Expectation-maximization would need about 1 / retention^2 steps, which at small epsilon is millions.
+    EM would need about 1 / retention^2 steps: millions at small epsilon.
 
     Args:
         counts: whole numbers of reports by symbol, shape (outputs,).
         table: P(report | answer), indexed [input, output].
-        weight: pseudo-cells of each input symbol, shape (inputs,); at least 1 each, which makes the steps safe.
+        weight: pseudo-counts of each input symbol, shape (inputs,); at least 1 each, as the step size control requires.
 
     Returns:
         Shape (inputs,); positive, sums to 1.
@@ -111,7 +111,7 @@ def estimate_frequencies(
     shares = np.full(len(table), 1 / len(table))
     bordered, right = np.zeros((len(table) + 1, len(table) + 1)), np.zeros(len(table) + 1)
     for _ in range(POOL_STEPS):
-        # Steps are relative to the shares, so that rare symbols do not spoil the condition of the equations.
+        # Steps are relative to the shares: the equations stay well conditioned with rare symbols.
         joint = shares[:, None] * table / (shares @ table)
         slope = joint @ counts + weight
         curvature = (joint * counts) @ joint.T + np.diag(weight)
@@ -158,13 +158,13 @@ def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: Obse
 def deconvolve(
     counts: NDArray[np.float64], table: NDArray[np.float64], base: NDArray[np.float64], *, weight: float, steps: int
 ) -> NDArray[np.float64]:
-    """Estimate answer shares from report counts, each row on its own, by maximum a posteriori.
+    """Return maximum a posteriori estimates of answer shares from report counts, one estimate per row.
 
     Args:
         counts: reports by symbol, indexed [row, output].
         table: P(report | answer), indexed [input, output].
-        base: Dirichlet prior's centre and the start, shape (inputs,).
-        weight: pseudo-cells of the prior; 0 gives maximum likelihood.
+        base: mean of the Dirichlet prior, and initial shares; shape (inputs,).
+        weight: pseudo-counts of the prior; 0 gives maximum likelihood.
         steps: largest number of steps.
 
     Returns:
@@ -186,7 +186,7 @@ def vote_shares(block: GoldBlock, summary: Summary, pool: AnswerFrequencies) -> 
     """Return each task's shares of votes by label; the prior for tasks without information.
 
     Returns:
-        Indexed [task, label]; rows sum to 1; the exact share of votes where nothing was perturbed.
+        Indexed [task, label]; rows sum to 1; the exact shares of votes behind the identity channel.
     """
     shares = block.coded.vote_sums(np.ones(summary.workers))
     if not pool.model.is_identity:

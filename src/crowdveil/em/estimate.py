@@ -1,4 +1,4 @@
-"""Result of inference: truths with their uncertainty, worker qualities, and the state that another fit starts from."""
+"""Estimate: truths with their uncertainty, worker qualities, and the state for warm starts."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,10 +47,10 @@ class WorkerTable:
 
 
 class StateField(NamedTuple):
-    """Kind of one array of a `FitState`.
+    """Declaration of one array of a `FitState`.
 
     Attributes:
-        values: "distribution" (the last axis sums to 1), "probability" or "real".
+        values: range: "distribution" (the last axis sums to 1), "probability" or "real".
         by_worker: whether the first axis is workers.
     """
 
@@ -126,7 +126,7 @@ class Baseline:
 
 
 def error_text(error: float, decimals: int) -> str:
-    """Return an error as text with this number of decimals, from a million on with six digits."""
+    """Return an error as text with this number of decimals; with six digits if it is a million or more."""
     return f"{error:.{decimals}f}" if abs(error) < LARGE_ERROR else f"{error:.6g}"
 
 
@@ -138,9 +138,9 @@ class Estimate:
         method: the estimator's name.
         alphabet: the labels; None for free numbers.
         tasks: task names in code order.
-        posterior: categorical: indexed [task, label], rows sum to 1 (shares of the elected labels where
+        posterior: categorical: indexed [task, label], rows sum to 1 (shares of the winning labels if
             `probabilistic` is False); numeric: the truth of each task, shape (tasks,),
-            NaN where nothing is known about a task.
+            NaN for tasks without information.
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: names, qualities and report counts, in worker order.
         log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
@@ -149,10 +149,10 @@ class Estimate:
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
         low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
             a posterior; else None.
-        probabilistic: False where the method elects labels without any probability: `confidence` is then None, and the
-            columns of probabilities are empty.
+        probabilistic: False if the method gives labels without probabilities: `confidence` is then None, and
+            the columns of probabilities are empty.
         task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
-        state: learned parameters, for `fit(..., warm_start=)`; None if the method has no loop.
+        state: learned parameters, for `fit(..., warm_start=)`; None without an EM loop.
     """
 
     method: str
@@ -267,15 +267,15 @@ class Estimate:
         return columns | {"reports": self.reports_per_worker}
 
     def tasks_frame(self) -> pa.Table:
-        """Return `tasks_columns` as an Arrow table; what is not known (nan) is null."""
+        """Return `tasks_columns` as an Arrow table; nan becomes null."""
         if self.alphabet is None or not self.categorical:
             return _table(self.tasks_columns())
-        # Taking names by code is five times faster in Arrow than converting an array of text.
+        # Arrow looks names up by code five times faster than it converts an array of text.
         truth = pa.array(self.alphabet.names).take(pa.array(self.winners.argmax(axis=1)))
         return _table(self._columns(ArrowIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:
-        """Return `workers_columns` as an Arrow table; what is not known (nan) is null."""
+        """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _table(self.workers_columns())
 
 

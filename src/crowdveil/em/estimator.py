@@ -24,7 +24,7 @@ from crowdveil.registry import estimators_with
 
 
 def check_null_reports(reports: Reports, channel: Channel) -> None:
-    """Check that cells without a report can be counted as NULL reports.
+    """Refuse reports whose missing cells cannot count as NULL reports.
 
     Raises:
         SettingsError: participation is public.
@@ -32,7 +32,7 @@ def check_null_reports(reports: Reports, channel: Channel) -> None:
     """
     if channel.participation == "public":
         raise SettingsError(
-            "a channel with NULL reports must protect participation: NULL would look like an unassigned cell",
+            "a channel with NULL reports must protect participation: unassigned cells would count as NULL",
             value=channel.mechanism,
         )
     repeats = 0
@@ -88,7 +88,7 @@ class Estimator(Model[P, S]):
         engine: Engine | None = None,
         memory: int | None = None,
     ) -> Estimate:
-        """Infer the truth of every task and the quality of every worker.
+        """Return the truth of every task and the quality of every worker.
 
         Args:
             reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
@@ -99,14 +99,14 @@ class Estimator(Model[P, S]):
             warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
             progress: called after every step.
             engine: executor of the E-step, see `crowdveil.engines`; None for threads of this process.
-            memory: limit in bytes of what the fit adds to the process: what does not fit is computed again in each
-                step, or lies in a temporary file. Numbers stay the same. None for no limit.
+            memory: limit in bytes on the memory that the fit adds to the process; None for none. Data above it are
+                computed again in each step, or stored in a temporary file. Results do not depend on it.
 
         Raises:
-            SettingsError: the estimator cannot use the channel, the prior or the state, may not take a single step, or
-                a single block does not fit into the memory.
-            EngineError: the engine cannot be reached, or its workers died again and again.
-            ReportsError: the reports are of the wrong kind or do not match the channel, or a gold truth is no label.
+            SettingsError: the estimator cannot use the channel, the prior or the state, `max_steps` is 0, or one block
+                does not fit into the memory.
+            EngineError: the engine cannot be reached, or its workers failed repeatedly.
+            ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
         data = validate(self, reports, channel, assignment, gold, prior)
         model = self.simplify(data.summary)
@@ -123,7 +123,7 @@ class Estimator(Model[P, S]):
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
-    """Return the estimate that a result of the EM loop gives for its data."""
+    """Return the estimate from a result of the EM loop and its data."""
     model, tasks = result.model, result.tasks
     low, high = (None, None) if tasks.interval is None else tasks.interval.T
     own = (
@@ -186,7 +186,7 @@ def validate(
     gold: Mapping[Any, Any] | None = None,
     prior: Mapping[str, float] | None = None,
 ) -> FitInput:
-    """Return the input of a fit, checked as `Estimator.fit` promises."""
+    """Return the validated input of a fit; errors as in `Estimator.fit`."""
     coded, summary = summarize(estimator, reports, channel, assignment, prior)
     numeric = estimator.capabilities.kind == "numeric"
     return FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric))
@@ -199,7 +199,7 @@ def summarize(
     assignment: Assignment | None,
     prior: Mapping[str, float] | None,
 ) -> tuple[Reports, Summary]:
-    """Return the reports coded by symbol and their counts, after checks of all inputs against each other."""
+    """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
     if estimator.max_steps < 1:
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
     if not len(reports.tasks):
@@ -210,7 +210,7 @@ def summarize(
         )
     if estimator.capabilities.needs_alphabet and reports.alphabet is None:
         raise ReportsError(
-            f"{estimator.name} needs numbers on a scale, these are on none",
+            f"{estimator.name} needs numbers on a scale, these have no scale",
             hint="Read them with alphabet=Scale(low, high, step).",
         )
     if channel is not None:
@@ -224,8 +224,8 @@ def summarize(
     alphabet = reports.alphabet if channel is None else channel.alphabet
     if estimator.capabilities.needs_ordered_labels and alphabet is not None and not alphabet.ordered:
         raise ReportsError(
-            f"{estimator.name} needs ordered labels, {alphabet.names} are in no order",
-            hint="Say that they are ordered (Categories(..., ordered=True), --ordered), or use "
+            f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
+            hint="Declare them ordered (Categories(..., ordered=True), --ordered), or use "
             f"{one_of(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
         )
     coded, model = reports, None
@@ -238,7 +238,7 @@ def summarize(
         tasks=len(reports.tasks),
         workers=len(reports.workers),
         per_task=reports.per_task,
-        # Symbols may be of NULL reports that are listed; and free numbers have none.
+        # Symbols include listed NULL reports; free numbers have no symbols.
         per_worker=counts.sum(axis=1).astype(np.int64) if coded is reports and coded.labels else reports.per_worker,
         symbol_counts=counts,
         channel=channel,
@@ -265,7 +265,7 @@ def _symbol_counts(reports: Reports) -> NDArray[np.float64]:
 def _check_channel(estimator: Estimator[Any, Any], reports: Reports, channel: Channel | ChannelTable) -> None:
     if not estimator.capabilities.reads_channel:
         raise SettingsError(
-            f"{estimator.name} cannot put a channel into its likelihood",
+            f"{estimator.name} cannot use a channel",
             value=channel.mechanism,
             hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel=True)}, or fit without the channel.",
         )

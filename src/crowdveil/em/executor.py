@@ -1,7 +1,7 @@
 """Executors of the E-step: blocks of a fit, the part of one process, and the default executor with threads.
 
-Blocks are ranges of tasks that follow from the reports alone, never from memory, threads or executors. Their statistics
-are merged in the order of blocks, so that sums are the same bits on every executor.
+Blocks are ranges of tasks that depend on the reports alone, not on memory, threads or executors. Their statistics are
+merged in the order of blocks, so that sums are the same bits on every executor.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """All blocks of a fit, each made on request.
+    """All blocks of a fit, created on request.
 
     Attributes:
         summary: counts of the reports.
@@ -132,7 +132,7 @@ class BlockWorker(Generic[P, S]):
     Args:
         work: the fit.
         plan: memory that may be used.
-        part: whether other processes have other blocks.
+        part: True if other processes have other blocks.
     """
 
     def __init__(self, work: FitTask[P, S], plan: MemoryPlan, *, part: bool = False) -> None:
@@ -180,7 +180,7 @@ class BlockWorker(Generic[P, S]):
         return self.work.blocks[index] if cached is None else cached[0]
 
     def _keep(self, index: int, block: GoldBlock) -> None:
-        """Cache the block for the next step if there is room; its coded form may have grown."""
+        """Cache the block for the next step if memory allows; its coded form may have grown."""
         if self._free == np.inf:
             self._cache[index] = (block, 0)
             return
@@ -217,7 +217,7 @@ class Threads:
 
     @contextmanager
     def open(self, work: FitTask[Any, Any]) -> Iterator[ActiveExecutor[Any, Any]]:
-        """Start the threads, and stop them at the end of the context."""
+        """Return the running threads as an executor; the end of the context stops them."""
         threads = min(thread_count(), len(work.blocks)) if work.blocks.compiled else 1
         plan = MemoryPlan.for_limit(work.memory, threads, work.needs)
         with parallel_map(plan.threads) as each:

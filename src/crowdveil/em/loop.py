@@ -1,4 +1,4 @@
-"""Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors stand still."""
+"""Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
 from dataclasses import replace
 from itertools import count
@@ -31,8 +31,8 @@ def run_em(
         progress, engine, memory: as in `Estimator.fit`.
 
     Raises:
-        SettingsError: not even one block fits into the memory.
-        EngineError: the engine cannot be reached, or its workers died again and again.
+        SettingsError: one block does not fit into the memory.
+        EngineError: the engine cannot be reached, or its workers failed repeatedly.
     """
     task = _fit_task(model, initial, data, memory)
     parameters, log_likelihoods = initial, list[float]()
@@ -67,7 +67,7 @@ def run_em(
 
 
 def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None) -> FitTask[P, S]:
-    """Divide the reports into blocks and count the memory that these need."""
+    """Return the fit divided into blocks, with its memory needs."""
     reports, summary = data.reports, data.summary
     compiled, extra = use_compiled(len(reports)), model.memory(summary, initial)
     size = block_reports(len(reports), extra.statistics, compiled=compiled)

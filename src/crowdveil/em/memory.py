@@ -1,7 +1,7 @@
 """Memory budget of a fit: working set, cache of encoded blocks, and posteriors in memory or in a temporary file.
 
-The limit is on what the fit adds to the process, not on the process. It decides the number of threads, which blocks are
-kept between steps, and where posteriors are stored; numbers are the same under any limit.
+The limit is on the memory that the fit adds to the process. It decides the number of threads, the cached blocks, and
+the place of posteriors; results do not depend on it.
 """
 
 import math
@@ -19,17 +19,17 @@ from crowdveil.errors import SettingsError
 
 FLOAT_BYTES = 8
 BYTES_PER_REPORT, NUMPY_BYTES_PER_REPORT = 24, 96
-"""Most bytes that work on a block allocates per report, with compiled kernels and with numpy."""
+"""Upper bound of bytes allocated for a block per report, with compiled kernels and with numpy."""
 BYTES_PER_COLUMN = 32
-"""Most bytes that work on a block allocates per task and column of the posterior: four copies."""
+"""Upper bound of bytes allocated for a block per task and column of the posterior: four copies."""
 BYTES_PER_STATISTIC = 24
-"""Most bytes per number of the statistics: three copies in each thread, and six of the shared parameters."""
+"""Upper bound of bytes per number of the statistics: three copies in each thread, and six of the shared parameters."""
 BYTES_PER_WORKER, CONFUSION_COPIES = 128, 2
-"""Most bytes per worker of shared parameters and worker table, and copies of confusion matrices beside them."""
+"""Upper bound of bytes per worker of shared parameters and worker table, and number of extra confusion matrices."""
 
 
 class MemoryNeeds(NamedTuple):
-    """Sizes of a fit that memory depends on.
+    """Sizes of a fit that its memory depends on.
 
     Attributes:
         reports, tasks: largest number in one block; reports are also counted in blocks before the fit.
@@ -78,7 +78,7 @@ class MemoryPlan:
     """Use of the memory of one process.
 
     Attributes:
-        threads: number of blocks that are worked on at once.
+        threads: number of blocks processed at once.
         kept: bytes of encoded blocks that may be kept between steps.
         scratch: whether posteriors are stored in a temporary file.
     """
@@ -144,9 +144,9 @@ class PosteriorStore:
         return found if number == step else None
 
     def pop(self, first: int, step: int) -> EStep[Any] | None:
-        """Return the same and forget it, so that it may be overwritten.
+        """Return and remove the same, so that it may be overwritten.
 
-        A caller that fails afterwards leaves nothing that could be mistaken for the posterior of a step.
+        If the caller fails afterwards, no partly overwritten posterior is left in the store.
         """
         number, found = self._held.pop(first, (0, None))
         return found if number == step else None
@@ -197,7 +197,7 @@ def scratch_array(shape: tuple[int, ...]) -> NDArray[np.float64]:
     size = FLOAT_BYTES * math.prod(shape)
     try:
         with tempfile.TemporaryFile(prefix="crowdveil-") as file:
-            # Reserved now: a disk that is full later would end the process by a signal.
+            # Disk space is reserved now: writing to a mapped file on a full disk ends the process by a signal.
             if "posix_fallocate" in dir(os):
                 os.posix_fallocate(file.fileno(), 0, size)
             file.truncate(size)

@@ -1,7 +1,7 @@
-"""Generative model of reports as the EM loop sees it: initial parameters, E-step, M-step, and state to resume from.
+"""Generative model of reports, the interface of the EM loop: initialization, E-step, M-step, state for warm starts.
 
-A model is a frozen value of settings with pure functions. Parameters are small and shared by all blocks of tasks,
-statistics are sums over reports: so threads, processes or a cluster may work on the blocks.
+A model is a frozen value of settings with pure functions. Parameters are small and shared by all blocks of tasks;
+statistics are sums over reports. Threads, processes or a cluster can therefore process the blocks.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts of the reports, their channel and the public prior: all that initial parameters follow from.
+    """Counts of the reports, their channel and the public prior: the input of `Model.initialize`.
 
     Attributes:
         alphabet: the labels that truths are inferred in, None for numbers without a scale.
@@ -98,7 +98,7 @@ class EStep(NamedTuple, Generic[S]):
     """Result of the E-step on one block of tasks.
 
     Attributes:
-        statistics: sums over reports, to be merged over blocks; None once that is done.
+        statistics: sums over reports, to be merged over blocks; None after merging.
         posterior: indexed [task, label], or the truth of each task, shape (tasks,).
         interval: 5 % and 95 % quantiles of each truth, indexed [task, end], for numbers with a posterior.
         change: largest change of the posterior if it was written over the previous one, else None.
@@ -143,7 +143,7 @@ class MemoryUse(NamedTuple):
     Attributes:
         statistics: numbers in the statistics of one block; blocks have at least as many reports.
         shared: bytes held once, beyond a few copies of the statistics.
-        per_thread: bytes that each thread needs while it works on a block, beyond its reports and statistics.
+        per_thread: bytes of each thread per block, beyond its reports and statistics.
     """
 
     statistics: int
@@ -156,7 +156,7 @@ class Model(ABC, Generic[P, S]):
 
     Attributes:
         name: name on the command line.
-        capabilities: accepted inputs and kinds of results; registered estimators read theirs from the registry.
+        capabilities: accepted inputs and types of results; registered estimators read theirs from the registry.
         state_fields: arrays of `to_state` by name.
         task_parameters: names of the columns of `EStep.task_parameters`.
         max_steps: largest number of steps.
@@ -215,7 +215,7 @@ class Model(ABC, Generic[P, S]):
         return parameters
 
     def to_state(self, parameters: P) -> Mapping[str, NDArray[np.float64]]:
-        """Return the learned arrays named in `state_fields`; empty if nothing was learned yet."""
+        """Return the learned arrays named in `state_fields`; empty before the first M-step."""
         return {}
 
     def from_state(self, initial: P, state: FitState) -> P:

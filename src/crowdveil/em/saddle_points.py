@@ -1,9 +1,9 @@
-"""Saddle points of the likelihood: perturbed restarts of small fits whose result rounding errors would decide.
+"""Saddle points of the likelihood: perturbed restarts of small fits that rounding errors would decide.
 
-If the reports have a symmetry (two groups of workers of the same size who contradict one another), EM from the votes
+If the reports have a symmetry (two groups of workers of equal size with opposite reports), EM from the votes
 keeps it in exact arithmetic, and may pass a point from which several optima of the same likelihood can be reached. The
-parameters after the first step are therefore changed by a tiny amount in opposite directions: if the fits end in
-different optima, the likeliest is the result, and optima that are equally likely are averaged.
+parameters after the first step are therefore changed by a tiny amount in opposite directions: if the fits converge to
+different optima, the one with the highest likelihood is the result; tied optima are averaged.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult
 
 MAX_REPORTS = 500
-"""Largest number of reports that is checked: only small tables are symmetric by chance; a check costs two fits."""
+"""Largest number of reports of a checked fit: only small data are symmetric by chance, and a check costs two fits."""
 MIN_STEPS = 3
-"""Least number of steps of a fit that depends on its parameters: the votes, then two with parameters."""
+"""Steps below which a fit is not checked: the vote, then two with parameters."""
 RELATIVE_CHANGE = 1e-6
-"""Relative change of the parameters: far above rounding errors, far too small to leave a proper optimum."""
+"""Relative change of the parameters: far above rounding errors, and too small to leave a strict optimum."""
 MIN_DIFFERENCE = 1e-3
-"""Difference of a posterior probability from which on two optima are different."""
+"""Difference of a posterior probability above which two optima are different."""
 MAX_UNCHANGED_PAIRS, MAX_PAIRS = 12, 40
-"""Pairs of opposite directions without a new optimum after which the search stops, and pairs at most; the search stops
-after the first pair if both fits end where the original did."""
-TIED = 1e-7
-"""Log-likelihoods closer than this, in units of one plus their size, are equal."""
+"""Pairs of opposite directions without a new optimum after which the search stops, and upper bound of pairs; the search
+stops after the first pair if both fits converge to the original optimum."""
+TIE_TOLERANCE = 1e-7
+"""Log-likelihoods that differ by less than this share of one plus their size are equal."""
 LOWEST, HIGHEST = ("ability_low", "sigma_low"), ("ability_high", "sigma_high")
 
 
@@ -44,7 +44,7 @@ def jittered(table: NDArray[np.float64], direction: float, number: int) -> NDArr
 
 
 def resolve_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) -> FitResult[Any, Any]:
-    """Return the result of a fit, or where rounding errors chose it, the likeliest end or the mean of tied ones.
+    """Return the result of a fit; if rounding errors decided it, the best optimum or the mean of tied ones.
 
     Args:
         result: of the fit.
@@ -58,38 +58,38 @@ def resolve_saddle(result: FitResult[Any, Any], initial: Any, data: FitInput) ->
         return result
     model: Any = result.model
     first = run_em(replace(model, max_steps=MIN_STEPS - 1), initial, data).parameters
-    ends, unchanged = [result], 0
+    optima, unchanged = [result], 0
     for seed in range(MAX_PAIRS):
         new = 0
         for direction in (1.0, -1.0):
-            found = run_em(model, model.jitter(first, direction, seed), data)
-            if all(_differ(found, other) for other in ends):
-                ends.append(found)
+            restart = run_em(model, model.jitter(first, direction, seed), data)
+            if all(_differ(restart, other) for other in optima):
+                optima.append(restart)
                 new += 1
         unchanged = 0 if new else unchanged + 1
-        if len(ends) == 1 or unchanged == MAX_UNCHANGED_PAIRS:
+        if len(optima) == 1 or unchanged == MAX_UNCHANGED_PAIRS:
             break
-    return _likeliest(ends)
+    return _best(optima)
 
 
 def _differ(one: FitResult[Any, Any], other: FitResult[Any, Any]) -> bool:
     return bool(np.abs(one.tasks.posterior - other.tasks.posterior).max() > MIN_DIFFERENCE)
 
 
-def _likeliest(ends: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
-    """Return the likeliest of several different ends; the mean of those that are equally likely."""
-    top = max(end.log_likelihoods[-1] for end in ends)
-    tied = [end for end in ends if top - end.log_likelihoods[-1] <= TIED * (1 + abs(top))]
+def _best(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+    """Return the optimum with the highest likelihood; the mean of tied ones."""
+    top = max(optimum.log_likelihoods[-1] for optimum in optima)
+    tied = [optimum for optimum in optima if top - optimum.log_likelihoods[-1] <= TIE_TOLERANCE * (1 + abs(top))]
     return tied[0] if len(tied) == 1 else _mean(tied)
 
 
-def _mean(ends: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+def _mean(optima: Sequence[FitResult[Any, Any]]) -> FitResult[Any, Any]:
     """Return the first result with the mean posterior and worker table of all; intervals cover all of theirs."""
-    first = ends[0]
-    posterior = np.mean([end.tasks.posterior for end in ends], axis=0)
+    first = optima[0]
+    posterior = np.mean([optimum.tasks.posterior for optimum in optima], axis=0)
     combined: dict[str, Any] = {}
     for field in fields(WorkerTable):
-        held = [getattr(end.workers, field.name) for end in ends]
+        held = [getattr(optimum.workers, field.name) for optimum in optima]
         if isinstance(held[0], np.ndarray):
             combine: Any = np.min if field.name in LOWEST else np.max if field.name in HIGHEST else np.mean
             combined[field.name] = combine(held, axis=0)

@@ -1,1 +1,1 @@
-"""Fits when more reports come in: saved and gone on from, or kept up with as a stream."""
+"""Incremental fits: warm starts from saved fits, and online EM on streams of reports."""

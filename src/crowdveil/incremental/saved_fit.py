@@ -38,7 +38,7 @@ EARLIER_FIELDS = {"fingerprints"}
 IDENTITY_FIELDS = {"method", "settings", "channel_sha256", "assigned", "reports", "truths", "prior"}
 DTYPES = ("<f8", "<i8")
 TIMESTAMP = (1980, 1, 1, 0, 0, 0)
-"""Time stamp of every member, so that the same fit always gives the same bytes."""
+"""Time stamp of every member; the same fit always gives the same bytes."""
 HINT = "Fit from the start, and save that."
 BY_WORKER, SHARED = "by_worker/", "shared/"
 
@@ -48,7 +48,7 @@ class SavedFit:
     """Learned parameters of a fit, and the properties that a fit which starts from them must share.
 
     Attributes:
-        version: of the package that made it.
+        version: of the package that wrote it.
         identity: method and its settings, SHA-256 of the channel, whether tasks were assigned, alphabets of reports and
             truths, and the public prior, as plain JSON.
         tasks: task names.
@@ -61,10 +61,10 @@ class SavedFit:
     state: FitState
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the file; it appears whole or not at all, and replaces only another saved fit.
+        """Write the file atomically; it replaces only another saved fit.
 
         Raises:
-            SettingsError: another file is in its place, or the system refuses to write there.
+            SettingsError: another file has this name, or the file cannot be written.
         """
         names = {"tasks": [*map(str, self.tasks.tolist())], "workers": [*map(str, self.state.workers.tolist())]}
         members = {NAMES: json.dumps(names).encode()}
@@ -87,7 +87,7 @@ class SavedFit:
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Self:
-        """Read a file, checking everything.
+        """Return the saved fit of a file, validated in full.
 
         Raises:
             ReportsError: no such file, another format, or damage.
@@ -114,10 +114,10 @@ class SavedFit:
         return made
 
     def check(self) -> None:
-        """Refuse parts that do not belong together, and numbers that no fit can have.
+        """Refuse inconsistent parts, and numbers out of range.
 
         Raises:
-            ValueError: the part.
+            ValueError: an inconsistent or invalid part.
         """
         if set(self.identity) != IDENTITY_FIELDS:
             raise ValueError(f"identity has the fields {sorted(self.identity)}")
@@ -134,7 +134,7 @@ def check_state(state: FitState) -> None:
     """Refuse arrays that the method does not have, or numbers out of their range.
 
     Raises:
-        ValueError: the array's name and range.
+        ValueError: an unknown array, or numbers out of range.
         LookupError: the method is unknown.
     """
     fields: Mapping[str, StateField] = ESTIMATOR_ENTRIES[state.method].load().state_fields
@@ -156,9 +156,9 @@ def _require(holds: bool, name: str, content: str) -> None:
         raise ValueError(f"the field {name!r} must hold {content}")
 
 
-def _names(kind: str, names: Any) -> NDArray[Any]:
+def _names(role: str, names: Any) -> NDArray[Any]:
     if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise ValueError(f"{kind} must be distinct texts")
+        raise ValueError(f"{role} must be distinct texts")
     return np.array(names, dtype=object)
 
 
@@ -168,7 +168,7 @@ def _read_members(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     try:
         with zipfile.ZipFile(path) as archive:
             listed = archive.infolist()
-            # Nothing unpacks to more than the file's own size.
+            # Without compression, members are never larger than the file.
             if any(member.compress_type != zipfile.ZIP_STORED for member in listed):
                 raise _damaged(source, "a compressed member")
             members = {member.filename: archive.read(member) for member in listed}
@@ -194,7 +194,7 @@ def fit_outputs(path: str | PathLike[str]) -> Outputs:
 
 
 def is_saved_fit(path: Path) -> bool:
-    """Return whether a file says that it is a saved fit, of this format or another version of it."""
+    """Return True for files with the format name of saved fits, in any version."""
     try:
         with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
             manifest = json.loads(archive.read(MANIFEST))

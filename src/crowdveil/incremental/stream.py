@@ -61,7 +61,7 @@ class Stream:
         adds: number of calls of `add`.
 
     Raises:
-        SettingsError: another method, a setting out of range, or workers missing or given in vain.
+        SettingsError: another method, a setting out of range, or workers that are missing or not needed.
         ReportsError: a gold truth that is no label.
     """
 

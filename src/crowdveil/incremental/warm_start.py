@@ -1,7 +1,7 @@
 """Warm starts from saved fits: EM over all reports from the parameters of an earlier fit of some of them.
 
-At a fixed point of EM nothing is left of the initial parameters, so the result is that of a fit from scratch, unless
-the likelihood has several optima.
+A fixed point of EM does not depend on the initial parameters, so the result is that of a fit from scratch unless the
+likelihood has several optima.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ IDENTITY = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """Estimate with what the next fit can start from.
+    """Estimate, and the saved fit for the next one.
 
     Attributes:
         estimate: truths and workers.
@@ -63,7 +63,7 @@ def fit_on(
     engine: Engine | None = None,
     memory: int | None = None,
 ) -> Fit:
-    """Fit all reports, from scratch or from a saved fit of some of them, and return what the next fit can start from.
+    """Return the fit of all reports, from scratch or from a saved fit of some of them, with a saved fit for the next.
 
     Args:
         estimator: of the same method and settings as the saved fit; the stopping rule may differ.
@@ -105,16 +105,16 @@ def fit_on(
     return Fit(estimate=estimate, saved=saved, passes=passes)
 
 
-def _check_names(kind: str, saved: Iterable[Any], given: Iterable[Any]) -> None:
-    """Refuse reports without some tasks or workers of the saved fit: they are probably the new reports alone."""
+def _check_names(role: str, saved: Iterable[Any], given: Iterable[Any]) -> None:
+    """Refuse reports that lack tasks or workers of the saved fit, as new reports alone do."""
     present = {str(name) for name in given}
     missing = [str(name) for name in saved if str(name) not in present]
     if missing:
         raise ReportsError(
-            f"a resumed fit needs all reports, those of the saved fit included; {len(missing):,} of its {kind}s are "
+            f"a resumed fit needs all reports, those of the saved fit included; {len(missing):,} of its {role}s are "
             "missing",
             examples=", ".join(missing[:3]),
-            hint=f"Give all reports, or list every {kind}; or fit from the start.",
+            hint=f"Give all reports, or list every {role}; or fit from the start.",
         )
 
 
@@ -150,5 +150,5 @@ def _check_identity(saved: dict[str, Any], now: dict[str, Any]) -> None:
             raise SettingsError(
                 f"cannot resume: {name} differs from the saved fit ({saved[field]!r})",
                 value=now[field],
-                hint="Give the same again, or fit from the start.",
+                hint="Use the same as in the saved fit, or fit from the start.",
             )

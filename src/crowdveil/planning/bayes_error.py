@@ -266,7 +266,7 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
     """Return the Bayes errors of a campaign, by Monte Carlo.
 
     Args:
-        campaign: to be planned.
+        campaign: planned campaign.
         channel: P(report | answer), in rounds that of the first; None if reports are the answers.
         crowds: number of drawn crowds, with `TASKS_PER_CROWD` tasks each.
         seed: of the draws.

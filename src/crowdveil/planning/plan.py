@@ -197,11 +197,11 @@ def _predict_unprotected(
 def _predict_all(
     campaign: Campaign, by_epsilon: dict[float, list[Candidate]], target: float, counter: OnSimulation
 ) -> list[CandidateResult]:
-    """Return predictions of all candidates; one simulation each once a smaller epsilon meets the target surely."""
+    """Return predictions of all candidates; one simulation each above an epsilon whose interval meets the target."""
     results: list[CandidateResult] = []
     for epsilon, group in by_epsilon.items():
-        surely_met = any(result.prediction.high <= target for result in results)
-        results += _predict_group(campaign, epsilon, group, 0.0 if surely_met else target, counter)
+        interval_met = any(result.prediction.high <= target for result in results)
+        results += _predict_group(campaign, epsilon, group, 0.0 if interval_met else target, counter)
     return results
 
 

@@ -34,7 +34,7 @@ DIGITS = 2
 """Significant digits of a predicted error."""
 
 
-def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
+def draw(plan: Plan, file_format: Literal["svg", "png"]) -> bytes:
     """Return the figure as the bytes of an SVG or PNG file; the same plan gives the same bytes."""
     with styled_figure(8.2, 4.4) as figure:
         axes = figure.add_subplot()
@@ -52,7 +52,7 @@ def draw(plan: Plan, kind: Literal["svg", "png"]) -> bytes:
         highest = max(plan.constant_error, plan.target, *(result.prediction.error for result in plan.results))
         axes.set_ylim(0, HEADROOM * highest)
         axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        return file_bytes(figure, kind)
+        return file_bytes(figure, file_format)
 
 
 def _draw_candidate(axes: Axes, plan: Plan, name: str) -> None:
@@ -183,7 +183,7 @@ def _unprotected(plan: Plan) -> str:
     if plan.workers_needed_unprotected is None:
         return f"No epsilon is enough: {error}, and even {MAX_WORKERS:,} such workers would miss the target."
     return (
-        f"No epsilon is enough: {error}. Without protection it takes about "
+        f"No epsilon is enough: {error}. Without protection it needs about "
         f"{plan.workers_needed_unprotected.campaign.workers:,} workers, with protection more."
     )
 
@@ -203,7 +203,7 @@ def _conservative_choice(plan: Plan) -> list[str]:
 
 
 def _pilot(plan: Plan) -> list[str]:
-    """Return the advice of a pilot if real crowds may miss the target."""
+    """Return the advice to run a pilot, if real crowds may miss the target."""
     if plan.recommended is None or plan.recommended.prediction.real_high <= plan.target:
         return []
     return ["Real crowds may miss the target: estimate ability and prior in a pilot with known truths, and plan again."]
@@ -230,7 +230,7 @@ def _alternative(found: Alternative) -> str:
     at = f"{found.candidate} at epsilon {format_bound(found.mechanism.epsilon)} per answer"
     meets = f"{at} meets the target, {error_with_interval(found.prediction)}"
     if found.change == "public":
-        return f"Public participation: if it may be seen who answers what, {meets}."
+        return f"Public participation: if it need not be private who answers which task, {meets}."
     return f"Assignment: {_assignment(found.campaign)}, {meets}."
 
 

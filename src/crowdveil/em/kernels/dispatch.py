@@ -23,7 +23,7 @@ THREADS_VARIABLE = "CROWDVEIL_THREADS"
 MIN_COMPILED_REPORTS = 1 << 16
 """Reports from which compiled code is used; below, loading it costs as much as the fit."""
 MIN_BLOCK_REPORTS = 1 << 18
-"""Lower bound of the reports in a compiled block, so that a thread pays."""
+"""Lower bound of the reports in a compiled block; a thread costs more than it saves on fewer."""
 MAX_BLOCK_REPORTS = 1 << 23
 MIN_REPORTS_PER_SUM = 8
 """Reports of a block per number that the block sums up, so that merging sums stays cheap."""
@@ -58,13 +58,13 @@ def encode(
 
 
 def block_reports(reports: int, sums_per_block: int, *, compiled: bool) -> int:
-    """Return the number of reports in a block, which follows from the data alone, so that sums keep their bits.
+    """Return the number of reports in a block; it depends on the data alone, so that sums are reproducible bit for bit.
 
     Compiled fits have two to eight blocks: fewer where a block's sums are large compared with its reports.
 
     Args:
         reports: number of all reports.
-        sums_per_block: numbers that a block sums up, posteriors not counted.
+        sums_per_block: numbers in the statistics of a block, without posteriors.
         compiled: from `use_compiled`.
     """
     if not compiled:

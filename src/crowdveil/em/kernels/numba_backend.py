@@ -223,7 +223,7 @@ def _with_zero_sums(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 def _aligned_buffer(size: int) -> NDArray[np.float64]:
     """Return the thread's buffer, aligned to a cache line.
 
-    It is kept between calls, since the system takes longer to map new memory than a step takes to fill it.
+    It is kept between calls, since mapping new memory is slower than filling it in a step.
     """
     buffer: NDArray[np.float64] | None = getattr(_THREAD_LOCAL, "buffer", None)
     if buffer is None or len(buffer) != size + CACHE_LINE_NUMBERS:

@@ -19,7 +19,7 @@ from crowdveil.em.kernels.dispatch import parallel_map, thread_count
 CHUNK_NUMBERS = 1 << 15
 """Numbers in a chunk of rows."""
 MIN_NUMBERS_PER_THREAD = 1 << 18
-"""Numbers from which a thread pays."""
+"""Lower bound of the numbers per thread."""
 CHUNK_REPORTS = 1 << 18
 """Reports whose slopes are computed together; also the smallest chunk of a thread."""
 MAX_CHUNKS = 8

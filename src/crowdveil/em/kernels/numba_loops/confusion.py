@@ -2,9 +2,9 @@
 
 One pass over a block gathers each task's scores, applies soft-max and scatters its posterior.
 A row belongs to one (worker, symbol): row = worker * symbols + symbol.
-`interleaved`, flat [row, 2, other label], keeps in one cache line what a row adds to scores, as log-odds of the other
-labels against the first, and the row's sums of posteriors of the other labels.
-Every factory compiles for a number of labels that is constant in the code (`static_labels`), or for any if that is 0.
+`interleaved`, flat [row, 2, other label], holds two vectors per row in one cache line: log-odds of the other labels
+against the first, and posterior sums of the other labels.
+Factories compile for `static_labels` labels, or for any number if that is 0.
 """
 
 from functools import cache

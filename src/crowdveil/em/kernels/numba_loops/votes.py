@@ -1,7 +1,7 @@
 """Compiled loops for workers with one weight each: soft-max of weighted votes, plurality vote, agreement sums.
 
-A code holds worker << bits | symbol. `interleaved`, flat [worker, 2], keeps each worker's weight and the sum of the
-posteriors of the labels that the worker sent, the agreement, in one cache line.
+A code is worker << bits | symbol. `interleaved`, flat [worker, 2], holds each worker's weight and agreement (posterior
+sum of the labels that the worker sent) in one cache line.
 Factories compile for `static_labels` labels, or for any number if that is 0.
 """
 
