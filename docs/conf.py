@@ -30,6 +30,8 @@ napoleon_use_rtype = False
 default_role = "code"
 
 html_math_renderer = "mathml"
+html_static_path = ["assets"]
+html_css_files = ["style.css"]
 html_theme = "furo"
 html_title = f"crowdveil {release}"
 html_copy_source = False
