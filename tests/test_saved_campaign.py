@@ -24,11 +24,14 @@ def test_every_saved_fit_is_made_again(found: Fits) -> None:
 
 @pytest.mark.parametrize("name", SAVED)
 def test_a_fit_keeps_its_figures(name: str, found: Fits) -> None:
-    """Steps are equal; posterior and log-likelihoods agree up to the rounding of another machine."""
+    """Steps are equal; posterior and log-likelihoods agree up to the rounding of another machine.
+
+    Of a fit with two equal ends only the end is compared.
+    """
     saved, now = SAVED[name], found[name]
 
     likelihoods = [[float.fromhex(text) for text in fit["log_likelihoods"]] for fit in (saved, now)]
-    assert saved["squares"] == pytest.approx(now["squares"], rel=1e-6)
+    assert saved["squares"] == pytest.approx(now["squares"], rel=1e-6 if name in EQUAL_ENDS else 1e-9)
     assert likelihoods[0][-1:] == pytest.approx(likelihoods[1][-1:], rel=1e-9)
     if name not in EQUAL_ENDS:
         assert saved["steps"] == now["steps"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crowdveil.channels.alphabet import Categories
 from crowdveil.data.reports import Reports
 from crowdveil.estimators.glad import BETA, LOG_BETA_PRIOR, Glad
 from crowdveil.estimators.majority_vote import MajorityVote
@@ -76,3 +77,18 @@ def test_hard_tasks_are_known_and_truths_are_better_than_votes() -> None:
     assert errors < 0.8 * of_votes
     assert np.median(difficulty[~hard]) < np.median(difficulty[hard])
     assert np.corrcoef(estimate.workers.quality, 1 / (1 + np.exp(-alpha)))[0, 1] > 0.9
+
+
+def test_a_fit_goes_on_while_abilities_move() -> None:
+    """Where all truths are certain, steps continue until difficulties settle too: the objective is then stationary."""
+    rng = np.random.default_rng(5)
+    abilities = np.where(np.arange(100) < 20, 0.5, 0.95)
+    task, worker = np.divmod(np.arange(40 * 100), 100)
+    truth = np.arange(40) % 2
+    label = np.where(rng.random(4000) < abilities[worker], truth[task], 1 - truth[task]).astype(str)
+    reports = Reports.from_arrays(task, worker, label, alphabet=Categories(("0", "1")))
+    estimate = Glad().fit(reports)
+    resumed = Glad(tolerance=1e-300, max_steps=50).fit(reports, warm_start=estimate.state)
+
+    assert estimate.converged
+    assert estimate.log_likelihoods[-1] == pytest.approx(resumed.log_likelihoods[-1], abs=0.01)

@@ -142,7 +142,7 @@ class BlockWorker(Generic[P, S]):
         self._lock = Lock()
 
     def step(self, index: int, step: Step[P, S], before: Callable[[], Step[P, S]] | None = None) -> tuple[S, float]:
-        """Return the statistics of a block and the largest change of its posterior.
+        """Return the statistics of a block and the largest change of its posterior and of its task parameters.
 
         Args:
             index: number of the block.
@@ -159,6 +159,9 @@ class BlockWorker(Generic[P, S]):
         if change is None:
             assert old is not None
             change = block.coded.largest_change(found.posterior, old.posterior)
+        if old is not None and found.task_parameters is not None:
+            assert old.task_parameters is not None
+            change = max(change, float(np.abs(found.task_parameters - old.task_parameters).max(initial=0)))
         self.posteriors.store(first, step.number, found)
         self._keep(index, block)
         return found.statistics, change

@@ -60,7 +60,7 @@ class Glad(Estimator[GladParameters, GladStatistics]):
 
     Attributes:
         max_steps: largest number of steps.
-        tolerance: stop when no posterior changes by more than this.
+        tolerance: stop when no posterior and no difficulty changes by more than this.
     """
 
     name: ClassVar[str] = "glad"
