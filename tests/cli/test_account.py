@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
-from crowdveil.cli.display import number
+from crowdveil.cli.display import format_number
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., dict[str, Any]]
@@ -19,7 +19,9 @@ def test_rows_name_unit_participation_and_rounds(run: Run, run_json: RunJson) ->
     assert [("cell", 1), ("worker", 1), ("cell", 3), ("worker", 3)] == [(row["unit"], row["rounds"]) for row in rows]
     assert sum_rounded_up([(rows[0]["exact"], 3)]) == rows[2]["exact"]
     for row in rows:
-        assert f"exact {format_bound(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
+        assert (
+            f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])} (per {row['unit']}" in table
+        )
     assert rows[0]["exact"] > rows[0]["claimed"] == 1.0
     assert f"because {rows[0]['reason']}" in table
 

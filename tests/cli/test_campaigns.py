@@ -60,9 +60,9 @@ def test_a_changed_assignment_is_refused(run: Run, refusal: Refusal, asked: str)
     text = Path("sent/assignment.csv").read_text(encoding="utf-8")
 
     Path("sent/assignment.csv").write_text(text.rsplit("\n", 2)[0] + "\n", encoding="utf-8")
-    assert "must lie beside the reports, unchanged" in refusal("infer", "sent/reports.csv")
+    assert "must be in the folder of the reports, unchanged" in refusal("infer", "sent/reports.csv")
     Path("sent/assignment.csv").unlink()
-    assert "must lie beside the reports, unchanged" in refusal("infer", "sent/reports.csv")
+    assert "must be in the folder of the reports, unchanged" in refusal("infer", "sent/reports.csv")
 
 
 def test_an_old_assignment_does_not_stay(run: Run, asked: str) -> None:
@@ -151,7 +151,7 @@ def test_only_some_tasks_are_sensitive(run: Run, run_json: RunJson) -> None:
         (("worker,task,epsilon", "a,b,1"), "has the column worker or task, and epsilon or cuts"),
         (("worker", "a"), "has the column worker or task, and epsilon or cuts"),
         (("worker,epsilon,colour", "a,1,red"), "has the column worker or task, and epsilon or cuts"),
-        (("worker,epsilon", "a,1", "a,2"), "every worker stands in one row"),
+        (("worker,epsilon", "a,1", "a,2"), "every worker must have one row"),
         (("worker,epsilon", "a,none"), "an epsilon is a number, or 'unprotected'"),
         (("worker,epsilon", "a,1"), "every worker needs a channel in the table"),
         (("worker,cuts", "a,yes"), "--cuts"),
@@ -166,7 +166,7 @@ def test_a_file_of_channels_that_cannot_be_used_is_refused(
 
     if lines[0] == "worker,cuts":
         words = (*CUTS, "--cuts", "1", "--cuts", "3", "--channels", "channels.csv", "--out", "sent")
-        message = "cuts are dealt in turn or given by name, not both"
+        message = "cuts are assigned to workers in turn or given in a file of channels, not both"
 
     assert message in refusal(*words)
     assert not Path("sent").exists()
@@ -187,7 +187,7 @@ def test_mechanisms_without_a_channel_are_not_assigned(refusal: Refusal, asked: 
         "sent",
     )
 
-    assert "only mechanisms with a channel per cell" in refusal(*words)
+    assert "need a mechanism with a channel per cell" in refusal(*words)
 
 
 def test_answers_outside_the_assignment_are_refused(refusal: Refusal, folder: Path) -> None:

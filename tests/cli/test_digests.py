@@ -57,7 +57,7 @@ def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Re
 
     for words in (("infer", given, "--out", "a"), ("encode", given, "--out", "b"), ("join", given, "--out", "c")):
         line = refusal(*words)
-        assert "must be those that the crowd.json beside them was written with, unchanged" in line
+        assert "must be unchanged since the crowd.json of their folder was written" in line
         assert "--accept-edited" in line
     assert not any(Path(name).exists() for name in "abc")
 

@@ -69,7 +69,7 @@ def test_many_reports_go_through_the_disk(form: str, run: Run, monkeypatch: pyte
     """A simulation of more reports than memory is to hold writes the same files, and leaves nothing else behind."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "held", "--format", form)
     collection = import_module("crowdveil.workflow.collection")
-    monkeypatch.setattr(collection, "HELD_ROWS", 10)
+    monkeypatch.setattr(collection, "MAX_ROWS_IN_MEMORY", 10)
     monkeypatch.setattr(collection, "MAX_REPORTS", 20)
     before = set(os.listdir())
     run("perturb", "labels.csv", *RESPONSE, "--out", "streamed", "--format", form)
@@ -83,7 +83,7 @@ def test_many_reports_go_through_the_disk(form: str, run: Run, monkeypatch: pyte
 def test_without_a_seed_many_reports_are_refused(refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices' reports are held in memory: more than fit are refused whatever the disk could hold."""
     collection = import_module("crowdveil.workflow.collection")
-    monkeypatch.setattr(collection, "HELD_ROWS", 10)
+    monkeypatch.setattr(collection, "MAX_ROWS_IN_MEMORY", 10)
     monkeypatch.setattr(collection, "MAX_REPORTS", 20)
 
     assert "at most 20 reports" in refusal("perturb", "labels.csv", *RESPONSE[:-2], *LISTS, "--out", "sent")
@@ -101,10 +101,10 @@ def test_a_damaged_folder_is_refused(blocks: Path, refusal: Callable[..., str]) 
 
 def test_a_folder_is_read_as_it_is(blocks: Path, refusal: Callable[..., str]) -> None:
     """Kind and duplicates are said when encoding; labels must be those of the blocks; blocks have their own folder."""
-    assert "when encoding" in refusal("infer", "blocks", "--duplicates", "first")
-    assert "when encoding" in refusal("infer", "blocks", "--kind", "numeric")
+    assert "to encode" in refusal("infer", "blocks", "--duplicates", "first")
+    assert "to encode" in refusal("infer", "blocks", "--kind", "numeric")
     assert "labels or scale" in refusal("infer", "blocks", "--labels", "a,b")
-    assert "folder of their own" in refusal("encode", "sent/reports.csv", "--out", "sent")
+    assert "a folder other than the input folder" in refusal("encode", "sent/reports.csv", "--out", "sent")
 
 
 @pytest.mark.parametrize("form", ["csv", "blocks"])
@@ -119,7 +119,7 @@ def test_repeated_pairs_do_not_go_through_a_channel(form: str, run: Run, refusal
 
     message = refusal("infer", *source, "--certificate", "sent/certificate.json", "--out", "again")
 
-    assert "a worker sends one report on a task" in message
+    assert "a channel needs one report of a worker on a task" in message
 
 
 def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Callable[..., str]) -> None:
@@ -131,7 +131,7 @@ def test_files_that_do_not_belong_together_are_refused(blocks: Path, refusal: Ca
 
     Reports.from_arrays(["a", "b"], ["v", "v"], ["x", "y"]).save("other")
     os.replace("sent/certificate.json", "other/certificate.json")
-    assert "labels or scale that is known of them" in refusal("infer", "other")
+    assert "labels or scale of certificate and crowd.json" in refusal("infer", "other")
 
 
 def test_the_crowd_of_blocks_names_them(blocks: Path, run: Run) -> None:

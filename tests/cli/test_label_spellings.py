@@ -54,7 +54,7 @@ def test_encode_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, 
     assert [NOTE] == apart["warnings"]
     assert ([], ["1", "no", "yes"]) == (merged["warnings"], merged["labels"])
     assert NOTE in run_json("infer", "apart", "--out", "out")["warnings"]
-    assert "Say kind, duplicates and merge_labels when encoding" in refusal("infer", "apart", "--merge-labels")
+    assert "Give kind, duplicates and merge_labels to encode" in refusal("infer", "apart", "--merge-labels")
 
 
 def test_perturb_counts_spellings_and_merges_them(mixed: str, run_json: RunJson, refusal: Callable[..., str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
-from crowdveil.cli.display import number
+from crowdveil.cli.display import format_number
 from crowdveil.mechanisms import SunTwoLayer, TwoLayer
 from tests.cli.conftest import LABELS, LISTS, Run, written
 
@@ -97,7 +97,9 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
     table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
     for row in data["accounts"]:
-        assert f"exact {format_bound(row['exact'])}, claimed {number(row['claimed'])} (per {row['unit']}" in table
+        assert (
+            f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])} (per {row['unit']}" in table
+        )
         assert f"participation {row['participation']})" in table
     answered = f"{data['answers']:,}" if extra else "not counted, since participation is protected;"
     assert f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crowdveil.randomness import Secure
-from crowdveil.workflow.evidence import HOLDER
+from crowdveil.workflow.evidence import GUARANTEE_SCOPE
 from tests.cli.conftest import LABELS, LISTS, Run
 
 RunJson = Callable[..., dict[str, Any]]
@@ -161,7 +161,7 @@ def test_a_repeated_answer_of_a_data_set_is_not_counted(
     data = run_json("perturb", "dataset:tiny", *RESPONSE, *LISTS, "--out", "sent")
 
     assert ([], 3, 4) == (data["lists_from_answers"], data["tasks"], data["workers"])
-    assert ["Of several answers of a worker to a task, policy 'first' says which counts."] == data["warnings"]
+    assert ["Several answers of a worker to a task: policy 'first'."] == data["warnings"]
 
 
 def test_a_data_set_lists_its_own_names_for_a_look_only(
@@ -213,7 +213,7 @@ def test_reports_of_held_answers_say_whom_they_do_not_protect_from(
     words = ("perturb", "labels.csv", *RESPONSE, *EVERYTHING, *extra, "--out", "sent")
     table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
 
-    assert HOLDER.startswith("whoever holds the answers sees them all")
-    assert f"holder {HOLDER}" in table
-    assert HOLDER == data["holder"]
-    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {HOLDER}")
+    assert GUARANTEE_SCOPE.startswith("the holder of the answers sees them all")
+    assert f"holder {GUARANTEE_SCOPE}" in table
+    assert GUARANTEE_SCOPE == data["holder"]
+    assert json.loads(Path("sent/crowd.json").read_bytes())["guarantee"].endswith(f"; {GUARANTEE_SCOPE}")

@@ -49,7 +49,7 @@ def test_joined_rounds_promise_what_their_certificates_promise(run_json: RunJson
     joined = run_json("join", "first/reports.csv", "second/reports.csv", "--out", "rounds")
     crowd = json.loads(Path("rounds/crowd.json").read_text(encoding="utf-8"))
 
-    assert joined["guarantee"].startswith("epsilon = 2 per cell, participation protected; whoever holds the answers")
+    assert joined["guarantee"].startswith("epsilon = 2 per cell, participation protected; the holder of the answers")
     assert joined["guarantee"] == crowd["guarantee"]
     assert "2 rounds: randomized-response" == crowd["mechanism"]
 
@@ -75,8 +75,8 @@ def test_a_crowd_cannot_promise_what_its_certificate_does_not(run: Run, refusal:
     perturbed(run, "looked", "eve", "--lists-from-answers")
     reworded("looked", guarantee=FORGED, lists_from_answers=[])
 
-    assert "must not promise" in refusal("infer", "looked/reports.csv")
-    assert "must not promise" in refusal("join", "looked/reports.csv", "first/reports.csv", "--out", "rounds")
+    assert "must not state a guarantee" in refusal("infer", "looked/reports.csv")
+    assert "must not state a guarantee" in refusal("join", "looked/reports.csv", "first/reports.csv", "--out", "rounds")
 
 
 def test_what_is_no_guarantee_is_refused(refusal: Refusal, rounds: None) -> None:

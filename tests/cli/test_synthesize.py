@@ -98,7 +98,7 @@ def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJso
     assert said["mode"] == "paper reproduction"
     shown = run(*published).stdout
     assert "exact none (infinite)" in shown
-    assert "promises NO PRIVACY" in shown
+    assert "(paper reproduction, no privacy)" in shown
 
 
 def test_a_seed_is_announced_as_no_privacy(run: Run, run_json: RunJson) -> None:
@@ -175,7 +175,7 @@ def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (("--method", "huai-published"), "huai-published promises no privacy"),
+        (("--method", "huai-published"), "huai-published has no privacy"),
         (("--method", "pooled-shape", "--select-range"), "--select-range is an option of histogram"),
         (("--method", "pooled-shape", "--participation", "protected"), "of histogram, not of pooled-shape"),
         (("--bounds", "7"), "is not LOW:HIGH"),

@@ -131,7 +131,7 @@ def test_lists_from_answers_are_not_written_beside_a_certificate_that_promises(t
         crowd = describe_crowd(
             held, mechanism="mine", guarantee=one.guarantee, simulation=False, certificate=one.certificate()
         )
-        with pytest.raises(SettingsError, match="must say that nothing is promised"):
+        with pytest.raises(SettingsError, match="must be marked as without privacy"):
             write_reports(tmp_path, held, one.certificate(), crowd)
     sealed = marked.certificate()
     crowd = describe_crowd(held, mechanism="mine", guarantee=marked.guarantee, simulation=False, certificate=sealed)

@@ -16,7 +16,7 @@ from crowdveil.demo.devices import assignment_for, expected, mechanisms_for
 from crowdveil.demo.page import hidden, render, show_bound, show_claim, verdict
 from crowdveil.demo.pictures import claims_picture
 from crowdveil.demo.scenes import Scene, every_task, on_scale, scenes, smile_crowd, sun_crowd
-from crowdveil.demo.trials import ASSIGNED, Trial, beside_unprotected, run, trials_for
+from crowdveil.demo.trials import ASSIGNED, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.evaluation.metrics import score
@@ -238,7 +238,7 @@ def test_hostile_names_do_not_reach_the_page_as_markup() -> None:
     scene = small_scene(title="<script>alert(1)</script>")
     plain = run(Trial(scene=scene, mechanism=None, seed=1))
     private = run(Trial(scene=scene, mechanism=RandomizedResponse(alphabet=LABELS, epsilon=3.0), seed=1))
-    page = render([scene], beside_unprotected([plain, private]), 1)
+    page = render([scene], compare_with_unprotected([plain, private]), 1)
 
     assert "<script" not in page
     assert "&lt;script&gt;" in page

@@ -286,7 +286,7 @@ def test_a_crowd_must_belong_to_its_reports(tmp_path) -> None:
 
     with pytest.raises(SettingsError, match="tasks and workers of the reports"):
         write_reports(tmp_path, REPORTS, None, crowd_of(other))
-    with pytest.raises(SettingsError, match="certificate written beside it"):
+    with pytest.raises(SettingsError, match="certificate written with it"):
         write_reports(tmp_path, REPORTS, CERTIFICATE, crowd_of(REPORTS))
     assert [] == os.listdir(tmp_path)
 

@@ -44,7 +44,7 @@ COMMANDS: tuple[click.Command, ...] = (
 """Verbs, in the order of help."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in a shell."""
-WORDS = "crowdveil.words"
+ARGUMENTS_KEY = "crowdveil.arguments"
 """Key of the arguments in the click context."""
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if name in dir(signal))
 """Signals after which the process removes its temporary files; not every system has both."""
@@ -59,7 +59,7 @@ class Verbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, from which errors name the command."""
-        ctx.meta[WORDS] = tuple(args)
+        ctx.meta[ARGUMENTS_KEY] = tuple(args)
         with self._failures(ctx):
             return super().parse_args(ctx, args)
 
@@ -85,13 +85,13 @@ class Verbs(click.Group):
         except BrokenPipeError:
             raise  # a closed pipe: click ends without a message
         except click.ClickException as error:
-            self._show_json(error, ctx.meta[WORDS])
+            self._show_json(error, ctx.meta[ARGUMENTS_KEY])
             raise
         except Exception as error:
             refusal = error if isinstance(error, CrowdveilError) else memory_shortage(error) or error
             if not isinstance(refusal, CrowdveilError | OSError):
                 raise
-            self._show_json(refusal, ctx.meta[WORDS])
+            self._show_json(refusal, ctx.meta[ARGUMENTS_KEY])
             raise click.ClickException(printable(" ".join(str(refusal).split()))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
@@ -120,8 +120,7 @@ def main() -> None:
                         --labels no,yes --tasks 100
 
     Epsilon is the privacy loss, in nats, of a single answer: one worker's answer to one task, called a cell. With
-    protected participation "no answer" (NULL) is hidden like an answer; with public participation everyone sees who
-    answered what.
+    protected participation "no answer" (NULL) is hidden like an answer; with public participation it is visible.
 
     Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint); 2 wrong usage; 130
     interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on stdout, errors too.
@@ -130,10 +129,10 @@ def main() -> None:
 
 def start() -> None:
     """Run the command line as a process of its own; programs call `main` instead."""
-    for number in END_SIGNALS:
+    for code in END_SIGNALS:
         # A signal that was ignored at the start, as under nohup, stays ignored.
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _end)
+        if signal.getsignal(code) == signal.SIG_DFL:
+            signal.signal(code, _end)
     try:
         main(prog_name="crowdveil")
     finally:
@@ -149,7 +148,7 @@ def _drop_unprinted() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _end(number: int, _: FrameType | None) -> None:
+def _end(code: int, _: FrameType | None) -> None:
     """Exit in good order, with temporary folders and worker processes removed; further signals are ignored.
 
     Raises:
@@ -157,4 +156,4 @@ def _end(number: int, _: FrameType | None) -> None:
     """
     for other in END_SIGNALS:
         signal.signal(other, signal.SIG_IGN)
-    raise SystemExit(128 + number)
+    raise SystemExit(128 + code)

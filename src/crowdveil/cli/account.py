@@ -24,7 +24,7 @@ from crowdveil.cli.options import (
     type=click.IntRange(min=1),
     required=True,
     metavar="N",
-    help="Cells of one worker: all tasks if participation is protected, else the most answers of one worker.",
+    help="Cells of one worker: all tasks if participation is protected, else the most answers of a worker.",
 )
 @click.option("--rounds", type=click.IntRange(min=1), default=1, metavar="R", help="Campaigns with the same tasks.")
 @json_option
@@ -33,13 +33,13 @@ def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
 
     A cell is a single answer: one worker's answer to one task. The loss of a worker is that of all cells of the worker
     together. With protected participation epsilon also hides whether a worker answered; with public participation
-    everyone may see that.
+    this is visible.
     """
-    wanted, alphabet = mechanism_settings(given), required_alphabet(given)
+    requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.accounting import account as rows_of
     from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters
 
-    mechanism = build_mechanism(wanted, alphabet, tasks=tasks)
+    mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
     data = {
         "mechanism": mechanism.name,

@@ -10,16 +10,16 @@ from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, json_option
 
 
-@click.command(short_help="Draw which workers are asked which tasks.")
+@click.command(short_help="Draw a random public assignment of tasks to workers.")
 @click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
 @click.option("--workers", type=PATH, required=True, metavar="FILE", help="CSV file, column worker.")
-@click.option("--per-task", type=COUNT, required=True, metavar="N", help="Workers asked for each task.")
+@click.option("--per-task", type=COUNT, required=True, metavar="N", help="Workers assigned to each task.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
 def assign(tasks: Path, workers: Path, per_task: int, out: Path, as_json: bool) -> None:
-    """Draw which workers are asked which tasks, as evenly as possible, before anyone answers.
+    """Draw a random public assignment of tasks to workers, as even as possible, before the campaign.
 
-    The assignment is public and must not depend on who would answer. With it (perturb --assignment), devices report on
+    The assignment is public and must not depend on the answers. With it (perturb --assignment), devices report on
     assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
     per assigned cell instead of per task, and the reports contain no noise from other cells.
     """

@@ -13,7 +13,7 @@ from crowdveil.cli.display import print_result, printing, progress_bar, replaced
 from crowdveil.cli.options import GivenPath, json_option
 
 WIDE = 70
-"""Columns of a terminal from which on headings are not shortened."""
+"""Smallest terminal width, in columns, with full headings."""
 
 if TYPE_CHECKING:
     from crowdveil.demo import Demo
@@ -32,7 +32,7 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     """Compare every mechanism and method on three crowds, as a table and one HTML page.
 
     The crowds are AdultContent2, Duchenne and temperatures of cities from the data directory, or two synthetic ones.
-    Each row states epsilon of a single answer (cell) and what participation hides. Devices are simulated: no privacy.
+    Each row states epsilon of a single answer (cell) and the participation. Devices are simulated: no privacy.
     """
     from crowdveil.demo import demo_outputs, run_demo
     from crowdveil.plotting import NO_PICTURES, has_matplotlib

@@ -78,12 +78,12 @@ def replaced_rows(replaced: Sequence[str]) -> list[tuple[str, str]]:
     return [("replaced", ", ".join(replaced))] if replaced else []
 
 
-def warn(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print a warning on stderr."""
     click.echo(f"Warning: {printable(text)}", err=True)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number with six digits, rounded to the nearest; privacy bounds use `format_bound`, which rounds up."""
     return "none (infinite)" if math.isinf(value) else "unknown" if math.isnan(value) else f"{value:.6g}"
 
@@ -105,8 +105,10 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
         of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
         over = f", {row['rounds']:,} rounds" if row["rounds"] > 1 else ""
         slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
-        what = f"(per {row['unit']}{of}{over}, participation {row['participation']})"
-        rows.append(("epsilon", f"exact {format_bound(row['exact'])}, claimed {number(row['claimed'])}{slack} {what}"))
+        scope = f"(per {row['unit']}{of}{over}, participation {row['participation']})"
+        rows.append(
+            ("epsilon", f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])}{slack} {scope}")
+        )
     reasons = dict.fromkeys(row["reason"] for row in accounts if row["reason"])
     return rows + [("because", reason) for reason in reasons]
 
@@ -159,7 +161,7 @@ def as_text(document: Mapping[str, Any]) -> str:
     return json.dumps(_json_value(document), indent=1, allow_nan=False)
 
 
-def shortened(items: Sequence[Any], of: int) -> dict[str, Any]:
+def truncated_list(items: Sequence[Any], of: int) -> dict[str, Any]:
     """Return the first items of a longer list, with their number and the full length."""
     return {"shown": len(items), "of": of, "items": list(items)}
 

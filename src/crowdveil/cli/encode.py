@@ -55,7 +55,7 @@ def encode(
     alphabet = alphabet_of(given)
     from crowdveil.workflow.encoding import encode as encode_reports
     from crowdveil.workflow.encoding import encoded_outputs
-    from crowdveil.workflow.evidence import caveats, crowd_beside, evidence_files
+    from crowdveil.workflow.evidence import caveats, evidence_files, read_crowd_for
 
     outputs = encoded_outputs(reports, out, replace=replace)
     replaced = list(map(str, outputs.check(inputs=evidence_files(reports))))
@@ -72,7 +72,7 @@ def encode(
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)
-    crowd = crowd_beside(out)
+    crowd = read_crowd_for(out)
     warnings = [*([] if crowd is None else caveats(crowd)), *notes]
     files = {"warnings": warnings, "files": list(map(str, outputs.paths)), "replaced": replaced}
     data = {**counts, "labels": labels, "bytes": size, **files}

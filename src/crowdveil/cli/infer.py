@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import number, print_result, progress_bar, replaced_rows, shortened, warn
+from crowdveil.cli.display import (
+    format_number,
+    print_result,
+    print_warning,
+    progress_bar,
+    replaced_rows,
+    truncated_list,
+)
 from crowdveil.cli.options import (
     COUNT,
     PATH,
@@ -167,7 +174,7 @@ def infer(
         files = _checked(outputs, fits, inputs)
         unread = unread_channel(evidence, type(build_estimator(method, evidence)))
         if unread is not None:
-            warn(unread)
+            print_warning(unread)
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
             inference = infer_truths(
@@ -219,7 +226,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "gold_unknown": estimate.gold_unknown,
         "baseline": asdict(estimate.baseline) | {"sentence": str(estimate.baseline)},
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
-        "truths": shortened(_first_truths(estimate), len(estimate.tasks)),
+        "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
         "quality": _quality(estimate),
         "warnings": list(inference.notes),
     }
@@ -276,7 +283,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _truth_line(truth: dict[str, Any]) -> str:
-    text = truth["truth"] if isinstance(truth["truth"], str) else number(truth["truth"])
+    text = truth["truth"] if isinstance(truth["truth"], str) else format_number(truth["truth"])
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
     return f"{truth['task']}: {text} ({truth['reports']:,} reports{confidence})"
 
@@ -284,7 +291,7 @@ def _truth_line(truth: dict[str, Any]) -> str:
 def _quality_line(quality: dict[str, Any]) -> str:
     if quality["median"] is None:
         return f"{quality['name']}: unknown, since these reports do not distinguish workers"
-    quantiles = ", ".join(f"{name} {number(quality[name])}" for name in ("lowest", "median", "highest"))
+    quantiles = ", ".join(f"{name} {format_number(quality[name])}" for name in ("lowest", "median", "highest"))
     width = quality["interval_width"]
-    intervals = "" if width is None else f"; median width of the 90 % intervals {number(width)}"
+    intervals = "" if width is None else f"; median width of the 90 % intervals {format_number(width)}"
     return f"{quality['name']}: {quantiles}; {quality['unknown']:,} unknown{intervals}"

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings values that commands collect them into."""
+"""Shared options of the commands, and their conversion to settings of the library."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def alphabet_of(given: Given) -> Alphabet | None:
     if labels is not None and scale is not None:
         raise click.UsageError("Give --labels or --scale, not both.")
     if ordered and labels is None:
-        raise click.UsageError("--ordered says how to read --labels: give both.")
+        raise click.UsageError("--ordered is an option of --labels: give both.")
     if labels is not None:
         return Categories(_words(labels), ordered)
     return None if scale is None else Scale(*_bounds(scale))
@@ -149,7 +149,9 @@ mechanism_options = options(
         help="Privacy loss in nats of a single answer (a cell: one worker's answer to one task), in [1e-06, 20].",
     ),
     participation_option,
-    click.option("--null-value", metavar="V", help="laplace: number sent for no answer. [default: uniform]"),
+    click.option(
+        "--null-value", metavar="V", help="laplace: public value that replaces NULL (no answer). [default: uniform]"
+    ),
     click.option(
         "--low",
         type=float,
@@ -174,17 +176,20 @@ mechanism_options = options(
         "--dimensions",
         type=COUNT,
         metavar="D",
-        help="matrix-factorization: length of its two sums [default: one per task]; required by the published one.",
+        help="matrix-factorization: length of its two sums [default: one per task]; required by the -published one.",
     ),
     click.option(
-        "--ridge", type=float, metavar="R", help="matrix-factorization-published: without it, often no report."
+        "--ridge",
+        type=float,
+        metavar="R",
+        help="matrix-factorization-published: weight of a ridge; without it, often no report.",
     ),
     click.option(
         "--cuts",
         metavar="A,B",
         multiple=True,
-        help="quantized-response: first label of each block after the first. Repeated, the cuts are dealt to the "
-        "workers in turn. [default: optimal for the expected answers]",
+        help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
+        "assigned to the workers in turn. [default: optimal for the expected answers]",
     ),
     click.option(
         "--prior",
@@ -211,7 +216,7 @@ def mechanism_settings(given: Given) -> MechanismSettings:
 
     cuts, rate, sigmas = given["cuts"], given["participation_rate"], given["sigmas"]
     _refuse_expectation(given)
-    wanted = MechanismSettings(
+    requested = MechanismSettings(
         name=given["mechanism"],
         epsilon=given["epsilon"],
         participation=given["participation"],
@@ -230,8 +235,8 @@ def mechanism_settings(given: Given) -> MechanismSettings:
             sigmas=() if sigmas is None else numbers(sigmas, "--sigmas"),
         ),
     )
-    _check_usage(wanted)
-    return wanted
+    _check_usage(requested)
+    return requested
 
 
 def _refuse_expectation(given: Given) -> None:
@@ -243,17 +248,17 @@ def _refuse_expectation(given: Given) -> None:
         raise click.UsageError(f"{flag} is an option of {owners}, and of these without --cuts.")
 
 
-def _check_usage(wanted: MechanismSettings) -> None:
+def _check_usage(requested: MechanismSettings) -> None:
     """Refuse settings of another mechanism, and a missing or doubly determined epsilon."""
     settings = dict.fromkeys(name for entry in MECHANISM_ENTRIES.values() for name in entry.settings)
     for setting in settings:
-        if getattr(wanted, setting) not in (None, ()) and setting not in MECHANISM_ENTRIES[wanted.name].settings:
+        if getattr(requested, setting) not in (None, ()) and setting not in MECHANISM_ENTRIES[requested.name].settings:
             flag = "--" + setting.replace("_", "-")
             owners = " and ".join(mechanisms_with(setting))
-            raise click.UsageError(f"{flag} is an option of {owners}, not of {wanted.name}.")
-    if wanted.high is not None and (wanted.low is None or wanted.epsilon is not None):
+            raise click.UsageError(f"{flag} is an option of {owners}, not of {requested.name}.")
+    if requested.high is not None and (requested.low is None or requested.epsilon is not None):
         raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
-    if wanted.epsilon is None and wanted.high is None:
+    if requested.epsilon is None and requested.high is None:
         raise click.UsageError("Missing option '--epsilon'.")
 
 
@@ -298,18 +303,17 @@ json_option = click.option(
 replace_option = click.option(
     "--replace",
     is_flag=True,
-    help="Remove the collection that is in the folder: only the files recorded there as one. What it revealed stays "
-    "revealed.",
+    help="Remove the earlier collection in the folder (only its recorded files). Its privacy loss is not undone.",
 )
 accept_edited_option = click.option(
     "--accept-edited",
     is_flag=True,
-    help="Accept reports that were edited after crowd.json was written; the result says so.",
+    help="Accept reports that were edited after crowd.json was written; the result is marked.",
 )
 kind_option = click.option(
     "--kind",
     type=click.Choice(["categorical", "numeric"]),
-    help="Type of the reports, if the name of the column leaves it open.",
+    help="Type of the reports, if the column name does not determine it.",
 )
 merge_labels_option = click.option(
     "--merge-labels",

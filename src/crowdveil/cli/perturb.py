@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, print_result, progress_bar, replaced_rows, warn
+from crowdveil.cli.display import account_data, account_rows, print_result, print_warning, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
     alphabet_of,
@@ -39,13 +39,13 @@ Writes reports.csv (reports other than "no answer", whose number follows from th
 with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee). matrix-factorization writes
 sums.json in place of reports.csv, and no certificate.
 
-Labels, tasks and workers must be known before anyone answers: --labels or --scale, --tasks and --workers (or
+Labels, tasks and workers must be known before the campaign: --labels or --scale, --tasks and --workers (or
 --assignment, which lists both). Lists taken from the answers show who answered, so such a run is refused without
 --lists-from-answers. With --participation public only the labels must be given.
 
 Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
 printed too. With protected participation "no answer" (NULL) is hidden like an answer: on every task, or, with
---assignment, on the tasks that a worker was asked, which costs far less."""
+--assignment, on the assigned tasks only, at a far smaller total loss."""
 
 
 @click.command(help=HELP, short_help="Write the reports that devices would send for the answers in a file.")
@@ -102,13 +102,13 @@ def perturb(
     **given: Any,
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
-    wanted, alphabet = mechanism_settings(given), alphabet_of(given)
+    requested, alphabet = mechanism_settings(given), alphabet_of(given)
     from crowdveil.workflow.channel_assignment import set_up
     from crowdveil.workflow.collection import (
         collect,
         collection_files,
         expected_rows,
-        spill_folder,
+        temporary_report_folder,
         write_collection,
     )
     from crowdveil.workflow.export import collection_outputs
@@ -123,11 +123,11 @@ def perturb(
         tasks=lists.tasks,
         workers=lists.workers,
     )
-    setup = set_up(wanted, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
+    setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
-    replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, wanted.expected.prior])
+    replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, requested.expected.prior])
     announced = _many_rows(read.answers, setup)
-    with spill_folder(out, expected_rows(read.answers, setup)) as folder:
+    with temporary_report_folder(out, expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:
             collection = collect(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
@@ -158,12 +158,12 @@ def _many_rows(answers: Reports, setup: Setup) -> list[str]:
     if rows <= MANY_ROWS:
         return []
     caution = f"The reports have about {rows:,.0f} rows or more. A larger epsilon or public participation gives fewer."
-    warn(caution)
+    print_warning(caution)
     return [caution]
 
 
 def _summary(collection: Collection) -> dict[str, Any]:
-    from crowdveil.workflow.evidence import HOLDER
+    from crowdveil.workflow.evidence import GUARANTEE_SCOPE
     from crowdveil.workflow.mechanism_settings import parameters
 
     answers, mechanism, alphabet = collection.answers, collection.mechanism, collection.answers.alphabet
@@ -177,7 +177,7 @@ def _summary(collection: Collection) -> dict[str, Any]:
         "seed": collection.seed,
         "lists_from_answers": list(collection.missing_lists),
         "privacy": f"none: {collection.caveat}" if collection.caveat else collection.promise,
-        "holder": HOLDER,
+        "holder": GUARANTEE_SCOPE,
         "accounts": account_data(collection.accounts),
         "labels": [] if alphabet is None else list(alphabet.names),
         "tasks": len(answers.tasks),

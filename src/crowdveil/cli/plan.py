@@ -72,7 +72,7 @@ expectation_options = options(
 @alphabet_options
 @click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")
 @click.option("--workers", type=COUNT, required=True, metavar="M", help="Number of workers.")
-@click.option("--target-error", "target", type=float, required=True, metavar="E", help="Error wanted.")
+@click.option("--target-error", "target", type=float, required=True, metavar="E", help="Target error.")
 @expectation_options
 @click.option("--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]")
 @participation_option

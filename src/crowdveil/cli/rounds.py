@@ -14,12 +14,12 @@ MAX_THRESHOLDS = 12
 
 @click.command(short_help="Join the rounds of a campaign into one collection.")
 @click.argument("reports", nargs=-1, required=True, type=PATH)
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @accept_edited_option
 @replace_option
 @json_option
 def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: bool, as_json: bool) -> None:
-    """Join the rounds of a campaign into one collection, which infer reads like any other.
+    """Join the rounds of a campaign into one collection, which is an input of infer.
 
     REPORTS are the report files of all rounds, each with certificate.json and crowd.json in its folder. All rounds have
     the same tasks; each worker takes part in one round only.
@@ -65,7 +65,7 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
     type=PATH,
     required=True,
     metavar="FILE",
-    help="Certificate of the rounds so far, which has the scale.",
+    help="Certificate of the rounds so far; it contains the scale.",
 )
 @click.option(
     "--most",
@@ -85,14 +85,14 @@ def next_thresholds(truths: Path, certificate: Path, most: int, out: Path, as_js
     single answer is that of a campaign of one round.
     """
     from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.workflow.evidence import crowd_beside, read_channel
-    from crowdveil.workflow.rounds import cuts_from, cuts_text
+    from crowdveil.workflow.evidence import read_channel, read_crowd_for
+    from crowdveil.workflow.rounds import cuts_csv, next_cuts
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="cuts")
     replaced = list(map(str, outputs.check(inputs=[truths, certificate])))
-    channel = read_channel(certificate, crowd_beside(certificate))
-    cuts = cuts_from(truths, channel.alphabet, most=most)
-    write_outputs(outputs, {out.name: cuts_text(cuts)})
+    channel = read_channel(certificate, read_crowd_for(certificate))
+    cuts = next_cuts(truths, channel.alphabet, most=most)
+    write_outputs(outputs, {out.name: cuts_csv(cuts)})
     different = list(dict.fromkeys(cuts.values()))
     data = {"tasks": len(cuts), "cuts": different, "files": [str(out)], "replaced": replaced}
     rows = [("tasks", f"{len(cuts):,}"), ("cuts", ", ".join(different)), *replaced_rows(replaced)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from crowdveil.channels.rounding import format_bound, format_delta
-from crowdveil.cli.display import number, print_result, progress_bar, replaced_rows
+from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crowdveil.synthesis.claims import Outside
     from crowdveil.workflow.synthesis import MethodName, SynthesisResult, SynthesisSettings
 
-NO_PRIVACY = "this release follows from the seed: a simulation, which carries no privacy"
+NO_PRIVACY = "the release follows from the seed: a simulation carries no privacy"
 CURATOR_ONLY = "The pictures in the folder curator show RAW CLAIMS: do not publish that folder."
 METHODS = {
     "histogram": "private",
@@ -54,15 +54,15 @@ Private methods; the epsilon that is printed holds:
                   task, and one distribution around it for all tasks
   huai-corrected  kernel densities and test of Huai et al. (2019),
                   with failed candidates replaced by public draws
-Paper reproduction; it promises NO PRIVACY:
+Paper reproduction, no privacy:
   huai-published  the method of Huai et al. (2019) as printed
 
 Without --method, histogram or pooled-shape is used, whichever has the smaller expected error, from public numbers. The
 expected error is printed next to that of one number for all tasks.
 
 Epsilon is the privacy loss of one claim (unit cell), or of all claims of one worker, over the whole release. With
-public participation it is known who claimed what. With protected participation the presence of a claim is hidden too,
-and only the list of tasks is known, which must then be given (--tasks).
+public participation the pairs of worker and task are public. With protected participation the presence of a claim is
+hidden too; the list of tasks is public and must be given (--tasks).
 
 Writes synthetic.csv (task, worker, value; the workers are synthetic) and guarantee.json."""
 
@@ -73,7 +73,7 @@ def _settings(
     from crowdveil.workflow.synthesis import SynthesisSettings
 
     if method == "huai-published" and epsilon is not None:
-        raise click.UsageError("--epsilon is an option of the private methods: huai-published promises no privacy.")
+        raise click.UsageError("--epsilon is an option of the private methods: huai-published has no privacy.")
     if method != "huai-published" and epsilon is None:
         raise click.UsageError("Missing option '--epsilon'.")
     if participation == "protected" and method not in (None, "histogram"):
@@ -202,8 +202,8 @@ settings_options = options(
     metavar="TASK",
     help="Draw this task's RAW CLAIMS and densities into DIR/curator, for the curator only.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Reproducible simulation, WITHOUT ANY PRIVACY.")
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="Where files are written.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @json_option
 def synthesize(
     claims: str,
@@ -253,9 +253,9 @@ def synthesize(
 
 
 def _rows(data: dict[str, Any], result: SynthesisResult) -> list[tuple[str, str]]:
-    simulation = [("SIMULATION", NO_PRIVACY)] if data["simulation"] else []
+    simulation = [("simulation only: no privacy", NO_PRIVACY)] if data["simulation"] else []
     withheld = [(f"withheld: {note.reason}", f"{note.tasks:,} tasks") for note in result.release.withheld]
-    mode = "private method" if data["mode"] == "private" else f"{data['mode']}, promises NO PRIVACY"
+    mode = "private method" if data["mode"] == "private" else f"{data['mode']}, no privacy"
     return [
         *simulation,
         ("method", f"{data['method']} ({mode})"),
@@ -284,7 +284,7 @@ def _expected_rows(expected: dict[str, Any], logarithmic: bool) -> list[tuple[st
 
 
 def _guarantee_row(guarantee: Guarantee) -> tuple[str, str]:
-    claimed = "" if guarantee.claimed is None else f", claimed {number(guarantee.claimed)}"
+    claimed = "" if guarantee.claimed is None else f", claimed {format_number(guarantee.claimed)}"
     delta = f", delta {format_delta(guarantee.delta)}" if guarantee.delta else ""
     unit = "claim" if guarantee.unit == "cell" else "worker"
     exact = f"exact {format_bound(guarantee.epsilon)}{claimed}{delta}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crowdveil.demo.page import render
 from crowdveil.demo.scenes import Scene, scenes
-from crowdveil.demo.trials import Result, Row, Trial, beside_unprotected, run, trials_for
+from crowdveil.demo.trials import Result, Row, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.engines.processes import ProcessHandle
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
@@ -69,7 +69,7 @@ def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Pr
     crowds = scenes(data)
     plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
     private = [trial for scene in crowds for trial in trials_for(scene, seed)]
-    results = beside_unprotected(_in_order(plain + private, progress))
+    results = compare_with_unprotected(_in_order(plain + private, progress))
     demo = Demo(scenes=crowds, results=results, page=out / PAGE_FILE)
     rows = json.dumps(demo.to_json(seed), indent=1)
     write_outputs(outputs, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: rows})

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.demo.pictures import claims_picture, error_picture, told_method, worker_picture
+from crowdveil.demo.pictures import claims_picture, error_picture, reported_method, worker_picture
 from crowdveil.demo.scenes import Scene
 from crowdveil.demo.trials import ASSIGNED, FEWEST_REPORTS, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row
 from crowdveil.plotting import has_matplotlib
@@ -54,7 +54,7 @@ def _chapter(scene: Scene, results: Sequence[Result], drawn: bool) -> dict[str, 
     return {
         "scene": scene,
         "shown_epsilon": QUALITY_EPSILON,
-        "summary": summary(rows, told_method(scene)) + chance(rows[0]),
+        "summary": summary(rows, reported_method(scene)) + chance(rows[0]),
         "errors": Markup(error_picture(scene, results)) if drawn else None,
         "workers": Markup(worker_picture(scene, results)) if labels and drawn else None,
         "groups": everything,

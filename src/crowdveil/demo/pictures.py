@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from crowdveil.channels.rounding import format_bound
 from crowdveil.demo.devices import EPSILONS
 from crowdveil.demo.scenes import Scene
-from crowdveil.demo.trials import ASSIGNED, PROTECTED, QUALITY_EPSILON, THROUGH, Result, Row, pearson, well_known
+from crowdveil.demo.trials import (
+    ASSIGNED,
+    PROTECTED,
+    QUALITY_EPSILON,
+    THROUGH,
+    Result,
+    Row,
+    has_enough_answers,
+    pearson,
+)
 from crowdveil.plotting import file_bytes, styled_figure
 
 if TYPE_CHECKING:
@@ -37,10 +46,12 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
         axes = figure.add_subplot()
         for label, color, points in _lines(private):
             axes.plot(*zip(*points, strict=True), marker="o", ms=4.5, lw=1.8, color=color, label=label)
-        assigned = [row for row in rows if row.participation == ASSIGNED and row.method == told_method(scene) + THROUGH]
+        assigned = [
+            row for row in rows if row.participation == ASSIGNED and row.method == reported_method(scene) + THROUGH
+        ]
         if assigned:
             points = [(row.asked or 0.0, row.error) for row in assigned]
-            name = f"{told_method(scene)}{THROUGH}, assigned cells"
+            name = f"{reported_method(scene)}{THROUGH}, assigned cells"
             axes.plot(*zip(*points, strict=True), marker="s", ms=4, lw=1.8, ls="--", color=ASSIGNED_COLOR, label=name)
         best = min((row for row in rows if row.asked is None), key=lambda row: row.error)
         constant = rows[0].constant_error
@@ -54,7 +65,7 @@ def error_picture(scene: Scene, results: Sequence[Result]) -> str:
         return _svg(figure, f"Error by epsilon on {scene.title}")
 
 
-def told_method(scene: Scene) -> str:
+def reported_method(scene: Scene) -> str:
     """Return the method through the channel that the page speaks of."""
     return "dawid-skene" if scene.error == "error_rate" else "gaussian"
 
@@ -86,7 +97,7 @@ def worker_picture(scene: Scene, results: Sequence[Result]) -> str:
     """Draw each worker's quality as found through the channel against the one found in the unprotected answers."""
     method = "dawid-skene"
     clean, private = _qualities(scene, results, method)
-    shown = well_known(scene.answers, clean, private)
+    shown = has_enough_answers(scene.answers, clean, private)
     with styled_figure(4.2, 4.2) as figure:
         axes = figure.add_subplot()
         sizes = 6 + 24 * np.sqrt(scene.answers.per_worker[shown] / max(scene.answers.per_worker.max(), 1))

@@ -269,7 +269,7 @@ def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
     )
 
 
-def beside_unprotected(results: list[Result]) -> tuple[Result, ...]:
+def compare_with_unprotected(results: list[Result]) -> tuple[Result, ...]:
     """Put beside every error the error of the same method on the unprotected answers, and compare worker qualities."""
     plain = {
         (result.trial.scene.name, row.method): (row.error, result.qualities[row.method])
@@ -282,12 +282,12 @@ def beside_unprotected(results: list[Result]) -> tuple[Result, ...]:
 
 def _beside(result: Result, row: Row, plain: dict[tuple[str, str], tuple[float, NDArray[np.float64]]]) -> Row:
     error, clean = plain[row.scene, _plain(row.method)]
-    shown = well_known(result.trial.scene.answers, clean, result.qualities[row.method])
+    shown = has_enough_answers(result.trial.scene.answers, clean, result.qualities[row.method])
     workers = pearson(clean[shown], result.qualities[row.method][shown]) if shown.any() else None
     return replace(row, unprotected=error, workers=workers)
 
 
-def well_known(answers: Reports, *qualities: NDArray[np.float64]) -> NDArray[np.bool_]:
+def has_enough_answers(answers: Reports, *qualities: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which workers have answers enough for their quality to be more than a guess, and a quality at all."""
     return (answers.per_worker >= FEWEST_REPORTS) & np.all([np.isfinite(quality) for quality in qualities], axis=0)
 

@@ -1,4 +1,4 @@
-"""What cells go through beyond one mechanism for all: cuts dealt to workers, channels by name, assigned tasks."""
+"""Channels and assignment of a campaign: one mechanism for all cells, or channels by worker or task."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,18 +15,18 @@ from crowdveil.mechanisms import Mechanism
 from crowdveil.workflow.mechanism_settings import MechanismSettings, build_mechanism
 
 UNPROTECTED = "unprotected"
-"""In place of an epsilon: these cells are sent as they are. It must be said; nothing is unprotected by omission."""
+"""Text in place of an epsilon: these cells are sent without randomization. It must be explicit."""
 KNOWN_COLUMNS = ("worker", "task", "epsilon", "cuts")
-CUTS_APART = "|"
+CUT_SEPARATOR = "|"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setup:
-    """What every cell goes through, and which cells report.
+    """Channel of every cell, and the cells that report.
 
     Attributes:
-        mechanism: what was asked for; the command's own epsilon and first cuts.
-        table: which channel each cell goes through; None if all go through the mechanism.
+        mechanism: requested mechanism, with the epsilon and the first cuts of the command.
+        table: channel of each cell; None if the mechanism perturbs all cells.
         assignment: the cells that report; None if all do.
     """
 
@@ -36,12 +36,12 @@ class Setup:
 
     @property
     def channel(self) -> Channel | ChannelTable | None:
-        """What cells go through; None where they are not perturbed one by one."""
+        """Channel or table of channels; None if cells are not perturbed independently."""
         return self.mechanism.channel() if self.table is None else self.table
 
 
 def set_up(
-    wanted: MechanismSettings,
+    requested: MechanismSettings,
     alphabet: Alphabet,
     answers: Reports,
     *,
@@ -51,66 +51,73 @@ def set_up(
     """Build the mechanism and, where cells differ, the table of channels.
 
     Args:
-        wanted: the mechanism.
+        requested: the mechanism.
         alphabet: what an answer can be.
-        answers: for their lists of tasks and workers only, which are public or make the run promise nothing.
+        answers: only their lists of tasks and workers are read; if these are not public, there is no guarantee.
         channels: CSV file with a column `worker` or `task` and `epsilon` or `cuts` (or both) of each.
         assignment: the cells that report; None for all.
 
     Raises:
-        SettingsError: a mechanism without a channel per cell, cuts dealt and a file of channels, or what a mechanism
-            refuses.
+        SettingsError: a mechanism without a channel per cell, several groups of cuts and a file of channels, or
+            settings that the mechanism refuses.
         ReportsError: a damaged file.
     """
-    mechanism = build_mechanism(wanted, alphabet, tasks=len(answers.tasks))
-    if channels is not None and wanted.dealt_cuts:
-        raise SettingsError("cuts are dealt in turn or given by name, not both", value=str(channels))
+    mechanism = build_mechanism(requested, alphabet, tasks=len(answers.tasks))
+    if channels is not None and requested.dealt_cuts:
+        raise SettingsError(
+            "cuts are assigned to workers in turn or given in a file of channels, not both", value=str(channels)
+        )
     table = None
-    if wanted.dealt_cuts:
-        table = _dealt(wanted, alphabet, answers)
+    if requested.dealt_cuts:
+        table = _channels_by_group(requested, alphabet, answers)
     elif channels is not None:
-        table = read_table(channels, wanted, alphabet, tasks=len(answers.tasks))
+        table = read_table(channels, requested, alphabet, tasks=len(answers.tasks))
     if (table is not None or assignment is not None) and mechanism.channel() is None:
         raise SettingsError(
-            "only mechanisms with a channel per cell go with assigned tasks or channels by name",
+            "assigned tasks and channels by name need a mechanism with a channel per cell",
             value=mechanism.name,
             hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
         )
     return Setup(mechanism=mechanism, table=table, assignment=assignment)
 
 
-def read_table(path: Path, wanted: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
-    """Read which settings each worker (or task) has, and build one channel for each distinct pair of them.
+def read_table(path: Path, requested: MechanismSettings, alphabet: Alphabet, *, tasks: int) -> ChannelTable:
+    """Return the table of channels of a file with settings by worker or task, one channel for each distinct row.
 
     Raises:
         ReportsError: not one of the columns `worker` and `task`, neither `epsilon` nor `cuts`, an unknown column, a
-            name that is empty or repeated, or an epsilon that is no number.
-        SettingsError: what the mechanism refuses.
+            name that is empty or repeated, or an epsilon that is not a number.
+        SettingsError: the mechanism refuses a setting.
     """
     source, header = str(path), read_header(path)
     unknown = [name for name in header if name not in KNOWN_COLUMNS]
-    whose = [name for name in ("worker", "task") if name in header]
+    key = [name for name in ("worker", "task") if name in header]
     settings = [name for name in ("epsilon", "cuts") if name in header]
-    if unknown or len(whose) != 1 or not settings:
+    if unknown or len(key) != 1 or not settings:
         raise ReportsError(
             "a file of channels has the column worker or task, and epsilon or cuts",
             source=source,
             examples=", ".join(header),
         )
     columns = read_csv(path, header)
-    names = [str(name) for name in columns[whose[0]].to_pylist()]
+    names = [str(name) for name in columns[key[0]].to_pylist()]
     if "" in names or len(set(names)) != len(names):
-        raise ReportsError(f"every {whose[0]} stands in one row, by name", source=source)
+        raise ReportsError(f"every {key[0]} must have one row", source=source)
     rows = list(zip(*([str(cell) for cell in columns[name].to_pylist()] for name in settings), strict=True))
-    kinds = {row: index for index, row in enumerate(dict.fromkeys(rows))}
-    built = [_one(dict(zip(settings, row, strict=True)), wanted, alphabet, tasks, source) for row in kinds]
-    groups = {name: kinds[row] for name, row in zip(names, rows, strict=True)}
-    make = ChannelTable.by_worker if whose[0] == "worker" else ChannelTable.by_task
+    channel_of_row = {row: index for index, row in enumerate(dict.fromkeys(rows))}
+    built = [
+        _row_channel(dict(zip(settings, row, strict=True)), requested, alphabet, tasks, source)
+        for row in channel_of_row
+    ]
+    groups = {name: channel_of_row[row] for name, row in zip(names, rows, strict=True)}
+    make = ChannelTable.by_worker if key[0] == "worker" else ChannelTable.by_task
     return make(built, groups)
 
 
-def _one(row: dict[str, str], wanted: MechanismSettings, alphabet: Alphabet, tasks: int, source: str) -> Channel:
-    """Return the channel of one row; what is left empty is the command's own."""
+def _row_channel(
+    row: dict[str, str], requested: MechanismSettings, alphabet: Alphabet, tasks: int, source: str
+) -> Channel:
+    """Return the channel of one row; empty cells have the settings of the command."""
     changes: dict[str, Any] = {}
     epsilon = row.get("epsilon", "")
     if epsilon == UNPROTECTED:
@@ -125,24 +132,24 @@ def _one(row: dict[str, str], wanted: MechanismSettings, alphabet: Alphabet, tas
                 examples=repr(epsilon),
             ) from error
     if row.get("cuts"):
-        changes["cuts"] = tuple(row["cuts"].split(CUTS_APART))
-    return _channel(build_mechanism(replace(wanted, **changes), alphabet, tasks=tasks))
+        changes["cuts"] = tuple(row["cuts"].split(CUT_SEPARATOR))
+    return _channel(build_mechanism(replace(requested, **changes), alphabet, tasks=tasks))
 
 
-def _dealt(wanted: MechanismSettings, alphabet: Alphabet, answers: Reports) -> ChannelTable:
-    """Deal cuts to the workers in the order of their list."""
+def _channels_by_group(requested: MechanismSettings, alphabet: Alphabet, answers: Reports) -> ChannelTable:
+    """Return one channel for each group of cuts, assigned in turn to the workers in list order."""
     built = [
-        _channel(build_mechanism(replace(wanted, cuts=cuts), alphabet, tasks=len(answers.tasks)))
-        for cuts in wanted.dealt_cuts
+        _channel(build_mechanism(replace(requested, cuts=cuts), alphabet, tasks=len(answers.tasks)))
+        for cuts in requested.dealt_cuts
     ]
     groups = {str(name): place % len(built) for place, name in enumerate(answers.workers)}
     if len(groups) < len(built):
-        raise SettingsError("there must be a worker for each of the cuts", value=len(groups))
+        raise SettingsError("each group of cuts needs a worker", value=len(groups))
     return ChannelTable.by_worker(built, groups)
 
 
 def _channel(mechanism: Mechanism) -> Channel:
     channel = mechanism.channel()
     if channel is None:
-        raise SettingsError("only mechanisms with a channel per cell can differ by cell", value=mechanism.name)
+        raise SettingsError("channels by cell need a mechanism with a channel per cell", value=mechanism.name)
     return channel

@@ -1,4 +1,4 @@
-"""The worker's half of a campaign, played for a file of answers: what would devices have sent, and what did it cost?"""
+"""Collection of reports from a file of answers: perturbation as on workers' devices, privacy account, and files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublish
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.workflow.channel_assignment import Setup
-from crowdveil.workflow.evidence import SIMULATION, guarantee_of, notes_of, refuse_missing
+from crowdveil.workflow.evidence import SIMULATION, guarantee_notes, guarantee_of, refuse_missing_lists
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -38,21 +38,21 @@ from crowdveil.workflow.factorization_sums import Sums, answer_vectors, collect_
 from crowdveil.workflow.mechanism_settings import describe
 
 Progress = Callable[[int, int], None]
-HELD_ROWS = 1 << 24
-"""Expected reports that are held in memory at most, where a disk can take their place."""
+MAX_ROWS_IN_MEMORY = 1 << 24
+"""Largest expected number of reports held in memory; more go to a temporary folder."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Collection:
-    """What devices would have sent.
+    """Reports that devices would have sent, with their privacy account.
 
     Attributes:
-        answers: what was perturbed.
-        setup: through which channels, and which cells report.
+        answers: perturbed answers.
+        setup: channels, and the cells that report.
         sent: the reports, or their sum where only the sum is used.
-        seed: of a simulation, which protects nobody; None if the randomness was secure.
-        accounts: claimed and exact epsilon, per cell and per worker; empty where lists were taken from the answers,
-            which leaves nothing to promise.
+        seed: seed of a simulation, which has no privacy; None if the randomness was secure.
+        accounts: claimed and exact epsilon, per cell and per worker; empty without a guarantee, where
+            lists were taken from the answers.
     """
 
     answers: Reports
@@ -63,12 +63,12 @@ class Collection:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What was asked for."""
+        """Requested mechanism."""
         return self.setup.mechanism
 
     @property
     def size(self) -> int:
-        """How many reports say something; of reports that are summed, how many there are."""
+        """Number of non-NULL reports; for sums, number of workers."""
         return len(self.sent) if isinstance(self.sent, Reports) else len(self.answers.workers)
 
     @property
@@ -85,20 +85,20 @@ class Collection:
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """The channel's certificate, which says if nothing is promised; None where cells are not independent."""
+        """Certificate of the channel, marked if there is no privacy; None where cells are not independent."""
         channel = self.setup.channel
         if channel is None:
             return None
-        # Under the seal, so that a certificate that is parted from crowd.json still says so.
+        # The mark is inside the digest, so that it also holds for a certificate without crowd.json.
         if self.seed is not None:
-            return _marked(channel, simulation_mark(self.seed)).certificate()
+            return _with_mark(channel, simulation_mark(self.seed)).certificate()
         if self.missing_lists:
-            return _marked(channel, LISTS_MARK).certificate()
+            return _with_mark(channel, LISTS_MARK).certificate()
         return channel.certificate()
 
     @property
     def crowd(self) -> Crowd:
-        """What `crowd.json` says: who there is, by which mechanism, with what guarantee."""
+        """Contents of `crowd.json`: tasks, workers, mechanism and guarantee."""
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
@@ -113,21 +113,21 @@ class Collection:
 
     @property
     def description(self) -> str:
-        """Mechanism and settings in words, and how cells differ; without a promise no setting reads like one."""
+        """Mechanism, its parameters and the table of channels as text; without a guarantee, no epsilon is named."""
         table = self.setup.table
         named = self.mechanism.name if self.seed is None and self.missing_lists else describe(self.mechanism)
-        return named if table is None else f"{named}; {_in_words(table)}"
+        return named if table is None else f"{named}; {_table_description(table)}"
 
     @property
     def promise(self) -> str:
-        """The guarantee in words, and against whom; or why there is none."""
-        made_up = self.seed is not None
-        return guarantee_text(guarantee_of(self.setup), self.missing_lists, simulation=made_up, notes=self._notes)
+        """Text of the guarantee and its scope, or the reason why there is none."""
+        simulation = self.seed is not None
+        return guarantee_text(guarantee_of(self.setup), self.missing_lists, simulation=simulation, notes=self._notes)
 
     @property
     def _notes(self) -> tuple[str, ...]:
         protected, assigned = self.mechanism.participation == "protected", self.setup.assignment is not None
-        return notes_of(assigned=assigned, protected=protected, simulation=self.seed is not None)
+        return guarantee_notes(assigned=assigned, protected=protected, simulation=self.seed is not None)
 
 
 def collect(
@@ -139,68 +139,67 @@ def collect(
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Collection:
-    """Perturb every worker's answers: securely, or, with a seed, reproducibly and without any privacy.
+    """Return the perturbed answers of all workers: with secure randomness, or with a seed and without privacy.
 
     Args:
-        answers: what is perturbed; `answers.public_lists` says which of their lists are public.
-        setup: through which channels, and which cells report.
-        seed: of a simulation.
-        lists_from_answers: go on without a seed although a list is not public; then nothing is promised.
-        progress: called as the work goes on.
-        folder: where reports of a simulation with a per-cell channel are kept while they are drawn; without it, in
-            memory.
+        answers: answers to perturb; `answers.public_lists` names their public lists.
+        setup: channels, and the cells that report.
+        seed: seed of a simulation.
+        lists_from_answers: accept lists that are not public without a seed; there is no guarantee then.
+        progress: called with the finished and the whole work.
+        folder: temporary folder for the reports of a simulation with a per-cell channel; None holds them in memory.
 
     Raises:
         ReportsError: a worker answers a task twice, or the answers are not in the mechanism's alphabet.
-        CertificateError: labels that no certificate holds.
-        SettingsError: a list that is not public, tasks or workers that look alike, more reports than can be held, or a
-            mechanism that refuses secure randomness.
+        CertificateError: labels that a certificate cannot hold.
+        SettingsError: a list that is not public, confusable names of tasks or workers, too many reports, or a mechanism
+            that refuses secure randomness.
         NoMinimiserError: the published matrix factorization has no report for a worker.
     """
     missing = missing_lists(answers.public_lists, setup.mechanism.participation)
     if seed is None and not lists_from_answers:
-        refuse_missing(missing)
+        refuse_missing_lists(missing)
     _refuse_repeats(answers)
     _refuse_names(answers, setup)
     if expected_rows(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
         raise SettingsError(
-            f"at most {MAX_REPORTS:,} reports are made at once",
+            f"at most {MAX_REPORTS:,} reports can be collected at once",
             value=f"{len(answers.tasks):,} tasks and {len(answers.workers):,} workers",
-            hint="Take a part of the tasks, a larger epsilon, or public participation.",
+            hint="Use fewer tasks, a larger epsilon, or public participation.",
         )
     accounts = () if seed is None and missing else accounts_of(answers, setup)
-    sent = _sent(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
+    sent = _collect_reports(answers, setup, secure() if seed is None else seeded(seed), progress, folder)
     return Collection(answers=answers, setup=setup, sent=sent, seed=seed, accounts=accounts)
 
 
 def streams(setup: Setup, seed: int | None) -> bool:
-    """Return whether reports can be kept in a folder while they are drawn: simulations through one per-cell channel."""
+    """Return whether reports can be drawn into a folder: simulations through one per-cell channel."""
     return seed is not None and isinstance(setup.channel, Channel) and setup.assignment is None
 
 
 @contextmanager
-def spill_folder(out: Path, rows: float) -> Iterator[Path | None]:
-    """Give a temporary folder, on the disk of `out`, for reports too many to hold in memory; None if they are few."""
-    if rows <= HELD_ROWS:
+def temporary_report_folder(out: Path, rows: float) -> Iterator[Path | None]:
+    """Context with a temporary folder on the disk of `out`; None if the reports fit into memory."""
+    if rows <= MAX_ROWS_IN_MEMORY:
         yield None
         return
-    near = next(place for place in (out.absolute(), *out.absolute().parents) if place.is_dir())
-    with temporary_folder(near) as folder:
+    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.is_dir())
+    with temporary_folder(existing) as folder:
         yield folder
 
 
 def accounts_of(answers: Reports, setup: Setup) -> tuple[Account, ...]:
-    """Return what the campaign costs, per cell and per worker."""
+    """Return the privacy losses of the campaign, per cell and per worker."""
     if setup.table is None:
         return account(setup.mechanism, tasks=cells_per_worker(answers, setup))
     return account_channel_table(setup.table, tasks=answers.tasks, workers=answers.workers, assignment=setup.assignment)
 
 
 def expected_rows(answers: Reports, setup: Setup) -> float:
-    """Return the rows to expect of `reports.csv`; with an assignment or a table, the most there can be.
+    """Return the expected number of rows of `reports.csv`; with an assignment or a table, an upper bound.
 
-    Where participation is protected, they are those to expect if nobody answers, which follow from the lists alone: a
-    refusal or a warning for size says nothing about the answers.
+    With protected participation it is the number without any answer. It depends on the lists alone, so that a refusal
+    or a warning for size reveals nothing about the answers.
     """
     mechanism = setup.mechanism
     if isinstance(mechanism, MatrixFactorization):
@@ -214,8 +213,7 @@ def expected_rows(answers: Reports, setup: Setup) -> float:
 
 
 def cells_per_worker(answers: Reports, setup: Setup) -> int:
-    """Return the most cells one worker sends: all (assigned) tasks if participation is protected, else the most
-    answers of one."""
+    """Return the largest number of cells of one worker: all (assigned) tasks if protected, else its answers."""
     if setup.mechanism.participation == "public":
         return max(int(answers.per_worker.max(initial=0)), 1)
     if setup.assignment is not None:
@@ -233,47 +231,49 @@ def collection_files(setup: Setup, form: Form = "csv") -> tuple[str, ...]:
 
 
 def write_collection(directory: Path, collection: Collection, form: Form = "csv", *, replace: bool = False) -> None:
-    """Write what the curator gets: `collection_files`; with `replace`, in place of the collection that is there.
+    """Write `collection_files`; `replace` removes an earlier collection.
 
     Raises:
-        SettingsError: another collection is there, or the folder cannot be written.
+        SettingsError: the folder holds another collection, or the folder cannot be written.
     """
     crowd, sent = collection.crowd, collection.sent
     if isinstance(sent, Reports):
         assignment = collection.setup.assignment
-        asked = None if assignment is None else assignment.to_csv()
-        write_reports(directory, sent, collection.certificate, crowd, assignment=asked, form=form, replace=replace)
+        assignment_csv = None if assignment is None else assignment.to_csv()
+        write_reports(
+            directory, sent, collection.certificate, crowd, assignment=assignment_csv, form=form, replace=replace
+        )
     else:
         write_sums(directory, sums_text(sent), crowd, replace=replace)
 
 
-def _sent(
+def _collect_reports(
     answers: Reports, setup: Setup, source: Source, progress: Progress | None, folder: Path | None
 ) -> Reports | Sums:
     mechanism, channel = setup.mechanism, setup.channel
     if isinstance(mechanism, MatrixFactorization):
         return collect_sums(answers, mechanism, source, progress)
     if isinstance(mechanism, MatrixFactorizationPublished):
-        return _made_up_tables(answers, mechanism, source)
+        return _dense_reports(answers, mechanism, source)
     if channel is not None and (setup.table is not None or setup.assignment is not None):
         return perturb_cells(answers, channel, source, assignment=setup.assignment, progress=progress)
     return perturb(answers, mechanism, source, progress=progress, folder=folder)
 
 
-def _marked(channel: Channel | ChannelTable, words: str) -> Channel | ChannelTable:
-    """Return the same channels with a few words after each one's name."""
+def _with_mark(channel: Channel | ChannelTable, mark: str) -> Channel | ChannelTable:
+    """Return the same channels with a mark after each mechanism's name."""
     if isinstance(channel, Channel):
-        return replace(channel, mechanism=channel.mechanism + words)
-    return replace(channel, channels=tuple(replace(one, mechanism=one.mechanism + words) for one in channel.channels))
+        return replace(channel, mechanism=channel.mechanism + mark)
+    return replace(channel, channels=tuple(replace(one, mechanism=one.mechanism + mark) for one in channel.channels))
 
 
-def _in_words(table: ChannelTable) -> str:
-    whose = " and ".join(name for name, groups in (("worker", table.workers), ("task", table.tasks)) if groups)
-    return f"{len(table.channels)} channels by {whose}"
+def _table_description(table: ChannelTable) -> str:
+    keys = " and ".join(name for name, groups in (("worker", table.workers), ("task", table.tasks)) if groups)
+    return f"{len(table.channels)} channels by {keys}"
 
 
-def _made_up_tables(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
-    """Return the published mechanism's number for every task of every worker, answered or not."""
+def _dense_reports(answers: Reports, mechanism: MatrixFactorizationPublished, source: Source) -> Reports:
+    """Return the reports of the published mechanism: a number for every task of every worker."""
     table = np.array([mechanism.perturb(codes, source) for codes in answer_vectors(answers)])
     worker, task = np.divmod(np.arange(table.size), table.shape[1])
     lists = answers.tasks, answers.workers, None, answers.public_lists
@@ -281,10 +281,11 @@ def _made_up_tables(answers: Reports, mechanism: MatrixFactorizationPublished, s
 
 
 def _refuse_names(answers: Reports, setup: Setup) -> None:
-    """Refuse what could not be written afterwards: labels that no certificate holds, tasks or workers that look alike.
+    """Check the names before the work.
 
     Raises:
-        CertificateError, SettingsError: naming them.
+        CertificateError: labels that a certificate cannot hold.
+        SettingsError: confusable names of tasks or workers.
     """
     for field, names in (("tasks", answers.tasks), ("workers", answers.workers)):
         require_apart(field, map(str, names))

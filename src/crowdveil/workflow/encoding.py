@@ -1,4 +1,4 @@
-"""From a file of reports to a folder of encoded blocks that can be opened without reading it."""
+"""Conversion of a file of reports to a folder of encoded blocks, which is opened without parsing."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +17,10 @@ from crowdveil.workflow.export import (
     CROWD_FILE,
     collection_outputs,
     crowd_of_blocks,
-    home,
+    report_directory,
 )
 
-BESIDE = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
+COPIED_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE)
 
 
 class Encoded(NamedTuple):
@@ -41,17 +41,17 @@ def encode(
     accept_edited: bool = False,
     replace: bool = False,
 ) -> Encoded:
-    """Write reports as encoded blocks, with what lies beside them; return them as opened from there, with warnings.
+    """Write reports and their collection files as encoded blocks; return the opened blocks, with warnings.
 
     Args:
         path: CSV or Parquet file, or other encoded blocks; read and checked as for inference.
-        out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` where there are any.
+        out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` if they exist.
         alphabet, kind, duplicates, merge_labels, accept_edited: as `read_evidence`.
-        replace: whether the collection that is in the folder is removed.
+        replace: whether an earlier collection in the folder is removed.
 
     Raises:
         ReportsError, CertificateError: as `read_evidence`.
-        SettingsError: the folder cannot be written, is the one that is read, or holds another collection.
+        SettingsError: the folder cannot be written, is the input folder, or holds another collection.
     """
     outputs = encoded_outputs(path, out, replace=replace)
     outputs.check(inputs=evidence_files(path))
@@ -64,9 +64,9 @@ def encode(
         accept_edited=accept_edited,
     )
     reports, crowd = evidence.reports, evidence.crowd
-    beside = {name: (home(path) / name).read_bytes() for name in outputs.names if name in BESIDE}
+    copied = {name: (report_directory(path) / name).read_bytes() for name in outputs.names if name in COPIED_FILES}
     with staged_outputs(outputs) as temporary:
-        for name, contents in beside.items():
+        for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
         write_encoded(temporary, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         if crowd is not None:
@@ -75,12 +75,14 @@ def encode(
 
 
 def encoded_outputs(path: Path, out: Path, *, replace: bool) -> Outputs:
-    """Return what `encode` writes: blocks, and the files that lie beside the reports.
+    """Return the outputs of `encode`: blocks and copied collection files.
 
     Raises:
-        SettingsError: the folder is the one that is read.
+        SettingsError: the output folder is the input folder.
     """
-    if out.resolve() == home(path).resolve():
-        raise SettingsError("blocks must go to a folder of their own", value=str(out), hint="Choose another --out.")
-    beside = [name for name in BESIDE if (home(path) / name).is_file()]
-    return collection_outputs(out, (*beside, *STORE_FILES), replace=replace)
+    if out.resolve() == report_directory(path).resolve():
+        raise SettingsError(
+            "blocks need a folder other than the input folder", value=str(out), hint="Choose another --out."
+        )
+    copied = [name for name in COPIED_FILES if (report_directory(path) / name).is_file()]
+    return collection_outputs(out, (*copied, *STORE_FILES), replace=replace)

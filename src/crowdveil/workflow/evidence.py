@@ -1,4 +1,4 @@
-"""What a curator holds: reports, their crowd and the channel they went through, each checked against the others."""
+"""Inputs of inference: reports, `crowd.json`, certificate and assignment, checked against each other."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from crowdveil.workflow.export import (
     Crowd,
     as_edited,
     find_crowd,
-    home,
     read_crowd,
+    report_directory,
     text_digest,
 )
 from crowdveil.workflow.io import (
@@ -54,35 +54,32 @@ from crowdveil.workflow.io import (
 if TYPE_CHECKING:
     from crowdveil.workflow.channel_assignment import Setup
 
-HOLDER = (
-    "whoever holds the answers sees them all; these reports protect only against those who get the reports and "
-    "nothing else"
-)
-"""Said of reports that were made from answers that someone already held."""
+GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
+"""Scope of the guarantee of reports that were made from a file of answers."""
 ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
-SIMULATION = "these reports follow from the seed: a simulation, which carries no privacy"
+SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
 OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 AS_ASKED = "as asked"
-"""Reason for reading reports as answers where the certificate is left out on purpose."""
+"""Reason why there is no channel: the certificate was declined (--no-certificate)."""
 
 EDITED = (
     f"The reports were edited after they were sent: the guarantee and the channel in {CROWD_FILE} and the certificate "
-    "are those of other reports."
+    "belong to other reports."
 )
 SIMULATED_REPORTS = "The reports are a simulation: they carry no privacy."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Reports and all that is known about their making.
+    """Reports with their collection metadata.
 
     Attributes:
         reports: over all tasks and workers of the crowd, where that is known.
-        crowd: what `crowd.json` says, with the guarantee of the certificate where there is one; None if there is none.
-        channel: from the certificate; None if there is none or it is not to be used.
-        certificate: where the channel was read from.
+        crowd: contents of `crowd.json`, with the guarantee of the certificate if there is one; None without a file.
+        channel: channel of the certificate; None without a certificate, or if it was declined.
+        certificate: path of the certificate.
         assignment: the cells that report; None if all do.
-        no_channel_reason: why reports are to be read as if they were answers; empty if there is a channel.
+        no_channel_reason: reason why reports are read as answers; empty with a channel.
         notes: warnings about the reports themselves.
     """
 
@@ -107,85 +104,83 @@ def read_evidence(
     verify: bool = False,
     accept_edited: bool = False,
 ) -> Evidence:
-    """Read reports, and beside them `crowd.json` and `certificate.json` where they exist.
+    """Return reports with the `crowd.json`, `certificate.json` and `assignment.csv` of their folder, if they exist.
 
     Args:
-        path: CSV or Parquet, or a folder of encoded blocks, which holds the other files too; or `dataset:NAME`, the
-            answers of a public data set.
-        certificate: where it is, if not beside the reports.
-        use_certificate: False reads reports as if they were answers, whatever there is.
-        alphabet: what a report can be, if neither certificate nor crowd says it.
+        path: CSV or Parquet file, folder of encoded blocks, or `dataset:NAME` (answers of a public data set).
+        certificate: path of the certificate, if it is in another folder.
+        use_certificate: False reads reports as answers, with or without a certificate.
+        alphabet: possible reports, if neither certificate nor crowd states them.
         kind: "categorical" or "numeric", if it does not follow from the column's name.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
-        verify: check all of the encoded blocks now, not each when it is first used.
-        accept_edited: go on although the reports are not those that the crowd names by their digest; `crowd["edited"]`
-            then says so.
+        verify: check all encoded blocks now, not each one on first use.
+        accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
 
     Raises:
-        ReportsError: the reports or the crowd break a rule, or are not those that were written together.
-        CertificateError: the certificate is damaged, or is not the one that the crowd names.
+        ReportsError: the reports or the crowd break a rule, or do not belong together.
+        CertificateError: the certificate is damaged, or its digest differs from that of the crowd.
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
     if is_dataset(path):
         _refuse_for_dataset(certificate, kind, "merge_labels" if merge_labels else None)
-        return _of_dataset(str(path), alphabet, duplicates or "first")
-    crowd = crowd_beside(path)
+        return _dataset_evidence(str(path), alphabet, duplicates or "first")
+    crowd = read_crowd_for(path)
     if crowd is not None:
         crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
-    where = _certificate_path(path, certificate, crowd) if use_certificate else None
-    channel = None if where is None else read_channel(where, crowd)
+    certificate_path = _certificate_path(path, certificate, crowd) if use_certificate else None
+    channel = None if certificate_path is None else read_channel(certificate_path, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
     if channel is not None:
         _refuse_repeats(path, duplicates)
-    how = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
+    options = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
     notes: tuple[str, ...] = ()
     if path.is_dir():
-        reports = _opened(path, known or alphabet, verify, how)
+        reports = _open_blocks(path, known or alphabet, verify, options)
     else:
-        reports, notes = _read(path, crowd, known, alphabet, how)
+        reports, notes = _read(path, crowd, known, alphabet, options)
     if crowd is not None:
         reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
     return Evidence(
         reports=reports,
         crowd=with_guarantee(crowd, channel),
         channel=channel,
-        certificate=where,
-        no_channel_reason="" if channel is not None else _why_answers(crowd, use_certificate),
-        assignment=_assignment_beside(path, reports, crowd),
+        certificate=certificate_path,
+        no_channel_reason="" if channel is not None else _no_channel_reason(crowd, use_certificate),
+        assignment=_read_assignment(path, reports, crowd),
         notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
     )
 
 
 def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
-    """Refuse repeated (task, worker) pairs that were kept, or are to be."""
+    """Refuse repeated (task, worker) pairs in reports of a channel."""
     if has_repeated_pairs(path) if path.is_dir() else duplicates == "all":
         raise ReportsError(
-            "through a channel a worker sends one report on a task, but repeated (task, worker) pairs were kept",
+            "a channel needs one report of a worker on a task, but repeated (task, worker) pairs were kept",
             source=str(path),
             hint="Keep the first or last of them, or read reports as answers with --no-certificate.",
         )
 
 
 def evidence_files(path: Path) -> list[Path]:
-    """Return the files that may be read with reports, whether they exist or not: those that must stay."""
+    """Return the files that inference may read, existing or not; outputs must not replace them."""
     if is_dataset(path):
         return [*datasets.files_of(str(path).removeprefix(DATASET))]
     names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if path.is_dir() else ()))
-    return [path, *(home(path) / name for name in names)]
+    return [path, *(report_directory(path) / name for name in names)]
 
 
 def _refuse_for_dataset(*given: object) -> None:
     for option in given:
         if option is not None:
             raise SettingsError(
-                "a data set holds answers of a known kind and of known labels, which went through no channel",
+                "a data set has answers of known type and labels, and no channel",
                 value=str(option),
                 hint="Leave it out, or perturb the data set first.",
             )
 
 
-def _of_dataset(source: str, alphabet: Alphabet | None, duplicates: Duplicates) -> Evidence:
+def _dataset_evidence(source: str, alphabet: Alphabet | None, duplicates: Duplicates) -> Evidence:
     """Return the answers of a data set; numbers are put on a scale only if one is given."""
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates)
     numbers = data.kind == "numeric" and alphabet is None
@@ -201,15 +196,15 @@ def _of_dataset(source: str, alphabet: Alphabet | None, duplicates: Duplicates) 
 
 
 def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> Crowd:
-    """Return a crowd after a look whether the reports (or sums, or blocks) are those that it names by their digest.
+    """Return the crowd, if the digest of the reports (or sums, or blocks) is the one that it names.
 
     Raises:
-        ReportsError: they are not, unless `accept_edited`, which marks the crowd.
+        ReportsError: another digest, unless `accept_edited`, which marks the crowd.
     """
     blocks = path.is_dir()
     if blocks != (crowd["blocks_sha256"] is not None):
         raise ReportsError(
-            f"the {CROWD_FILE} beside it belongs to {'a file of reports' if blocks else 'encoded blocks'}",
+            f"the {CROWD_FILE} of this folder belongs to {'a file of reports' if blocks else 'encoded blocks'}",
             source=str(path),
             hint="Keep each collection in a folder of its own.",
         )
@@ -220,7 +215,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     if accept_edited:
         return as_edited(crowd)
     raise ReportsError(
-        f"reports must be those that the {CROWD_FILE} beside them was written with, unchanged",
+        f"reports must be unchanged since the {CROWD_FILE} of their folder was written",
         source=str(path),
         examples=f"SHA-256 {found}, {CROWD_FILE} names {named}",
         hint="Keep the files of one collection together, in a folder of its own; if you edited the reports on "
@@ -229,7 +224,7 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
 
 
 def caveats(crowd: Crowd) -> list[str]:
-    """Return why the guarantee of a crowd, or its channel, cannot be relied on."""
+    """Return warnings if the guarantee or the channel of a crowd does not hold."""
     edited = [EDITED] if crowd["edited"] else []
     if crowd["simulation"]:
         return [SIMULATED_REPORTS, *edited]
@@ -237,18 +232,18 @@ def caveats(crowd: Crowd) -> list[str]:
     return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
 
 
-def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any]) -> Reports:
-    """Open encoded blocks, which must hold the labels that the files with them state."""
-    usual = {"kind": None, "duplicates": "error", "merge_labels": False}
-    said = {name: value for name, value in how.items() if value != usual[name]}
-    if said:
-        hint = "Say kind, duplicates and merge_labels when encoding."
-        raise SettingsError("encoded blocks are read as they are", value=said, hint=hint)
+def _open_blocks(path: Path, known: Alphabet | None, verify: bool, options: dict[str, Any]) -> Reports:
+    """Return opened blocks; refuse labels other than those of certificate and crowd."""
+    defaults = {"kind": None, "duplicates": "error", "merge_labels": False}
+    changed = {name: value for name, value in options.items() if value != defaults[name]}
+    if changed:
+        hint = "Give kind, duplicates and merge_labels to encode."
+        raise SettingsError("encoded blocks have no reading options", value=changed, hint=hint)
     reports = Reports.open(path, verify=verify)
     names = None if reports.alphabet is None else reports.alphabet.names
     if known is not None and names != known.names:
         raise ReportsError(
-            f"the blocks must hold the labels or scale that is known of them, {known.names}",
+            f"the blocks must have the labels or scale of certificate and {CROWD_FILE}, {known.names}",
             source=str(path),
             examples=str(names),
             hint="Keep the files of one collection together, or encode the reports again.",
@@ -257,50 +252,50 @@ def _opened(path: Path, known: Alphabet | None, verify: bool, how: dict[str, Any
 
 
 def _read(
-    path: Path, crowd: Crowd | None, stated: Alphabet | None, given: Alphabet | None, how: dict[str, Any]
+    path: Path, crowd: Crowd | None, stated: Alphabet | None, given: Alphabet | None, options: dict[str, Any]
 ) -> tuple[Reports, tuple[str, ...]]:
-    """Read a file of reports over the tasks and workers of its crowd, where that is known; also return warnings.
+    """Return reports over the tasks and workers of their crowd, if there is one, and warnings.
 
-    Numbers on a scale that neither certificate nor crowd states are answers: they are clipped and rounded to it.
+    With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
-    tasks, workers = (None, None) if crowd is None else listed(crowd)
+    tasks, workers = (None, None) if crowd is None else listed_names(crowd)
     reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
-    if stated is None and isinstance(given, Scale) and how["kind"] != "categorical":
-        free = reader(path, tasks=tasks, workers=workers, **{**how, "kind": "numeric"})
-        read = on_scale(str(path), free, given)
+    if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":
+        unscaled = reader(path, tasks=tasks, workers=workers, **{**options, "kind": "numeric"})
+        read = on_scale(str(path), unscaled, given)
         return read.answers, read.counts + weight_notes(path)
     grid: Grid = "round" if stated is None else "exact"
-    reports = reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **how)
+    reports = reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
     return reports, weight_notes(path)
 
 
-def listed(crowd: Crowd) -> tuple[list[str], list[str]]:
-    """Return the tasks and the workers that the crowd of a file lists."""
+def listed_names(crowd: Crowd) -> tuple[list[str], list[str]]:
+    """Return the names of tasks and workers in the crowd of a file."""
     tasks, workers = crowd["tasks"], crowd["workers"]
     assert tasks is not None
     assert workers is not None
     return tasks, workers
 
 
-def _assignment_beside(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
-    """Read the assignment that the crowd names, and check that it is that one."""
+def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
+    """Return the assignment that the crowd names, after a check of its digest; None without one."""
     if crowd is None or crowd["assignment_sha256"] is None:
         return None
-    beside = home(path) / ASSIGNMENT_FILE
-    if not beside.is_file() or text_digest(beside.read_bytes()) != crowd["assignment_sha256"]:
+    file = report_directory(path) / ASSIGNMENT_FILE
+    if not file.is_file() or text_digest(file.read_bytes()) != crowd["assignment_sha256"]:
         raise ReportsError(
-            f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must lie beside the reports, unchanged",
-            source=str(beside),
+            f"the {ASSIGNMENT_FILE} that {CROWD_FILE} names must be in the folder of the reports, unchanged",
+            source=str(file),
             hint="Keep the files of one collection together.",
         )
-    return Assignment.from_csv(beside, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
+    return Assignment.from_csv(file, tasks=np.asarray(reports.tasks), workers=np.asarray(reports.workers))
 
 
 def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
-    """Read a certificate and check that it is the one the crowd names.
+    """Return the channel of a certificate.
 
     Raises:
-        CertificateError: with the file, the defect and the way out.
+        CertificateError: damaged, or another digest than the crowd names; with file, defect and hint.
     """
     try:
         with path.open("rb") as stream:
@@ -312,7 +307,7 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
         else:
             channel, seal = Channel.from_certificate(text), parse_certificate(text)["sha256"]
     except CertificateError as error:
-        hint = "Ask for the certificate again, or read reports as answers with --no-certificate."
+        hint = "Request the certificate again, or read reports as answers with --no-certificate."
         raise CertificateError(error.defect, f"{path}: {error.detail} {hint}") from error
     if crowd is not None and crowd["certificate_sha256"] != seal:
         named = crowd["certificate_sha256"]
@@ -324,11 +319,11 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     return channel
 
 
-def crowd_beside(path: Path) -> Crowd | None:
-    """Return the crowd beside reports, or beside what belongs to them; None if there is none.
+def read_crowd_for(path: Path) -> Crowd | None:
+    """Return the crowd in the folder of a file of reports or certificate; None without one.
 
     Raises:
-        ReportsError: it is damaged, or belongs to sums.
+        ReportsError: the crowd is damaged, or belongs to sums.
     """
     found = find_crowd(path)
     if found is None:
@@ -338,7 +333,7 @@ def crowd_beside(path: Path) -> Crowd | None:
     crowd = read_crowd(found)
     if crowd["mechanism"].partition(" ")[0] == MatrixFactorization.name:
         raise ReportsError(
-            f"the {CROWD_FILE} beside it belongs to sums, not to reports",
+            f"the {CROWD_FILE} of this folder belongs to sums, not to reports",
             source=str(path),
             hint="Infer from sums.json, or keep each collection in a folder of its own.",
         )
@@ -346,13 +341,13 @@ def crowd_beside(path: Path) -> Crowd | None:
 
 
 def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Path | None:
-    beside = home(path) / CERTIFICATE_FILE
-    if given is not None or beside.is_file():
-        return given or beside
+    default = report_directory(path) / CERTIFICATE_FILE
+    if given is not None or default.is_file():
+        return given or default
     if crowd is not None and crowd["certificate_sha256"] is not None:
         raise CertificateError(
             "missing",
-            f"{CROWD_FILE} names a certificate, but {beside} is not there. Give it with --certificate, or read reports "
+            f"{CROWD_FILE} names a certificate, but {default} is missing. Give it with --certificate, or read reports "
             "as answers with --no-certificate.",
         )
     return None
@@ -361,7 +356,7 @@ def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Pa
 def _known_alphabet(
     channel: Channel | ChannelTable | None, crowd: Crowd | None, given: Alphabet | None
 ) -> Alphabet | None:
-    """Return the alphabet of reports that certificate or crowd state; what is given beside it must agree."""
+    """Return the alphabet of reports by certificate or crowd; refuse another given one."""
     stated = None if crowd is None or crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     known = stated if channel is None else channel.report_alphabet
     for other, hint in ((stated, "Keep the files of one collection together."), (given, "Leave it out.")):
@@ -374,7 +369,7 @@ def _known_alphabet(
     return known
 
 
-def _why_answers(crowd: Crowd | None, use_certificate: bool) -> str:
+def _no_channel_reason(crowd: Crowd | None, use_certificate: bool) -> str:
     if not use_certificate:
         return AS_ASKED
     if crowd is None:
@@ -383,54 +378,54 @@ def _why_answers(crowd: Crowd | None, use_certificate: bool) -> str:
 
 
 def guarantee_of(setup: Setup) -> Guarantee:
-    """Return the guarantee that public lists give the least protected cell."""
+    """Return the guarantee of the least protected cell, if all lists are public."""
     return setup.mechanism.guarantee if setup.table is None else setup.table.guarantee
 
 
-def notes_of(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str, ...]:
-    """Return what is said beside a guarantee: what an assignment hides and what not, and against whom."""
+def guarantee_notes(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str, ...]:
+    """Return the notes of a guarantee: what an assignment hides, and the scope of the guarantee."""
     hidden = (ASSIGNED,) if assigned and protected else ()
-    return hidden if simulation else (*hidden, HOLDER)
+    return hidden if simulation else (*hidden, GUARANTEE_SCOPE)
 
 
-def bears_mark(channel: Channel | ChannelTable) -> bool:
-    """Return whether a channel, or any of a table, says that nothing is promised."""
+def has_no_privacy_channel(channel: Channel | ChannelTable) -> bool:
+    """Return whether a channel, or any channel of a table, is marked as without privacy."""
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     return any(has_no_privacy_mark(one.mechanism) for one in channels)
 
 
 def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
-    """Return a crowd whose guarantee is that of the certificate, if there is one; a text that promises nothing stays.
+    """Return the crowd with the guarantee of the certificate, if it has one; a crowd without a guarantee is unchanged.
 
     Raises:
-        ReportsError: the crowd promises something where the certificate says that nothing is promised.
+        ReportsError: the crowd states a guarantee, and the certificate is marked as without privacy.
     """
     if crowd is None or channel is None or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
         return crowd
-    if bears_mark(channel):
+    if has_no_privacy_channel(channel):
         raise ReportsError(
-            f"the {CROWD_FILE} must not promise what its certificate says is not promised",
+            f"the {CROWD_FILE} must not state a guarantee if its certificate is marked as without privacy",
             source=CROWD_FILE,
             examples=f"{crowd['guarantee'][:100]}; certificate: {channel.mechanism[:100]}",
             hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
-    notes = notes_of(assigned=assigned, protected=protects_participation(channel), simulation=False)
+    notes = guarantee_notes(assigned=assigned, protected=protects_participation(channel), simulation=False)
     return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
 
 
 def protects_participation(channel: Channel | ChannelTable) -> bool:
-    """Return whether NULL is an answer like any other to a channel, or to one of a table."""
+    """Return whether a channel, or any channel of a table, has protected participation."""
     if isinstance(channel, ChannelTable):
         return channel.protects_participation
     return channel.participation == "protected"
 
 
-def refuse_missing(missing: Sequence[ListName]) -> None:
-    """Refuse lists that were taken from the answers, if there are any.
+def refuse_missing_lists(missing: Sequence[ListName]) -> None:
+    """Refuse lists that were taken from the answers.
 
     Raises:
-        SettingsError: naming them.
+        SettingsError: there is one.
     """
     if not missing:
         return
@@ -440,6 +435,5 @@ def refuse_missing(missing: Sequence[ListName]) -> None:
         "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
         "answered and what",
         value=f"{join_words(missing)} taken from the answers",
-        hint=f"Give {options}{files}. To look only, without any privacy: --lists-from-answers, or --seed for a "
-        "simulation.",
+        hint=f"Give {options}{files}. For a run without privacy: --lists-from-answers, or --seed for a simulation.",
     )

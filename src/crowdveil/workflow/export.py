@@ -1,10 +1,8 @@
-"""Result files: each appears whole or not at all, and what the curator must know lies beside the reports.
+"""Output files of a campaign: reports, `crowd.json` and estimates, as CSV, Parquet or encoded blocks.
 
-`reports.csv` holds non-NULL reports only. `crowd.json` lists all tasks and workers, so that NULL counts are right even
-for a worker whose reports are all NULL, and says whether the reports are a simulation. Encoded blocks list them
-themselves: there it names the blocks instead.
-
-Reports as files: CSV, Parquet or encoded blocks, written block by block, so that memory does not follow the reports.
+`reports.csv` holds non-NULL reports only. `crowd.json` lists all tasks and workers, so that NULL counts include workers
+whose reports are all NULL. For encoded blocks, which have these lists, it holds the digest of the blocks. Files are
+written block by block, with bounded memory, and replaced as a whole.
 """
 
 import hashlib
@@ -38,7 +36,7 @@ REPORTS_FILES: dict[Form, tuple[str, ...]] = {
     "parquet": ("reports.parquet",),
     "blocks": STORE_FILES,
 }
-"""Names of the files of each form, in the order in which they are put in place."""
+"""File names of each form, in the order in which they are put in place."""
 
 
 def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
@@ -88,7 +86,7 @@ def write_tables(
 
 
 def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
-    """Write a header and tables; where a cell turns out to need quotes, all is written again."""
+    """Write a header and tables without quotes, or all of them again with quotes if a cell needs them."""
     stream.write((csv_row(schema.names) + "\n").encode("utf-8"))
     start = stream.tell()
     try:
@@ -130,7 +128,7 @@ def _texts(names: Any) -> Any:
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
 COLLECTION = "collection"
-ONE_COLLECTION = "a folder holds one collection, as what a second one reveals adds to what the first one does"
+ONE_COLLECTION = "a folder holds one collection; a second collection adds to the privacy loss"
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
     "csv": ("truths.csv", "workers.csv"),
     "parquet": ("truths.parquet", "workers.parquet"),
@@ -140,7 +138,7 @@ CROWD_FORMAT = "crowdveil-crowd/2"
 
 
 class Crowd(TypedDict):
-    """The contents of `crowd.json`; names are text, in the code order of the reports they lie beside.
+    """Contents of `crowd.json`; names are text, in the order of the codes of the reports.
 
     With `blocks_sha256`, the seal of encoded blocks, tasks and workers are None: they are those of the blocks.
     `lists_from_answers` names the lists that the guarantee needs to be public and that were taken from the answers.
@@ -197,18 +195,18 @@ def describe_crowd(
     assignment: str | None = None,
     edited: bool = False,
 ) -> Crowd:
-    """Return what `crowd.json` says about these reports.
+    """Return the contents of `crowd.json` for these reports.
 
     Args:
-        reports: `public_lists` says which of their lists are public.
+        reports: `public_lists` names their public lists.
         mechanism: name and settings.
-        guarantee: of one unit. In its place the reason is written why there is none: a simulation, or a list that its
-            participation needs to be public and that is not.
-        simulation, seed: of reports that carry no privacy.
-        participation: "protected" where some cells are promised more than the guarantee, that of the least protected
-            one: then their lists must be public, too.
-        notes: what is hidden from whom, in words, beside the guarantee.
-        certificate, assignment: what is written beside the reports.
+        guarantee: guarantee of one unit; replaced by a reason for a simulation, or without the public lists that its
+            participation needs.
+        simulation, seed: of reports without privacy.
+        participation: "protected" if any cell is; the guarantee is that of the least protected cell, but then all
+            lists must be public.
+        notes: `evidence.guarantee_notes`.
+        certificate, assignment: contents of the files in the same folder.
         edited: whether they were made from reports that were edited after they were sent.
     """
     protected = "protected" in (participation, guarantee.participation)
@@ -244,7 +242,7 @@ def crowd_of_file(crowd: Crowd, path: Path) -> bytes:
 
 
 def as_edited(crowd: Crowd) -> Crowd:
-    """Return what a crowd says of reports that were edited on purpose: the guarantee is unknown."""
+    """Return the crowd of edited reports: the guarantee is unknown."""
     if crowd["edited"]:
         return crowd
     guarantee = f"unknown: the reports were edited after they were sent; stated before: {crowd['guarantee']}"
@@ -266,35 +264,34 @@ def write_reports(
     form: Form = "csv",
     replace: bool = False,
 ) -> None:
-    """Write the reports in one of the `REPORTS_FILES`, `crowd.json` and, where there are any, `certificate.json` and
-    `assignment.csv`.
+    """Write `REPORTS_FILES[form]`, `crowd.json` and, if given, `certificate.json` and `assignment.csv`.
 
     Raises:
-        SettingsError: the crowd is not the one of the reports or of the certificate, or as `collection_outputs`.
+        SettingsError: the crowd does not belong to the reports or the certificate; or as `collection_outputs`.
     """
     _check_belongs(reports, certificate, crowd)
-    beside: dict[str, bytes] = {}
+    metadata: dict[str, bytes] = {}
     if certificate is not None:
-        beside[CERTIFICATE_FILE] = _json(certificate)
+        metadata[CERTIFICATE_FILE] = _json(certificate)
     if assignment is not None:
-        beside[ASSIGNMENT_FILE] = assignment.encode("utf-8")
-    names = (*beside, CROWD_FILE, *REPORTS_FILES[form])
+        metadata[ASSIGNMENT_FILE] = assignment.encode("utf-8")
+    names = (*metadata, CROWD_FILE, *REPORTS_FILES[form])
     with staged_outputs(collection_outputs(directory, names, replace=replace)) as temporary:
-        for name, contents in beside.items():
+        for name, contents in metadata.items():
             (temporary / name).write_bytes(contents)
         write_report_files(temporary, reports, form)
         file = temporary / REPORTS_FILES[form][0]
-        named = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
-        (temporary / CROWD_FILE).write_bytes(named)
+        crowd_json = crowd_of_blocks(crowd, temporary) if form == "blocks" else crowd_of_file(crowd, file)
+        (temporary / CROWD_FILE).write_bytes(crowd_json)
 
 
 def collection_outputs(directory: str | PathLike[str], names: Sequence[str], *, replace: bool) -> Outputs:
-    """Return the files of a collection as outputs; none of an earlier one may be there.
+    """Return the files of a collection as outputs, which refuse an earlier collection without `replace`.
 
     Args:
-        directory: where to.
-        names: of the files; the last one comes when the others are there.
-        replace: whether the recorded files of an earlier collection are removed, in whatever form they are.
+        directory: output folder.
+        names: file names; the last one is put in place after the others.
+        replace: whether the recorded files of an earlier collection are removed, in any form.
     """
     return Outputs(
         folder=Path(directory),
@@ -319,9 +316,9 @@ def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, repla
 
 
 def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
-    """Write truths and workers as `ESTIMATE_FILES[form]`; an unknown number (a task without reports) is empty or null.
+    """Write truths and workers as `ESTIMATE_FILES[form]`; a task without reports has an empty or null number.
 
-    Truths are written in parts, so that memory does not follow the tasks.
+    Truths are written in parts, with bounded memory.
 
     Raises:
         SettingsError: a file of that name is not an earlier estimate, or the system refuses to write there.
@@ -341,11 +338,11 @@ def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") ->
 
 
 def read_crowd(path: str | PathLike[str]) -> Crowd:
-    """Read and check a `crowd.json`.
+    """Return the checked contents of a `crowd.json`.
 
     Raises:
-        ReportsError: unreadable, a key that stands twice, another format, a field missing, of the wrong type or
-            unknown, a name repeated, not text or like another, an alphabet that is none or does not fit the kind.
+        ReportsError: unreadable, a repeated key, another format, a field that is missing, unknown or of the wrong type,
+            a name that is repeated, not text or confusable with another, or an invalid alphabet.
     """
     try:
         data = parse_json(Path(path).read_bytes())
@@ -367,15 +364,15 @@ def read_crowd(path: str | PathLike[str]) -> Crowd:
         ) from error
 
 
-def home(reports_path: str | PathLike[str]) -> Path:
-    """Return the folder where what belongs to reports lies: that of a file; a folder of encoded blocks itself."""
+def report_directory(reports_path: str | PathLike[str]) -> Path:
+    """Return the folder of a file of reports; for encoded blocks, the folder itself."""
     path = Path(reports_path)
     return path if path.is_dir() else path.parent
 
 
 def find_crowd(reports_path: str | PathLike[str]) -> Path | None:
-    """Return the `crowd.json` beside a reports file or inside encoded blocks, None if there is none."""
-    path = home(reports_path) / CROWD_FILE
+    """Return the path of the `crowd.json` in the folder of the reports; None without one."""
+    path = report_directory(reports_path) / CROWD_FILE
     return path if path.is_file() else None
 
 
@@ -389,28 +386,28 @@ def _check_belongs(reports: Reports, certificate: Mapping[str, Any] | None, crow
         raise SettingsError("the crowd must list the tasks and workers of the reports", value=crowd["mechanism"])
     sealed = None if certificate is None else certificate["sha256"]
     if crowd["certificate_sha256"] != sealed:
-        raise SettingsError("the crowd must name the certificate written beside it", value=crowd["certificate_sha256"])
+        raise SettingsError("the crowd must name the certificate written with it", value=crowd["certificate_sha256"])
     named = [] if certificate is None else certificate_mechanisms(certificate)
     if crowd["lists_from_answers"] and named and not any(map(has_no_privacy_mark, named)):
         raise SettingsError(
-            "where lists were taken from the answers, the certificate must say that nothing is promised",
+            "if lists were taken from the answers, the certificate must be marked as without privacy",
             value=named[0],
             hint="Mark the channel's mechanism with certificate.LISTS_MARK, or give lists that are public.",
         )
 
 
 def require_apart(field: str, names: Iterable[str]) -> None:
-    """Refuse tasks or workers whose names look alike.
+    """Check that no two names of tasks or workers are confusable.
 
     Raises:
-        SettingsError: two names differ by no more than white space around them, normal form and what does not print.
+        SettingsError: two names differ only in surrounding white space, normal form or invisible characters.
     """
-    alike = first_confusable_pair(names)
-    if alike is not None:
+    pair = first_confusable_pair(names)
+    if pair is not None:
         raise SettingsError(
-            f"{field!r} of a crowd must differ by more than white space, normal form and what does not print",
-            value=alike,
-            hint="Rename one of them, or write both alike.",
+            f"{field!r} of a crowd must differ by more than white space, normal form and invisible characters",
+            value=pair,
+            hint="Rename one of them, or use the same spelling.",
         )
 
 
@@ -436,7 +433,7 @@ def _checked(data: Any) -> Crowd:
             raise SettingsError(f"{field!r} of a crowd must be printing text", value=data[field])
     if not is_guarantee_text(data["guarantee"]):
         raise SettingsError(
-            "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or begin with 'none: '",
+            "'guarantee' of a crowd must be a guarantee as crowdveil writes it, or have the prefix 'none: '",
             value=data["guarantee"],
         )
     if not all(name in LISTS for name in data["lists_from_answers"]):

@@ -1,7 +1,6 @@
-"""`sums.json`: what a curator keeps of matrix-factorization reports, namely their exact sum over workers.
+"""`sums.json`: exact sum over workers of matrix-factorization reports, a sufficient statistic.
 
-Workers send vectors about all tasks; only the sum is used, and it is a sufficient statistic. Tasks, workers and scale
-stand in `crowd.json` beside it.
+Tasks, workers and scale are in `crowd.json` of the same folder.
 """
 
 import json
@@ -22,8 +21,8 @@ from crowdveil.workflow.export import Crowd
 from crowdveil.workflow.mechanism_settings import describe, parameters
 
 SUMS_FORMAT = "crowdveil-sums/1"
-LARGEST = 1 << 62
-"""Sums stay below it, so that they fit 64 signed bits."""
+MAX_SUM = 1 << 62
+"""Bound of the absolute value of a sum; sums are 64-bit integers."""
 SETTINGS: dict[str, tuple[type, ...]] = {
     "epsilon": (int, float),
     "dimensions": (int, type(None)),
@@ -34,18 +33,18 @@ SETTINGS: dict[str, tuple[type, ...]] = {
 
 
 class Sums(NamedTuple):
-    """Sum over workers of their reports, shape (2 * dimensions,), and the mechanism that made them."""
+    """Sum over workers of their reports, shape (2 * dimensions,), and their mechanism."""
 
     mechanism: MatrixFactorization
     summed: NDArray[np.int64]
 
 
 def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
-    """Yield each worker's answers as a device holds them: one code per task, `labels` where NULL."""
+    """Yield each worker's answers in the form of a device: one code per task, `labels` where NULL."""
     order = np.argsort(answers.worker, kind="stable")
-    for mine in np.split(order, np.cumsum(answers.per_worker)[:-1]):
+    for own in np.split(order, np.cumsum(answers.per_worker)[:-1]):
         codes = np.full(len(answers.tasks), answers.labels, dtype=np.int64)
-        codes[answers.task[mine]] = answers.value[mine]
+        codes[answers.task[own]] = answers.value[own]
         yield codes
 
 
@@ -55,15 +54,15 @@ def collect_sums(
     source: Source,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sums:
-    """Return the sum of what all devices would have sent; a seeded source draws all workers' noise at once."""
+    """Return the sum of the reports of all devices; a seeded source draws the noise of all workers at once."""
     tasks, workers = len(answers.tasks), len(answers.workers)
     if isinstance(source, Seeded):
         return Sums(mechanism, mechanism.simulate_sum(answers.task, answers.value, tasks, workers, source))
     summed = np.zeros(2 * (mechanism.dimensions or tasks), dtype=np.int64)
-    for number, codes in enumerate(answer_vectors(answers), start=1):
+    for done, codes in enumerate(answer_vectors(answers), start=1):
         summed += mechanism.perturb(codes, source)
         if progress is not None:
-            progress(number, workers)
+            progress(done, workers)
     return Sums(mechanism, summed)
 
 
@@ -75,12 +74,12 @@ def sums_text(sums: Sums) -> str:
 
 
 def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
-    """Read and check a `sums.json` that belongs to a crowd.
+    """Return the checked sums of a `sums.json`.
 
     Raises:
-        ReportsError: unreadable, another format, a field of the wrong type, or made by another mechanism than the
+        ReportsError: unreadable, another format, a field of the wrong type, or a mechanism other than the
             crowd's.
-        SettingsError: a setting that the mechanism refuses.
+        SettingsError: the mechanism refuses a setting.
     """
     source = str(path)
     try:
@@ -96,14 +95,14 @@ def read_sums(path: str | PathLike[str], crowd: Crowd) -> Sums:
         )
     alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     if not isinstance(alphabet, Scale):
-        raise _strange(source, crowd, "numbers on a scale")
+        raise _mismatch(source, crowd, "numbers on a scale")
     try:
         mechanism = MatrixFactorization(alphabet=alphabet, **{name: data[name] for name in SETTINGS})
     except SettingsError as error:
         raise ReportsError(error.rule, source=source, examples=repr(error.value)) from error
     named = mechanism.name if crowd["lists_from_answers"] and not crowd["simulation"] else describe(mechanism)
     if named != crowd["mechanism"]:
-        raise _strange(source, crowd, describe(mechanism))
+        raise _mismatch(source, crowd, describe(mechanism))
     return Sums(mechanism, np.array(data["values"] + data["participation"], dtype=np.int64))
 
 
@@ -112,15 +111,15 @@ def _well_formed(data: Any) -> bool:
         return False
     lists = [data["values"], data["participation"]]
     whole = all(
-        isinstance(column, list) and all(type(x) is int and abs(x) < LARGEST for x in column) for column in lists
+        isinstance(column, list) and all(type(x) is int and abs(x) < MAX_SUM for x in column) for column in lists
     )
-    typed = all(isinstance(data[name], kinds) and type(data[name]) is not bool for name, kinds in SETTINGS.items())
+    typed = all(isinstance(data[name], types) and type(data[name]) is not bool for name, types in SETTINGS.items())
     return bool(data["format"] == SUMS_FORMAT and whole and typed and len(lists[0]) == len(lists[1]))
 
 
-def _strange(source: str, crowd: Crowd, wanted: str) -> ReportsError:
+def _mismatch(source: str, crowd: Crowd, expected: str) -> ReportsError:
     return ReportsError(
-        f"the sums belong to {wanted}, crowd.json speaks of another mechanism",
+        f"the sums belong to {expected}, crowd.json names another mechanism",
         source=source,
         examples=crowd["mechanism"],
         hint="Keep sums.json and the crowd.json written with it together.",

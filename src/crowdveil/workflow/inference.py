@@ -18,7 +18,7 @@ from crowdveil.evaluation.streaming_metrics import is_large_file, score_streamin
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.registry import ENGINE_ENTRIES
-from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed, protects_participation
+from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed_names, protects_participation
 from crowdveil.workflow.export import CROWD_FILE, Crowd, find_crowd, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
@@ -115,7 +115,7 @@ def infer(
         prior: file with the public probability of each label.
         fits: saved fit to resume, and file of the new one; None neither resumes nor saves.
         resources: memory limit and engine.
-        progress: called after every step with its number and the largest change.
+        progress: called after every step with the number of steps and the largest change.
 
     Raises:
         SettingsError: the method does not fit the reports, the channel or the prior; or too little memory.
@@ -178,7 +178,7 @@ def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) 
         raise ReportsError(f"the {CROWD_FILE} of these sums must be in the same folder", source=str(path))
     crowd = checked_crowd(read_crowd(found), path, accept_edited=accept_edited)
     sums = read_sums(path, crowd)
-    tasks, workers = listed(crowd)
+    tasks, workers = listed_names(crowd)
     totals = sums.mechanism.totals(sums.summed, tasks=len(tasks), workers=len(workers))
     estimate = FactorizationMean().fit(totals, tasks=tasks, workers=workers)
     notes = tuple(caveats(crowd))
@@ -197,9 +197,9 @@ def check_score(evidence: Evidence, gold: str) -> None:
         raise no_gold_task_found(known, evidence.reports.tasks, gold)
 
 
-def left_out(what: str, used: int, unknown: int) -> str:
+def skipped_warning(items: str, used: int, unknown: int) -> str:
     """Return the warning on known truths of unknown tasks."""
-    return f"{used:,} of {used + unknown:,} {what} are among the tasks; {unknown:,} were skipped."
+    return f"{used:,} of {used + unknown:,} {items} are among the tasks; {unknown:,} were skipped."
 
 
 def scored(inference: Inference, gold: str) -> Inference:
@@ -216,7 +216,7 @@ def scored(inference: Inference, gold: str) -> Inference:
         result = score(estimate, known)
         both = len(index_of(estimate.tasks, inference.guided.intersection(known)))
     if result.unknown > result.scored:
-        notes += (left_out("tasks to score", result.scored, result.unknown),)
+        notes += (skipped_warning("tasks to score", result.scored, result.unknown),)
     if result.outside and isinstance(estimate.alphabet, Scale):
         scale = f"{estimate.alphabet.low:g} to {estimate.alphabet.high:g}"
         notes += (
@@ -248,5 +248,5 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
             f"{missing if protects_participation(channel) else ''}".rstrip()
         )
     if estimate.gold_unknown:
-        notes.append(left_out("gold tasks", estimate.gold_used, estimate.gold_unknown))
+        notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
     return notes

@@ -16,7 +16,7 @@ from crowdveil.data.public_lists import given_lists
 from crowdveil.data.read_options import IdentifierList, Kind
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.workflow.export import home
+from crowdveil.workflow.export import report_directory
 
 DATASET = "dataset:"
 GRID_TOLERANCE = 1e-9
@@ -36,10 +36,10 @@ class AnswersRead(NamedTuple):
     """Answers in the alphabet of a mechanism.
 
     Attributes:
-        answers: in that alphabet; `answers.public_lists` says which lists were given.
+        answers: answers in that alphabet; `answers.public_lists` names the given lists.
         alphabet: what an answer can be.
-        rules: how answers are changed on the way, whatever they are; for runs that promise something.
-        counts: how often the rules changed an answer, which shows something about the answers.
+        rules: rules that change answers, independent of the answers; for runs with a guarantee.
+        counts: numbers of changed answers, which reveal something about the answers; for runs without a guarantee.
     """
 
     answers: Reports
@@ -49,7 +49,7 @@ class AnswersRead(NamedTuple):
 
 
 class CampaignLists(NamedTuple):
-    """Who is asked what, known before anyone answers; None where it was not given."""
+    """Public lists of a campaign: tasks, workers and assigned cells; None if not given."""
 
     tasks: IdentifierList | None = None
     workers: IdentifierList | None = None
@@ -59,11 +59,11 @@ class CampaignLists(NamedTuple):
 def read_lists(
     *, tasks: Path | None = None, workers: Path | None = None, assignment: Path | None = None
 ) -> CampaignLists:
-    """Read the public lists of a campaign; what no file lists follows from the assignment.
+    """Return the public lists of a campaign; lists without a file follow from the assignment.
 
     Args:
-        tasks, workers: CSV files that list all of them, in a column `task` or `worker`.
-        assignment: CSV file of the cells that were asked, in the columns `task` and `worker`.
+        tasks, workers: CSV files of all tasks and all workers, column `task` or `worker`.
+        assignment: CSV file of the assigned cells, columns `task` and `worker`.
 
     Raises:
         ReportsError: a damaged file, or an assigned task or worker that the lists lack.
@@ -85,14 +85,14 @@ def read_answers(
     tasks: IdentifierList | None = None,
     workers: IdentifierList | None = None,
 ) -> AnswersRead:
-    """Read unprotected answers.
+    """Return unprotected answers in the alphabet of a mechanism.
 
     Args:
         source: a CSV or Parquet file, or `dataset:NAME`.
         alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
-        merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
-        tasks, workers: names of all of them, as text; by default those that occur, which show who answered.
+        merge_labels: merge the spellings of a label, as `Reports.from_csv`.
+        tasks, workers: all names, as text; by default those that occur, which reveal who answered.
 
     Raises:
         ReportsError: the file or a row breaks a rule.
@@ -138,7 +138,7 @@ def default_folder(source: Path) -> Path:
         SettingsError: the current folder is inside the data directory.
     """
     if not is_dataset(source):
-        return home(source)
+        return report_directory(source)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
             "outputs must not go into the data directory", value=str(Path.cwd()), hint="Choose a folder with --out."
@@ -147,23 +147,23 @@ def default_folder(source: Path) -> Path:
 
 
 def read_gold(source: str, kind: Kind) -> dict[str, Any]:
-    """Read known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
+    """Return known truths by task name from a CSV file or `dataset:NAME`; errors as `read_answers`."""
     if source.startswith(DATASET):
         return datasets.load(source.removeprefix(DATASET)).gold
     return load_gold(source, kind=kind)
 
 
-def read_names(path: Path, what: str) -> list[str]:
-    """Read the column `task` or `worker` of a CSV file, in file order.
+def read_names(path: Path, name: str) -> list[str]:
+    """Return the column `task` or `worker` of a CSV file, in file order.
 
     Raises:
         ReportsError: the file is damaged, lacks the column, or a name is empty.
     """
     source = str(path)
-    column = match_columns(read_header(path), {what: (what,)}, source)[what]
-    names = [str(name) for name in read_csv(path, [column])[column].to_pylist()]
+    column = match_columns(read_header(path), {name: (name,)}, source)[name]
+    names = [str(cell) for cell in read_csv(path, [column])[column].to_pylist()]
     if "" in names:
-        raise ReportsError(f"every row needs a {what}", source=source, rows=(names.index("") + 1,))
+        raise ReportsError(f"every row needs a {name}", source=source, rows=(names.index("") + 1,))
     return names
 
 
@@ -174,40 +174,40 @@ def _from_dataset(
     tasks: IdentifierList | None,
     workers: IdentifierList | None,
 ) -> AnswersRead:
-    """Read a data set: its labels or scale are stated apart from the answers, its tasks and workers are not."""
+    """Return the answers of a data set, whose labels or scale are public, but not its tasks and workers."""
     data = datasets.load(source.removeprefix(DATASET), duplicates=duplicates, tasks=tasks, workers=workers)
     known = data.scale if data.kind == "numeric" else data.answers.alphabet
     if data.kind != "numeric" and alphabet is not None and alphabet.names != data.answers.alphabet.names:  # type: ignore[union-attr]
-        raise SettingsError("a data set brings its own labels", value=alphabet.names, hint="Leave --labels out.")
+        raise SettingsError("a data set has its own labels", value=alphabet.names, hint="Leave --labels out.")
     read = on_scale(source, data.answers, alphabet or known)
-    rule = f"Of several answers of a worker to a task, policy {duplicates!r} says which counts."
+    rule = f"Several answers of a worker to a task: policy {duplicates!r}."
     return read._replace(rules=(rule, *read.rules), counts=repeated(data, duplicates) + read.counts)
 
 
-def on_scale(source: str, found: Reports, wanted: Alphabet | None) -> AnswersRead:
-    """Return free numbers on the wanted scale, clipped and rounded, and how many were changed; others as they are.
+def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead:
+    """Return free numbers on the scale, clipped and rounded, and how many were changed; others as they are.
 
     Raises:
         ReportsError: numbers without a scale.
     """
     if found.alphabet is not None:
         return AnswersRead(found, found.alphabet)
-    if not isinstance(wanted, Scale):
+    if not isinstance(scale, Scale):
         raise ReportsError(
             "numbers need a scale",
             source=source,
-            hint="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen without looking at the answers.",
+            hint="Give --scale LOW:HIGH or LOW:HIGH:STEP, chosen independently of the answers.",
         )
-    value, codes = found.value, wanted.encode(found.value)
-    inside = np.clip(value, wanted.low, wanted.high)
+    value, codes = found.value, scale.encode(found.value)
+    inside = np.clip(value, scale.low, scale.high)
     clipped = int((inside != value).sum())
-    rounded = int((np.abs(wanted.values[codes] - inside) > GRID_TOLERANCE * wanted.step).sum())
+    rounded = int((np.abs(scale.values[codes] - inside) > GRID_TOLERANCE * scale.step).sum())
     counts: tuple[str, ...] = (f"{clipped:,} answers lay outside the scale and were clipped to it.",) if clipped else ()
     counts += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
     rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
-    public = found.public_lists | given_lists(labels=wanted, tasks=None, workers=None)
-    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, wanted, public)
-    return AnswersRead(coded, wanted, (rule,), counts)
+    public = found.public_lists | given_lists(labels=scale, tasks=None, workers=None)
+    coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, public)
+    return AnswersRead(coded, scale, (rule,), counts)
 
 
 def kind_of(alphabet: Alphabet | None) -> Kind:
@@ -238,14 +238,14 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
     counts = np.zeros(len(names), dtype=np.int64)
     for block in reports.blocks():
         counts += np.bincount(block.value, minlength=len(names))
-    listed = "; ".join(
+    spellings = "; ".join(
         ", ".join(f"{names[code]!r} ({_reports(int(counts[code]))})" for code in group[:SHOWN_SPELLINGS])
         for group in groups[:SHOWN_SPELLINGS]
     )
     more = (
         "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
     )
-    return (f"These are read as different labels: {listed}{more}. --merge-labels merges them.",)
+    return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
 
 
 def _reports(count: int) -> str:

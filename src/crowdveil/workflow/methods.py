@@ -16,7 +16,7 @@ from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
 from crowdveil.registry import SUMS_ESTIMATOR
-from crowdveil.workflow.evidence import AS_ASKED, Evidence, bears_mark
+from crowdveil.workflow.evidence import AS_ASKED, Evidence, has_no_privacy_channel
 
 AnyEstimator = Estimator[Any, Any]
 
@@ -28,7 +28,7 @@ MIN_ORDERED_LABELS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """Estimator to use; None stands for its own default.
+    """Requested estimator; None is its default.
 
     Attributes:
         name: a name of the registry; None for `default_method`.
@@ -47,7 +47,7 @@ class Method:
 
 
 def default_method(evidence: Evidence) -> str:
-    """Return the name of the method that is used unless another one is asked for."""
+    """Return the name of the default method."""
     if evidence.channel is None:
         return DawidSkene.name if isinstance(evidence.reports.alphabet, Categories) else WeightedMean.name
     alphabet = evidence.channel.alphabet
@@ -75,7 +75,7 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
         raise SettingsError(
             f"{name} needs numbers or ordered labels",
             value=alphabet.names,
-            hint="Say that the labels are ordered (--labels ... --ordered), or use a method for labels.",
+            hint="Declare the labels ordered (--labels ... --ordered), or use a method for labels.",
         )
     return cast(Callable[..., AnyEstimator], ESTIMATORS[name])(**_settings(method, name))
 
@@ -102,7 +102,7 @@ def _settings(method: Method, name: str) -> dict[str, Any]:
 
 
 def inferred_alphabet(evidence: Evidence, estimator: type[AnyEstimator]) -> Alphabet | None:
-    """Return the alphabet of the truths: that of the answers, which blocks do not show, or of the reports."""
+    """Return the alphabet of the truths: that of the answers of the channel, or else of the reports."""
     if evidence.channel is not None and estimator.capabilities.reads_channel:
         return evidence.channel.alphabet
     return evidence.reports.alphabet
@@ -114,7 +114,9 @@ def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
     if channel is None:
         return f"none: {evidence.no_channel_reason}"
     crowd = evidence.crowd
-    unpromised = bears_mark(channel) or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
+    unpromised = has_no_privacy_channel(channel) or (
+        crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES)
+    )
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"

@@ -17,7 +17,7 @@ from crowdveil.data.ingest.readers import load_gold
 from crowdveil.data.reports import Reports
 from crowdveil.estimators import MajorityVote
 from crowdveil.workflow.export import write_estimate, write_report_files
-from crowdveil.workflow.rounds import cuts_text
+from crowdveil.workflow.rounds import cuts_csv
 from tests.data.test_reports import cells
 
 PIECES = ['"', '""', ",", "\n", "\r\n", "a", "b", '"a"', '"a""b",', '5" disc']
@@ -169,7 +169,7 @@ def test_assignments_and_cuts_come_back(folder, tasks: list[str], workers: list[
     """assignment.csv and the cuts of a next round hold the names as they are."""
     (folder / "assignment.csv").write_bytes(Assignment.from_arrays(tasks, workers).to_csv().encode())
     again = Assignment.from_csv(folder / "assignment.csv")
-    rows = csv.reader(io.StringIO(cuts_text(dict(zip(tasks, workers, strict=True))), newline=""), strict=True)
+    rows = csv.reader(io.StringIO(cuts_csv(dict(zip(tasks, workers, strict=True))), newline=""), strict=True)
 
     assert {*zip(tasks, workers, strict=True)} == {
         *zip(again.tasks[again.task], again.workers[again.worker], strict=True)
