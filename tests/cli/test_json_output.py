@@ -103,7 +103,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
     monkeypatch.setattr(crowdveil.demo, "scenes", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
-    monkeypatch.setattr(crowdveil.demo, "beside_unprotected", tuple)
+    monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
 
 
