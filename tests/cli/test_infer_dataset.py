@@ -72,7 +72,7 @@ def test_nothing_is_written_into_the_data_directory(
 def test_a_data_set_has_neither_certificate_nor_another_kind(tiny: Path, refusal: Refusal) -> None:
     """--certificate, --kind and other labels are refused with a way out, and so is an unknown set."""
     assert "known type and labels, and no channel" in refusal("infer", "dataset:tiny", "--certificate", "labels.csv")
-    assert "of a known kind" in refusal("infer", "dataset:tiny", "--kind", "numeric")
+    assert "answers of known type" in refusal("infer", "dataset:tiny", "--kind", "numeric")
     assert "got 'merge_labels'" in refusal("infer", "dataset:tiny", "--merge-labels")
     assert "has its own labels" in refusal("infer", "dataset:tiny", "--labels", "p,q")
     assert "there are: sizes, tiny" in refusal("infer", "dataset:none")
