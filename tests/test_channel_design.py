@@ -139,7 +139,7 @@ def test_it_keeps_its_epsilon_and_is_never_worse(seed, size, epsilon, participat
 
 @pytest.mark.parametrize(("size", "ordered"), [(14, True), (20, False), (40, True)])
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-def test_a_wide_alphabet_has_a_restricted_family(size, ordered, epsilon):
+def test_a_wide_alphabet_has_restricted_candidate_sets(size, ordered, epsilon):
     """Too many sets to try all: the claim is kept, and nothing it is compared with is better."""
     objective = random_question(3, letters(size, ordered=ordered), spread=1.0)
 
@@ -152,26 +152,26 @@ def test_a_wide_alphabet_has_a_restricted_family(size, ordered, epsilon):
     ]
 
 
-def test_climbing_from_a_small_family_finds_the_optimum():
+def test_local_search_from_few_candidate_sets_finds_the_optimum():
     """Ten labels without structure, twelve questions: single inputs, cuts along main axes and climbing do as all sets.
 
     Climbing promises no optimum; that it is found in each of these fixed cases is what the limits were chosen for.
     """
     for seed, epsilon in product(range(4), (0.3, 1.0, 3.0)):
         objective = random_question(seed, letters(10), spread=1.0)
-        family = np.hstack((np.eye(11, dtype=bool), design_file._along_axes(objective)))
-        restricted = design_file._optimum(objective, epsilon, family)
+        family = np.hstack((np.eye(11, dtype=bool), design_file._principal_axis_sets(objective)))
+        restricted = design_file._optimal_channel(objective, epsilon, family)
 
         best = objective.score(design_channel(objective, epsilon).probabilities)
         assert family.shape[1] < 2**11 / 5
         assert best == pytest.approx(objective.score(restricted.probabilities), rel=1e-6)
 
 
-def test_climbing_improves_a_poor_family():
+def test_local_search_improves_poor_candidate_sets():
     """From single inputs alone, climbing reaches more than the best weights of single inputs."""
     objective = random_question(0, letters(10), spread=1.0)
 
-    climbed = design_file._optimum(objective, 1.0, np.eye(11, dtype=bool))
+    climbed = design_file._optimal_channel(objective, 1.0, np.eye(11, dtype=bool))
 
     response = objective.score(baseline_channels(objective, 1.0)["randomized-response"])
     assert 1.5 * response < objective.score(climbed.probabilities)

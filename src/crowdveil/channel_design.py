@@ -1,8 +1,9 @@
 """Optimal finite channels for a design objective at a given epsilon, by linear programming over staircase columns.
 
-Kairouz, Oh and Viswanath (2016), Theorems 2 and 4: where every report adds a sublinear gain, some best channel has only
-columns whose entries are 1 or e^epsilon, times a weight; the weights solve a linear program with one equation per
-input. Mutual information and the probability of a right guess are such gains.
+Kairouz, Oh and Viswanath (2016), Theorems 2 and 4: for an objective that is a sum of sublinear gains, one per report
+symbol, some optimal channel has staircase columns only. The entries of a staircase column are its weight times 1 or
+e^epsilon. The weights solve a linear program with one equation per input. Mutual information and the probability of a
+correct guess are such objectives.
 """
 
 import math
@@ -21,46 +22,47 @@ from crowdveil.mechanisms import Designed, DesignObjective, QuantizedResponse, R
 from crowdveil.mechanisms.quantized_response import Blocks, block_names
 
 MAX_COLUMNS = 4096
-"""Largest number of sets of one size that is enumerated; baselines with more report symbols are left out."""
+"""Largest number of sets of one size that are enumerated, and of report symbols of a baseline."""
 
 MAX_INTERVAL_ENDS = 24
-"""Largest number of interval ends among the candidate sets, at quantiles of the answer distribution."""
+"""Largest number of interval ends of candidate sets; they lie at quantiles of the answer distribution."""
 
 MAX_AXES = 8
-"""Largest number of principal axes along which inputs are ordered."""
+"""Largest number of principal axes that order the inputs for candidate sets."""
 
 MIN_COLUMN_WEIGHT = 1e-11
-"""Weight below which a column of the optimum is a rounding error."""
+"""Weight up to which a column of the optimum is treated as a rounding error."""
 
 MAX_SEARCH_INPUTS, MAX_STARTS, MAX_SEARCH_ROUNDS = 32, 64, 30
-"""Limits of the local search for better sets: number of inputs, of starting sets, and of rounds."""
+"""Limits of column generation by local search: number of inputs, of starting sets, and of rounds."""
 
 MIN_REDUCED_COST = 1e-7
-"""Smallest improvement of a new set, relative to the largest gain of a column."""
+"""Smallest reduced cost of a new column, relative to the largest gain of a column."""
 
 MIN_GAIN = 1e-26
-"""Gain of a column, in nats, below which it is rounding error."""
+"""Gain of a column, in nats or as a probability, up to which it is treated as a rounding error."""
 
 MIN_RELATIVE_GAIN = 1e-12
-"""Relative gain for which a designed channel is preferred to a simple one."""
+"""Smallest relative improvement of the objective for which the optimum replaces a closed-form channel."""
 
 Sets = NDArray[np.bool_]
-"""Sets of inputs with the high entries of staircase columns, shape (inputs, sets)."""
+"""Indicators of input sets, shape (inputs, sets); a column is e^epsilon times as large on its set as elsewhere."""
 
 
 def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bool = False) -> Channel:
-    """Return the best channel for a question at `epsilon`; its integer ratio never exceeds e^epsilon.
+    """Return the channel with the largest objective at `epsilon`; the ratio of its integers never exceeds e^epsilon.
 
-    Exact up to 14 inputs (labels, and NULL where protected). Beyond, the best over a family: small sets, intervals of
-    an ordered alphabet with and without NULL, cuts along the directions in which truths differ most, all their
-    complements, the columns of the baseline_channels, and up to 32 inputs better sets that climbing from these finds.
-    Where randomized response, quantized response or NULL as a coin is as good, that is returned as "designed".
+    Up to 14 inputs (labels, and NULL if participation is protected) the result is the exact optimum. For more inputs it
+    is the optimum over candidate columns: small sets, intervals of an ordered alphabet with and without NULL, sets
+    along the principal axes of the worker model, their complements, and the blocks of the best quantized response. Up
+    to 32 inputs a local search adds columns. If randomized response, quantized response or a random label for NULL is
+    equally good, that channel is returned. The mechanism name is always "designed".
 
     Args:
-        question: what is publicly known.
+        objective: design objective with the public model.
         epsilon: privacy loss of one cell, in nats.
-        null_apart: try only reports that mean NULL or labels, never both. It costs little but where epsilon is small,
-            and the share of answered tasks can then be learned from the reports.
+        null_apart: exclude report symbols that merge NULL with labels. The share of answered tasks can then be
+            estimated from the reports; the objective decreases noticeably for small epsilon only.
 
     Raises:
         SettingsError: epsilon is not accepted.
@@ -68,12 +70,12 @@ def design_channel(objective: DesignObjective, epsilon: float, *, null_apart: bo
     """
     require_epsilon(epsilon)
     quantized = QuantizedResponse.for_objective(objective, epsilon)
-    simple = _simple_channels(objective, epsilon, quantized)
-    sets = _family(objective, quantized.partition)
+    closed_form = _closed_form_channels(objective, epsilon, quantized)
+    sets = _candidate_sets(objective, quantized.partition)
     if null_apart and objective.participation == "protected":
-        sets, simple = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], simple[:2]
-    best = max(simple, key=lambda channel: objective.score(channel.probabilities))
-    found = _optimum(objective, epsilon, sets, null_apart=null_apart)
+        sets, closed_form = sets[:, ~sets[-1] | (sets.sum(axis=0) == 1)], closed_form[:2]
+    best = max(closed_form, key=lambda channel: objective.score(channel.probabilities))
+    found = _optimal_channel(objective, epsilon, sets, null_apart=null_apart)
     if found is not None:
         least = objective.score(best.probabilities) * (1 + MIN_RELATIVE_GAIN)
         best = found if objective.score(found.probabilities) > least else best
@@ -84,43 +86,43 @@ def mutual_information(channel: Channel, prior: ArrayLike, model: ArrayLike, par
     """Return the mutual information of truth and report, in nats per cell.
 
     Args:
-        channel: what cells go through.
+        channel: channel of every cell.
         prior: P(truth), shape (truths,).
-        model: P(answer | truth), shape (truths, labels), or (kinds, truths, labels) for equal shares of workers whose
-            kind is known: the average over kinds.
-        participation_rate: share of cells that are answered; where participation is public the others say nothing.
+        model: P(answer | truth), shape (truths, labels); or (types, truths, labels) for worker types with equal shares.
+            The information is averaged over types, each treated as known.
+        participation_rate: share of cells that are answered; with public participation the others give no information.
     """
     return _objective_for(channel, prior, model, participation_rate).score(channel.probabilities)
 
 
 def expected_error(channel: Channel, prior: ArrayLike, model: ArrayLike, participation_rate: float = 1.0) -> float:
-    """Return the probability that the best guess of the truth from one cell is wrong; arguments as above."""
+    """Return the Bayes error of the truth given the report of one cell; arguments as in `mutual_information`."""
     objective = replace(_objective_for(channel, prior, model, participation_rate), criterion="correct")
     return 1 - objective.score(channel.probabilities)
 
 
 def baseline_channels(objective: DesignObjective, epsilon: float) -> dict[str, NDArray[np.float64]]:
-    """Return what a designed channel is compared with, by name: real tables P(report | input), shape (inputs, reports).
+    """Return baselines for a designed channel, by name: real tables P(report | input), shape (inputs, reports).
 
-    Quantized response and subset selection (Ye and Barg 2018) are the best of their kind for the question. The unary
-    encodings send one bit per input, kept or flipped (Wang et al. 2017); null-as-coin draws a label for an unanswered
-    cell. Those with more than `MAX_COLUMNS` report symbols are left out.
+    The blocks of quantized response and the set size of subset selection (Ye and Barg 2018) are optimized for the
+    objective. The unary encodings randomize one bit per input (Wang et al. 2017); null-as-coin replaces NULL by a
+    uniform label. Baselines with more than `MAX_COLUMNS` report symbols are omitted.
     """
     require_epsilon(epsilon)
     inputs = objective.input_count
-    simple = _simple_channels(objective, epsilon, QuantizedResponse.for_objective(objective, epsilon))
-    tables = {channel.mechanism: channel.probabilities for channel in simple}
-    subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _sizes(inputs))
+    closed_form = _closed_form_channels(objective, epsilon, QuantizedResponse.for_objective(objective, epsilon))
+    tables = {channel.mechanism: channel.probabilities for channel in closed_form}
+    subsets = (_subset_selection(_sets_of_size(inputs, size), epsilon) for size in _enumerable_sizes(inputs))
     tables["subset-selection"] = max(subsets, key=objective.score)
     if 2**inputs <= MAX_COLUMNS:
-        sets, half, whole = _every_set(inputs), math.exp(epsilon / 2), math.exp(epsilon)
+        sets, half, whole = _all_sets(inputs), math.exp(epsilon / 2), math.exp(epsilon)
         tables["symmetric-unary-encoding"] = _unary(sets, half / (1 + half), 1 / (1 + half))
         tables["optimized-unary-encoding"] = _unary(sets, 0.5, 1 / (1 + whole))
     return tables
 
 
 def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
-    """Return P(answer | truth) of a worker who is right with probability `ability`, else wrong in any way alike."""
+    """Return P(answer | truth) of the one-coin model, shape (labels, labels): correct with probability `ability`."""
     if labels < 2 or not 0 <= ability <= 1:
         raise SettingsError("a one-coin worker needs two labels and an ability in [0, 1]", value=(labels, ability))
     table = np.full((labels, labels), (1 - ability) / (labels - 1))
@@ -131,18 +133,19 @@ def one_coin_worker_model(labels: int, ability: float) -> NDArray[np.float64]:
 def normal_worker_model(
     scale: Scale, sigmas: tuple[float, ...], truths: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Return P(answer | truth) of truth + normal error, rounded and clipped to the scale.
+    """Return P(answer | truth) of truth plus normal error, rounded and clipped to the scale.
 
     Args:
         scale: the grid of answers.
-        sigmas: standard deviation of each kind of worker; a `DesignObjective` gives them equal shares by default.
-        truths: numbers, shape (truths,), also off the grid; the grid itself by default.
+        sigmas: standard deviation of the error of each worker type; a `DesignObjective` gives types equal shares by
+            default.
+        truths: numbers, shape (truths,), on or off the grid; the grid itself by default.
 
     Returns:
-        Shape (kinds, truths, labels).
+        Shape (types, truths, labels).
 
     Raises:
-        SettingsError: no sigma, or one that is not positive and finite.
+        SettingsError: `sigmas` is empty, or holds a number that is not positive and finite.
     """
     if not (sigmas and all(0 < sigma < math.inf for sigma in sigmas)):
         raise SettingsError("standard deviations must be positive and finite", value=sigmas)
@@ -162,25 +165,27 @@ def _objective_for(channel: Channel, prior: ArrayLike, model: ArrayLike, partici
     )
 
 
-def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False) -> Channel | None:
-    """Solve the linear program over the columns of `sets`, and of better sets near the used ones, as long as there are.
+def _optimal_channel(
+    objective: DesignObjective, epsilon: float, sets: Sets, *, null_apart: bool = False
+) -> Channel | None:
+    """Return the optimal channel over the columns of `sets` and further columns from local search.
 
-    None where no column says anything. Different sets are different likelihood ratios, so no two columns of the optimum
-    could be merged.
+    None if no column is informative. Different sets have different likelihood ratios, so no two columns of the optimum
+    can be merged.
     """
     program = _solve(objective, epsilon, sets)
     for _ in range(MAX_SEARCH_ROUNDS if objective.input_count <= MAX_SEARCH_INPUTS else 0):
         if program is None:
             break
-        better = _better_sets(objective, epsilon, program, null_apart=null_apart)
+        better = _improving_sets(objective, epsilon, program, null_apart=null_apart)
         if not better.shape[1]:
             break
-        program = _solve(objective, epsilon, np.hstack((program.tried, better)))
+        program = _solve(objective, epsilon, np.hstack((program.candidates, better)))
     if program is None:
         return None
-    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.used.T]
+    blocks = [tuple(np.flatnonzero(members).tolist()) for members in program.support.T]
     order = sorted(range(len(blocks)), key=blocks.__getitem__)
-    table = (_columns(program.used, epsilon) * program.weights)[:, order]
+    table = (_columns(program.support, epsilon) * program.weights)[:, order]
     table /= table.sum(axis=1, keepdims=True)
     names = block_names(objective.alphabet, sorted(blocks))
     claim = exp_rounded_down(epsilon)
@@ -189,16 +194,23 @@ def _optimum(objective: DesignObjective, epsilon: float, sets: Sets, *, null_apa
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Solution:
-    """The `tried` sets, those `used` in the optimum with their `weights`, and the `prices` of the inputs' equations.
+    """Optimum of the linear program over some candidate sets.
 
-    A set whose gain, over `unit`, exceeds its column's price would improve the optimum.
+    A further column improves the optimum if its gain / `gain_scale` exceeds the sum of `dual` over its entries.
+
+    Attributes:
+        candidates: sets of all columns of the program, shape (inputs, sets).
+        support: sets of the columns with positive weight, shape (inputs, support).
+        weights: weights of the support, shape (support,).
+        dual: dual variables of the equations, shape (inputs,).
+        gain_scale: largest gain of a column, by which all gains are divided.
     """
 
-    tried: Sets
-    used: Sets
+    candidates: Sets
+    support: Sets
     weights: NDArray[np.float64]
-    prices: NDArray[np.float64]
-    unit: float
+    dual: NDArray[np.float64]
+    gain_scale: float
 
 
 def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
@@ -207,37 +219,40 @@ def _columns(sets: Sets, epsilon: float) -> NDArray[np.float64]:
 
 
 def _solve(objective: DesignObjective, epsilon: float, sets: Sets) -> _Solution | None:
-    """Solve the linear program over given columns; gains are scaled, as the solver's tolerances are absolute."""
-    # A second of loading that fits, which also import this file, need not wait for.
+    """Return the solution of the linear program over the columns of `sets`; None if no column has a gain.
+
+    Gains are scaled because the tolerances of the solver are absolute.
+    """
+    # Imported here: scipy.optimize loads in about a second, and fits import this file without solving a program.
     from scipy.optimize import linprog
 
     columns = _columns(sets, epsilon)
     gains = objective.gains(columns)
-    unit = float(gains.max())
-    if unit <= MIN_GAIN:
+    gain_scale = float(gains.max())
+    if gain_scale <= MIN_GAIN:
         return None
-    solution = linprog(-gains / unit, A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
+    solution = linprog(-gains / gain_scale, A_eq=columns, b_eq=np.ones(len(sets)), method="highs")
     if not solution.success:
-        raise CrowdveilError(f"The linear program of a designed channel failed: {solution.message}")
-    used = solution.x > MIN_COLUMN_WEIGHT
-    return _Solution(sets, sets[:, used], solution.x[used], -solution.eqlin.marginals, unit)
+        raise CrowdveilError(f"The solver found no optimum of the channel's linear program: {solution.message}")
+    in_support = solution.x > MIN_COLUMN_WEIGHT
+    return _Solution(sets, sets[:, in_support], solution.x[in_support], -solution.eqlin.marginals, gain_scale)
 
 
-def _better_sets(objective: DesignObjective, epsilon: float, program: _Solution, *, null_apart: bool) -> Sets:
-    """Climb from the sets nearest to use, one input in or out at a time, to sets worth more than their price."""
+def _improving_sets(objective: DesignObjective, epsilon: float, program: _Solution, *, null_apart: bool) -> Sets:
+    """Return sets of positive reduced cost, by hill climbing that adds or removes one input at a time."""
 
-    def worth(sets: Sets) -> NDArray[np.float64]:
+    def reduced_cost(sets: Sets) -> NDArray[np.float64]:
         columns = _columns(sets, epsilon)
-        return objective.gains(columns) / program.unit - program.prices @ columns
+        return objective.gains(columns) / program.gain_scale - program.dual @ columns
 
     apart = null_apart and objective.participation == "protected"
-    current = program.tried[:, ~program.tried[-1]] if apart else program.tried
-    current = current[:, np.argsort(-worth(current), kind="stable")[:MAX_STARTS]]
+    current = program.candidates[:, ~program.candidates[-1]] if apart else program.candidates
+    current = current[:, np.argsort(-reduced_cost(current), kind="stable")[:MAX_STARTS]]
     flips = np.eye(objective.input_count, dtype=bool)[:, : objective.input_count - apart]
-    value = worth(current)
+    value = reduced_cost(current)
     while True:
         near = current[:, :, None] ^ flips[:, None, :]
-        values = worth(near.reshape(objective.input_count, -1)).reshape(near.shape[1:])
+        values = reduced_cost(near.reshape(objective.input_count, -1)).reshape(near.shape[1:])
         best = values.argmax(axis=1)
         climbed = values.max(axis=1) > value + MIN_REDUCED_COST
         if not climbed.any():
@@ -246,8 +261,8 @@ def _better_sets(objective: DesignObjective, epsilon: float, program: _Solution,
         current = np.where(climbed, near[:, np.arange(len(best)), best], current)
 
 
-def _simple_channels(objective: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
-    """Return the channels that need no program: randomized response, the best quantized one, NULL as a coin."""
+def _closed_form_channels(objective: DesignObjective, epsilon: float, quantized: QuantizedResponse) -> list[Channel]:
+    """Return the closed-form channels: randomized response, quantized response, and a uniform label for NULL."""
     alphabet, participation = objective.alphabet, objective.participation
     response = RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
     channels = [response, quantized.channel()]
@@ -261,27 +276,27 @@ def _simple_channels(objective: DesignObjective, epsilon: float, quantized: Quan
     return channels
 
 
-def _family(objective: DesignObjective, blocks: Blocks) -> Sets:
-    """Return the sets to try: all of them where no size has too many, else all of few sizes and a family of others."""
+def _candidate_sets(objective: DesignObjective, blocks: Blocks) -> Sets:
+    """Return the candidate sets: all sets, or if a size has too many, all of the other sizes and structured ones."""
     inputs = objective.input_count
-    sizes = _sizes(inputs)
-    tried = [_sets_of_size(inputs, size) for size in sizes]
+    sizes = _enumerable_sizes(inputs)
+    candidates = [_sets_of_size(inputs, size) for size in sizes]
     if len(sizes) < inputs - 1:
         merged = np.zeros((inputs, len(blocks)), dtype=bool)
         for number, block in enumerate(blocks):
             merged[list(block), number] = True
-        tried += [merged, _along_axes(objective)]
+        candidates += [merged, _principal_axis_sets(objective)]
         if objective.alphabet.ordered:
             intervals = _intervals(objective)
-            tried += [intervals, ~intervals]
-    sets = np.unique(np.hstack(tried), axis=1)
+            candidates += [intervals, ~intervals]
+    sets = np.unique(np.hstack(candidates), axis=1)
     return sets[:, sets.any(axis=0) & ~sets.all(axis=0)]
 
 
-def _along_axes(objective: DesignObjective) -> Sets:
-    """Line the inputs up along the directions in which truths differ most, and cut each line: both sides are sets.
+def _principal_axis_sets(objective: DesignObjective) -> Sets:
+    """Return the lower and upper ends of the inputs sorted along each principal axis of the worker model.
 
-    For small epsilon information is a quadratic form of the column, and its main axes are these directions.
+    For small epsilon mutual information is a quadratic form of the column; these are its principal axes.
     """
     spread = [
         np.sqrt(share * objective.prior)[:, None] * (inputs - objective.prior @ inputs)
@@ -295,7 +310,7 @@ def _along_axes(objective: DesignObjective) -> Sets:
 
 
 def _intervals(objective: DesignObjective) -> Sets:
-    """Return intervals of ordered labels, with and without NULL."""
+    """Return intervals of ordered labels, each without and with NULL."""
     labels, inputs = objective.alphabet.size, objective.input_count
     reached = np.cumsum(objective.answer_distribution)
     ends = np.unique(np.searchsorted(reached, np.linspace(0, 1, MAX_INTERVAL_ENDS)[1:-1]) + 1)
@@ -310,29 +325,31 @@ def _intervals(objective: DesignObjective) -> Sets:
     return np.hstack((sets, null))
 
 
-def _sizes(inputs: int) -> list[int]:
-    """Return the sizes of sets of which there are few enough; a single input always is."""
+def _enumerable_sizes(inputs: int) -> list[int]:
+    """Return the set sizes with at most `MAX_COLUMNS` sets, and size 1."""
     return [size for size in range(1, inputs) if size == 1 or math.comb(inputs, size) <= MAX_COLUMNS]
 
 
 def _sets_of_size(inputs: int, size: int) -> Sets:
+    """Return all sets of one size, shape (inputs, sets)."""
     members = np.array(list(combinations(range(inputs), size)))
     sets = np.zeros((inputs, len(members)), dtype=bool)
     sets[members, np.arange(len(members))[:, None]] = True
     return sets
 
 
-def _every_set(inputs: int) -> Sets:
+def _all_sets(inputs: int) -> Sets:
+    """Return all sets, the empty one included, shape (inputs, 2**inputs)."""
     return (np.arange(2**inputs) >> np.arange(inputs)[:, None] & 1).astype(bool)
 
 
 def _subset_selection(sets: Sets, epsilon: float) -> NDArray[np.float64]:
-    """Send a set, e^epsilon times as likely if the answer is in it; all sets of one size, so rows sum alike."""
+    """Return P(set | input) of subset selection: e^epsilon times as likely for sets that contain the input."""
     table = np.where(sets, math.exp(epsilon), 1.0)
     return table / table.sum(axis=1, keepdims=True)
 
 
 def _unary(sets: Sets, keep: float, flip: float) -> NDArray[np.float64]:
-    """Send one bit per input: the answer's is 1 with probability `keep`, every other with probability `flip`."""
+    """Return P(bits | input) of unary encoding: the input's bit is 1 with probability `keep`, others with `flip`."""
     others = np.where(sets, flip, 1 - flip)
     return others.prod(axis=0) * np.where(sets, keep / flip, (1 - keep) / (1 - flip))

@@ -86,7 +86,7 @@ def test_no_claim_is_released_like_any_other_number(refusal: Callable[..., str],
 
     assert none == one
     assert 20 == none["tasks"]
-    assert "there is no answer in it" in refusal("synthesize", "none.csv", *PRIVATE[2:], *hidden)
+    assert "there must be at least one answer" in refusal("synthesize", "none.csv", *PRIVATE[2:], *hidden)
 
 
 def test_the_paper_reproduction_has_no_finite_epsilon(run: Run, run_json: RunJson) -> None:

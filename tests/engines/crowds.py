@@ -41,5 +41,5 @@ def assert_damage_is_refused(engine: Engine, folder: Path) -> None:
         OneCoin().fit(reports)
         path = folder / "worker.i32"
         path.write_bytes(b"\1" + path.read_bytes()[1:])
-        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be whole"):
+        with pytest.raises(ReportsError, match=r"worker\.i32: encoded blocks must be complete"):
             OneCoin().fit(reports, engine=engine)

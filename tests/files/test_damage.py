@@ -236,8 +236,8 @@ def test_a_name_may_not_come_again_in_a_later_batch(tmp_path) -> None:
 
 
 def test_many_unsorted_names_are_compared_on_request(tmp_path, monkeypatch) -> None:
-    """Beyond `COMPARED` unsorted names a repeated one is found by verify alone, which has the memory for it."""
-    monkeypatch.setattr(identifiers, "COMPARED", 2)
+    """Beyond `MAX_COMPARED` unsorted names a repeated one is found by verify alone, which has the memory for it."""
+    monkeypatch.setattr(identifiers, "MAX_COMPARED", 2)
     write_column(tmp_path / "names.arrow", pa.array(["b", "a", "b"]))
 
     assert ["b", "a", "b"] == read_identifiers(tmp_path / "names.arrow").tolist()

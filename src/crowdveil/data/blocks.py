@@ -41,8 +41,8 @@ class Block:
         """Local task code of each report, shape (reports,)."""
         return np.repeat(np.arange(self.tasks), np.diff(self.pointers))
 
-    def part(self, tasks: slice) -> "Block":
-        """Return a contiguous range of local tasks as a block."""
+    def slice_tasks(self, tasks: slice) -> "Block":
+        """Return a contiguous range of local tasks as a block, with pointers from 0."""
         first, stop, _ = tasks.indices(self.tasks)
         rows = slice(int(self.pointers[first]), int(self.pointers[stop]))
         pointers = self.pointers[first : stop + 1] - self.pointers[first]

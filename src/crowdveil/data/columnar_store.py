@@ -44,11 +44,11 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 
 STORE_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES, MANIFEST_FILE)
-"""All files, in the order of the commit: a folder without the last one holds no encoded blocks."""
+"""All files, in writing order; a folder without the last one holds no encoded blocks."""
 PIECE_BYTES = 1 << 22
 """Bytes per checksum."""
 ROWS_COMPARED = 1 << 13
-"""Rows per pass of the order check; small, because memory limits of fits do not count its temporaries."""
+"""Rows per pass of the order check; small, because the memory limit of a fit excludes its temporary arrays."""
 TASKS_AT_ONCE = 1 << 18
 """Entries of the task index written or checked per pass."""
 
@@ -244,7 +244,7 @@ class MappedRows:
 
     @cached_property
     def task(self) -> NDArray[np.int32]:
-        """Task code of each row; not stored in the folder, so it takes memory. Blocks do not need it."""
+        """Task code of each row; computed in memory, as the folder does not store it. Blocks do not need it."""
         codes = np.arange(len(self.pointers) - 1, dtype=np.int32)
         task = np.repeat(codes, np.diff(self.pointers))
         task.flags.writeable = False

@@ -22,7 +22,7 @@ from crowdveil.errors import ReportsError, SettingsError
 VARIABLE = "CROWDVEIL_DATA"
 META_FILE = "meta.json"
 KINDS = ("binary", "categorical", "ordinal", "numeric")
-WAY_OUT = f"Set {VARIABLE} to a folder with one folder per data set."
+DIRECTORY_HINT = f"Set {VARIABLE} to a folder with one folder per data set."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,9 +68,9 @@ def data_directory() -> Path:
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen).expanduser()
     source = Path(__file__).resolve().parents[2]
-    beside = source.parent.parent / "shared" / "data"
-    if source.name == "src" and beside.is_dir():
-        return beside
+    checkout_data = source.parent.parent / "shared" / "data"
+    if source.name == "src" and checkout_data.is_dir():
+        return checkout_data
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / "data"
 
 
@@ -134,10 +134,12 @@ def load(
 def _folder(name: str, directory: Path) -> Path:
     names = available(directory)
     if not directory.is_dir():
-        raise SettingsError("the data directory must exist", value=str(directory), hint=WAY_OUT)
+        raise SettingsError("the data directory must exist", value=str(directory), hint=DIRECTORY_HINT)
     if name not in names:
-        there = f"In {directory} there are: {', '.join(names)}." if names else f"{directory} holds none. {WAY_OUT}"
-        raise SettingsError("a data set must be one that is there", value=name, hint=there)
+        available_names = (
+            f"In {directory} there are: {', '.join(names)}." if names else f"{directory} holds none. {DIRECTORY_HINT}"
+        )
+        raise SettingsError("a data set must exist in the data directory", value=name, hint=available_names)
     return directory / name
 
 

@@ -22,10 +22,10 @@ from crowdveil.data.store_manifest import ENCODE_AGAIN
 from crowdveil.errors import ReportsError, SettingsError
 
 IDENTIFIERS_PER_BATCH = 1 << 18
-"""Names made, read or written together."""
+"""Identifiers per batch that is computed, read or written."""
 NAMES_SHOWN = 3
 MAX_DIGITS = 18
-"""Digits of the largest numbers in names: they fit into 64 bits."""
+"""Largest number of digits in numbered identifiers; the numbers fit into 64 bits."""
 
 
 class Identifiers(Protocol):
@@ -40,19 +40,19 @@ class Identifiers(Protocol):
         ...
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the names in code order."""
+        """Yield the identifiers in code order."""
         ...
 
     def __contains__(self, name: object, /) -> bool:
-        """Return whether a name is among them."""
+        """Return whether an identifier occurs."""
         ...
 
     def __array__(self, dtype: None = None, /, *, copy: bool | None = None) -> NDArray[Any]:
-        """Return all names as an array."""
+        """Return all identifiers as an array."""
         ...
 
     def tolist(self) -> Any:
-        """Return all names as a list."""
+        """Return all identifiers as a list."""
         ...
 
 
@@ -61,10 +61,10 @@ class LazyIdentifiers(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of identifiers."""
 
     @abstractmethod
-    def part(self, first: int, stop: int) -> Self:
+    def slice_codes(self, first: int, stop: int) -> Self:
         """Return identifiers first .. stop-1."""
 
     @abstractmethod
@@ -76,31 +76,31 @@ class LazyIdentifiers(ABC):
         if isinstance(key, slice):
             first, stop, step = key.indices(len(self))
             if step == 1:
-                return self.part(first, max(first, stop))
+                return self.slice_codes(first, max(first, stop))
             key = np.arange(first, stop, step)
         codes = np.atleast_1d(np.asarray(key))
         codes = np.flatnonzero(codes) if codes.dtype.kind == "b" else np.where(codes < 0, codes + len(self), codes)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self)):
-            raise IndexError(f"there are {len(self)} names, from 0 on, got {key!r}")
+            raise IndexError(f"an identifier code must be in 0..{len(self) - 1}, got {key!r}")
         found = self.take(codes.astype(np.int64)).to_numpy(zero_copy_only=False)
         return found if np.ndim(key) else found[0]
 
     def pieces(self) -> Iterator[Self]:
         """Yield the identifiers in batches of `IDENTIFIERS_PER_BATCH`, at least one batch."""
         for first in range(0, max(len(self), 1), IDENTIFIERS_PER_BATCH):
-            yield self.part(first, min(first + IDENTIFIERS_PER_BATCH, len(self)))
+            yield self.slice_codes(first, min(first + IDENTIFIERS_PER_BATCH, len(self)))
 
     def arrow(self) -> Any:
-        """Return all names as an Arrow chunked array."""
+        """Return all identifiers as an Arrow chunked array."""
         return pa.chunked_array([piece.take(np.arange(len(piece))) for piece in self.pieces()])
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the names in code order."""
+        """Yield the identifiers in code order."""
         for piece in self.pieces():
             yield from piece.tolist()
 
     def __contains__(self, name: object, /) -> bool:
-        """Return whether a name is among them."""
+        """Return whether an identifier occurs."""
         return any(name == one for one in self)
 
     def __array__(self, dtype: Any = None, /, *, copy: bool | None = None) -> NDArray[Any]:
@@ -120,15 +120,15 @@ class ArrowIdentifiers(LazyIdentifiers):
     column: Any
 
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of identifiers."""
         return len(self.column)
 
-    def part(self, first: int, stop: int) -> "ArrowIdentifiers":
+    def slice_codes(self, first: int, stop: int) -> "ArrowIdentifiers":
         """Return identifiers first .. stop-1, without a copy."""
         return ArrowIdentifiers(self.column.slice(first, stop - first))
 
     def take(self, codes: NDArray[np.integer]) -> Any:
-        """Return the names of these codes."""
+        """Return the identifiers of these codes as an Arrow array."""
         return self.column.take(pa.array(codes)).combine_chunks()
 
     def arrow(self) -> Any:
@@ -159,12 +159,12 @@ class NumberedIdentifiers(LazyIdentifiers):
     def __post_init__(self) -> None:
         if not (0 < self.digits <= MAX_DIGITS and self.first >= 0 and self.count >= 0):
             raise SettingsError(
-                f"names need 1 to {MAX_DIGITS} digits, and numbers that are not negative",
+                f"numbered identifiers need 1 to {MAX_DIGITS} digits and non-negative numbers",
                 value=(self.digits, self.first, self.count),
             )
         if self.first + self.count > 10**self.digits:
             raise SettingsError(
-                f"the numbers of names must fit into {self.digits} digits", value=self.first + self.count
+                f"the numbers of identifiers must fit into {self.digits} digits", value=self.first + self.count
             )
         if not is_utf8_encodable(self.prefix):
             raise SettingsError("names must be text that can be written in UTF-8", value=self.prefix)
@@ -175,15 +175,15 @@ class NumberedIdentifiers(LazyIdentifiers):
         return cls(prefix=prefix, digits=len(str(max(count - 1, 0))), count=count)
 
     def __len__(self) -> int:
-        """Return how many names there are."""
+        """Return the number of identifiers."""
         return self.count
 
-    def part(self, first: int, stop: int) -> "NumberedIdentifiers":
+    def slice_codes(self, first: int, stop: int) -> "NumberedIdentifiers":
         """Return identifiers first .. stop-1."""
         return NumberedIdentifiers(prefix=self.prefix, digits=self.digits, count=stop - first, first=self.first + first)
 
     def take(self, codes: NDArray[np.integer]) -> Any:
-        """Return the names of these codes."""
+        """Return the identifiers of these codes as an Arrow array."""
         prefix = np.frombuffer(self.prefix.encode(), dtype=np.uint8)
         text = np.empty((len(codes), len(prefix) + self.digits), dtype=np.uint8)
         text[:, : len(prefix)] = prefix
@@ -244,8 +244,8 @@ def as_arrow(names: Identifiers) -> Any:
 COLUMN = "name"
 TEXT: Any = pa.large_string()
 TEXTS = (pa.string(), TEXT)
-COMPARED = 1 << 18
-"""Unsorted names that are compared with one another on opening, which takes memory for each."""
+MAX_COMPARED = 1 << 18
+"""Largest number of unsorted identifiers that are checked for repeats on opening; the check holds all in memory."""
 RULE = pa.schema([("beginning", TEXT), ("digits", pa.int64()), ("count", pa.int64()), ("first", pa.int64())])
 
 
@@ -288,7 +288,7 @@ def read_identifiers(path: Path, *, verify: bool = False) -> LazyIdentifiers:
 
     Args:
         path: Arrow file.
-        verify: compare unsorted identifiers however many there are, not only up to `COMPARED`.
+        verify: compare unsorted identifiers however many there are, not only up to `MAX_COMPARED`.
 
     Raises:
         ReportsError: the file holds neither identifiers nor a numbering rule, offsets outside the file, text that is
@@ -320,7 +320,7 @@ def _read(path: Path, verify: bool) -> LazyIdentifiers:
         batch.validate(full=True)
     if listed:
         names = pa.chunked_array([batch[0] for batch in batches], schema.types[0])
-        _require_distinct(names, None if verify else COMPARED)
+        _require_distinct(names, None if verify else MAX_COMPARED)
         return ArrowIdentifiers(names)
     rules = [rule for batch in batches for rule in batch.to_pylist()]
     if len(rules) != 1:

@@ -93,4 +93,4 @@ class ReadOptions:
 
     def _refuse_merging(self) -> None:
         if self.merge_labels:
-            raise SettingsError("merge_labels applies to labels", value="numbers", hint="Leave it out.")
+            raise SettingsError("merge_labels is for label columns only", value="numbers", hint="Leave it out.")

@@ -37,7 +37,7 @@ from crowdveil.errors import ReportsError
 
 COLUMNS = frozenset({"task", "worker", "value"})
 BLOCK_REPORTS = 1 << 21
-"""Reports per block; the tables of a block take tens of megabytes."""
+"""Reports per block; the tables of a block need tens of megabytes."""
 TASKS_AT_ONCE = 1 << 20
 """Tasks per step when reports per task are counted."""
 
@@ -297,7 +297,9 @@ class Reports:
         if not len(task) == len(worker) == len(columns.value):
             raise ReportsError("task, worker and value must have equal lengths", source=source)
         if not len(task) and (options.tasks is None or options.workers is None):
-            raise ReportsError("there is no answer in it", source=source, hint="Check the file and its header.")
+            raise ReportsError(
+                "there must be at least one answer", source=source, hint="Check the file and its header."
+            )
         tasks, task_codes = encode_ids(task, options.tasks, "task", source)
         workers, worker_codes = encode_ids(worker, options.workers, "worker", source)
         alphabet, values = options.encode_values(columns)

@@ -70,13 +70,13 @@ DATA_FILES = (INDEX_FILE, WORKER_FILE, VALUE_FILE, *NAMES_FILES)
 FIELDS = {"format", "reports", "tasks", "workers", "alphabet", "piece_bytes", "repeats", "files", "sha256"}
 ENCODE_AGAIN = "Encode the reports again (crowdveil encode)."
 MAX_REPORTS, MAX_IDENTIFIERS, MAX_CHECKSUM = 2**60, 2**31 - 1, 2**32 - 1
-"""Identifiers have int32 codes; 2**60 reports take fewer than 2**63 bytes."""
+"""Limits of counts: identifiers have int32 codes, and 2**60 reports need fewer than 2**63 bytes."""
 MAX_ITEM_BYTES = 8
-"""Width of the widest column type; a piece holds whole items."""
+"""Bytes per item of the widest column; checksummed pieces hold whole items."""
 MAX_PIECE_BYTES = 1 << 26
-"""Limit on bytes per checksum: a piece of identifiers is read into memory as a whole."""
+"""Largest number of bytes per checksum; a piece of identifiers is read into memory as a whole."""
 MAX_BYTES = 1 << 28
-"""Limit on the manifest; it fits the checksums of more than 50 terabytes."""
+"""Largest size of the manifest in bytes; enough for the checksums of 50 terabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,9 @@ def read_manifest(path: Path) -> Manifest:
 
 def damaged(path: Path, found: str) -> ReportsError:
     """Return the error for a damaged file, with the defect found."""
-    return ReportsError("encoded blocks must be whole", source=str(path), examples=found, hint=ENCODE_AGAIN)
+    return ReportsError(
+        "encoded blocks must be complete and undamaged", source=str(path), examples=found, hint=ENCODE_AGAIN
+    )
 
 
 def _parsed(path: Path) -> Any:
@@ -187,7 +189,7 @@ def _checked(data: dict[str, Any]) -> Manifest:
     Raises:
         SettingsError: a field has the wrong type or is out of range.
     """
-    piece_bytes = _whole("piece_bytes", data["piece_bytes"], MAX_PIECE_BYTES)
+    piece_bytes = _checked_count("piece_bytes", data["piece_bytes"], MAX_PIECE_BYTES)
     if piece_bytes == 0 or piece_bytes % MAX_ITEM_BYTES:
         raise SettingsError(f"'piece_bytes' must be a multiple of {MAX_ITEM_BYTES}", value=piece_bytes)
     if not isinstance(data["repeats"], bool):
@@ -196,9 +198,9 @@ def _checked(data: dict[str, Any]) -> Manifest:
     if not isinstance(files, dict) or set(files) != set(DATA_FILES):
         raise SettingsError(f"'files' must hold exactly {', '.join(DATA_FILES)}", value=str(files)[:100])
     return Manifest(
-        reports=_whole("reports", data["reports"], MAX_REPORTS),
-        tasks=_whole("tasks", data["tasks"], MAX_IDENTIFIERS),
-        workers=_whole("workers", data["workers"], MAX_IDENTIFIERS),
+        reports=_checked_count("reports", data["reports"], MAX_REPORTS),
+        tasks=_checked_count("tasks", data["tasks"], MAX_IDENTIFIERS),
+        workers=_checked_count("workers", data["workers"], MAX_IDENTIFIERS),
         alphabet=None if data["alphabet"] is None else alphabet_from_json(data["alphabet"]),
         piece_bytes=piece_bytes,
         repeats=data["repeats"],
@@ -208,17 +210,18 @@ def _checked(data: dict[str, Any]) -> Manifest:
 
 
 def _entry(name: str, entry: Any, piece_bytes: int) -> FileEntry:
+    """Return the entry of a file after checking its fields."""
     if not isinstance(entry, dict) or set(entry) != {"bytes", "crc32"} or not isinstance(entry["crc32"], list):
         raise SettingsError(f"the entry of {name} must hold bytes and a list crc32", value=str(entry)[:100])
-    size = _whole(f"bytes of {name}", entry["bytes"], MAX_REPORTS * MAX_ITEM_BYTES)
-    checksums = [_whole(f"crc32 of {name}", number, MAX_CHECKSUM) for number in entry["crc32"]]
+    size = _checked_count(f"bytes of {name}", entry["bytes"], MAX_REPORTS * MAX_ITEM_BYTES)
+    checksums = [_checked_count(f"crc32 of {name}", number, MAX_CHECKSUM) for number in entry["crc32"]]
     if len(checksums) != -(-size // piece_bytes):
         raise SettingsError(f"{name} must have a checksum for every {piece_bytes} bytes", value=len(checksums))
     return FileEntry(size, checksums)
 
 
-def _whole(what: str, number: Any, most: int) -> int:
-    # bool is a subclass of int, but no count.
-    if type(number) is not int or not 0 <= number <= most:
-        raise SettingsError(f"{what!r} must be a whole number from 0 to {most}", value=str(number)[:50])
+def _checked_count(name: str, number: Any, maximum: int) -> int:
+    """Return a count after checking its type and range; bool, a subclass of int, is refused."""
+    if type(number) is not int or not 0 <= number <= maximum:
+        raise SettingsError(f"{name!r} must be a whole number from 0 to {maximum}", value=str(number)[:50])
     return number

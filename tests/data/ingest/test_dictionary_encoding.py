@@ -20,7 +20,7 @@ from crowdveil.data.ingest.dictionary_encoding import (
     encode_text,
     encoder_of,
 )
-from crowdveil.data.ingest.hash_table import MOST_WORDS, WORD
+from crowdveil.data.ingest.hash_table import MAX_WORDS, WORD
 from crowdveil.jit import KERNELS_VARIABLE
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -106,8 +106,8 @@ GROUPS = {
     "one width": [["a" * 8, "b" * 8], ["b" * 8]],
     "any": [["a", "bc"], ["", "a"]],
     "missing": [["a", "b"], [None, "a"], ["b"]],
-    "too long": [["a", "b"], ["c" * (MOST_WORDS * WORD + 1), "a"], ["b", "a"]],
-    "too long at once": [["c" * (MOST_WORDS * WORD + 1)], ["b"]],
+    "too long": [["a", "b"], ["c" * (MAX_WORDS * WORD + 1), "a"], ["b", "a"]],
+    "too long at once": [["c" * (MAX_WORDS * WORD + 1)], ["b"]],
 }
 
 

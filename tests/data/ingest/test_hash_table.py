@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from crowdveil.data.ingest import hash_table
 from crowdveil.data.ingest.arrow_strings import text_array
-from crowdveil.data.ingest.hash_table import MOST_WORDS, WORD, TextTable
-from crowdveil.data.ingest.hash_table_numba import ODD
+from crowdveil.data.ingest.hash_table import MAX_WORDS, WORD, TextTable
+from crowdveil.data.ingest.hash_table_numba import HASH_MULTIPLIER
 
-LONGEST = MOST_WORDS * WORD
+LONGEST = MAX_WORDS * WORD
 SALT = 0x1F2E3D4C5B6A7988
 TEXT = st.one_of(st.text("ab\0é", max_size=18), st.text(max_size=LONGEST // 4))
 
@@ -66,7 +66,7 @@ def test_many_names_outgrow_the_first_slots() -> None:
 
 def test_names_whose_hashes_are_alike_are_told_apart() -> None:
     """Names made so that all share their first slot and the part of the hash that slots hold are as good as others."""
-    inverse = pow(int(ODD), -1, 2**64)
+    inverse = pow(int(HASH_MULTIPLIER), -1, 2**64)
     mixed = [0x155 << 39 | number << 20 | 5 for number in range(300)]
     words = [_unmixed(_unmixed(number, inverse), inverse) ^ WORD ^ SALT for number in mixed]
     text = np.array(words * 2, dtype="<u8").view(np.uint8)
@@ -98,6 +98,6 @@ def test_what_does_not_fit_is_left_to_others(monkeypatch: pytest.MonkeyPatch) ->
     """Missing cells, other types, names that are too long, and more names than codes are refused."""
     rows = [[None, "a"], [1, 2], ["a" * (LONGEST + 1)], ["é" * (LONGEST // 2) + "x"]]
     assert [None] * 4 == [TextTable().codes(pa.chunked_array([pa.array(cells)])) for cells in rows]
-    monkeypatch.setattr(hash_table, "MOST_SLOTS", hash_table.FIRST_SLOTS)
+    monkeypatch.setattr(hash_table, "MAX_SLOTS", hash_table.FIRST_SLOTS)
 
     assert TextTable().codes(pa.chunked_array([pa.array([str(n) for n in range(hash_table.FIRST_SLOTS)])])) is None

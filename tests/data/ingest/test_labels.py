@@ -100,7 +100,7 @@ def test_an_unknown_label_tells_of_merging() -> None:
 
 def test_numbers_are_not_merged() -> None:
     """Merging is for labels: with numbers it is refused."""
-    with pytest.raises(SettingsError, match="merge_labels applies to labels"):
+    with pytest.raises(SettingsError, match="merge_labels is for label columns"):
         labels_of(["1", "1.0"], numeric=True, merge_labels=True)
 
 
@@ -109,7 +109,7 @@ def test_the_order_of_rows_makes_no_difference(rows: list[str]) -> None:
     """Merged labels are the same for the rows in any order, and as many as there are groups of spellings."""
     kinds = {row.strip().lower() if row.strip().isalpha() else "1" for row in rows}
     if len(kinds) < 2:
-        with pytest.raises(ReportsError, match="labels must be of 2 to"):
+        with pytest.raises(ReportsError, match="there must be 2 to"):
             labels_of(rows, merge_labels=True)
         return
     names, merged = labels_of(rows, merge_labels=True)

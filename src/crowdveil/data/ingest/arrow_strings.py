@@ -7,11 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 MOST_BYTES = np.iinfo(np.int32).max
-"""Size of text from which 64-bit offsets are needed."""
+"""Bytes of text from which an array needs 64-bit offsets."""
 
 
 def cell_ends(array: Any) -> NDArray[np.integer]:
-    """Return the offsets of the cells of a text array in its bytes, shape (cells + 1,)."""
+    """Return the byte offsets of the cells of a text array, shape (cells + 1,)."""
     kind: type[np.signedinteger] = np.int64 if pa.types.is_large_string(array.type) else np.int32
     if not len(array):
         return np.zeros(1, dtype=kind)

@@ -31,8 +31,8 @@ from crowdveil.errors import ReportsError
 QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
 SEPARATORS = np.isin(np.arange(256), np.frombuffer(b",\r\n", dtype=np.uint8))
 """Whether each byte separates cells."""
-BESIDE_QUOTES = SEPARATORS | (np.arange(256) == QUOTE)
-"""Whether each byte may stand next to a quote: a separator, or the other half of a doubled quote."""
+VALID_NEXT_TO_QUOTE = SEPARATORS | (np.arange(256) == QUOTE)
+"""Whether each byte may be adjacent to a quote: a separator, or the other half of a doubled quote."""
 OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
 """State at the next quote: outside a quoted cell, inside one, or second half of a doubled quote."""
 
@@ -60,7 +60,7 @@ class QuoteCheck(io.RawIOBase):
         with self._reading:
             data = b"" if self.closed else self.raw.read(size)
             if self.sound and data:
-                self._take(data if self._begun else data.removeprefix(UTF8_MARK))
+                self._check_bytes(data if self._begun else data.removeprefix(UTF8_MARK))
                 self._begun = True
             return data
 
@@ -71,28 +71,28 @@ class QuoteCheck(io.RawIOBase):
 
     def finish(self) -> None:
         """Check the last byte, as if a line end followed."""
-        self._take(b"\n")
+        self._check_bytes(b"\n")
         self.sound &= self._state == OUTSIDE
 
-    def _take(self, data: bytes) -> None:
+    def _check_bytes(self, data: bytes) -> None:
         """Check all bytes except a trailing quote, whose next byte is not known yet."""
         text = self._rest + data
         self._rest = b'"' if text.endswith(b'"') else b""
         # Most files have no quotes; this test is much faster than a search for all positions.
         if b'"' in text:
             letters = np.frombuffer(text, dtype=np.uint8)
-            places = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
-            if places.size:
-                self._check(letters, places)
+            positions = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
+            if positions.size:
+                self._check(letters, positions)
         self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
 
-    def _check(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
+    def _check(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
         """Advance the state over quotes at these positions, each followed by a byte."""
-        if self._alternate(letters, places):
+        if self._alternate(letters, positions):
             return
-        before = letters[places - 1]
-        before[0] = before[0] if places[0] else self._before
-        for opening, following in zip(SEPARATORS[before].tolist(), letters[places + 1].tolist(), strict=True):
+        before = letters[positions - 1]
+        before[0] = before[0] if positions[0] else self._before
+        for opening, following in zip(SEPARATORS[before].tolist(), letters[positions + 1].tolist(), strict=True):
             if self._state == DOUBLED:
                 self._state = INSIDE
             elif self._state == OUTSIDE:
@@ -103,25 +103,25 @@ class QuoteCheck(io.RawIOBase):
                 self._state = OUTSIDE
                 self.sound &= bool(SEPARATORS[following])
 
-    def _alternate(self, letters: NDArray[np.uint8], places: NDArray[np.int64]) -> bool:
+    def _alternate(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> bool:
         """Return whether all quotes are valid as alternating opening and closing ones; if so, advance the state.
 
         A doubled quote counts as closing and reopening the cell.
         """
         first = int(self._state == INSIDE)
-        begins = BESIDE_QUOTES[letters[places[first::2] - 1]]
+        begins = VALID_NEXT_TO_QUOTE[letters[positions[first::2] - 1]]
         if not first:
-            before = letters[places[0] - 1] if places[0] else self._before
+            before = letters[positions[0] - 1] if positions[0] else self._before
             begins[0] = self._state == DOUBLED or SEPARATORS[before]
-        if not (begins.all() and BESIDE_QUOTES[letters[places[1 - first :: 2] + 1]].all()):
+        if not (begins.all() and VALID_NEXT_TO_QUOTE[letters[positions[1 - first :: 2] + 1]].all()):
             return False
-        inside = (len(places) + first) % 2 == 1
-        self._state = INSIDE if inside else DOUBLED if letters[places[-1] + 1] == QUOTE else OUTSIDE
+        inside = (len(positions) + first) % 2 == 1
+        self._state = INSIDE if inside else DOUBLED if letters[positions[-1] + 1] == QUOTE else OUTSIDE
         return True
 
 
-Taken = TypeVar("Taken")
-Take = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Taken]
+Result = TypeVar("Result")
+Consumer = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Result]
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
@@ -130,7 +130,7 @@ GROUP_BYTES = 256 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 EXAMPLES_SHOWN = 5
 CELL_LIMIT = Lock()
-"""Held while the field size limit of the csv module is changed."""
+"""Lock for changes of the process-wide field size limit of the csv module."""
 
 
 def read_header(path: Path) -> list[str]:
@@ -166,12 +166,12 @@ def read_csv_coded(path: Path, names: Sequence[str]) -> dict[str, CodedColumn]:
     return read_csv_batches(path, names, encode_batches)
 
 
-def read_csv_batches(path: Path, names: Sequence[str], take: Take[Taken]) -> Taken:
-    """Return the result of `take` on the batches of the named text columns; errors as `read_csv`."""
+def read_csv_batches(path: Path, names: Sequence[str], consume: Consumer[Result]) -> Result:
+    """Return the result of `consume` on the batches of the named text columns; errors as `read_csv`."""
     found = ""
     with open_plain_or_gzip(path) as raw, QuoteCheck(raw) as checked:
         try:
-            columns = take(_batches(checked, names), names, GROUP_BYTES)
+            columns = consume(_batches(checked, names), names, GROUP_BYTES)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
@@ -209,7 +209,7 @@ def find_defect(path: Path) -> ReportsError | None:
         except _TooLongError:
             return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
     if number <= 0:
-        return ReportsError("there is no row under the header", source=str(path), hint="Check the file.")
+        return ReportsError("the file must have a row below its header", source=str(path), hint="Check the file.")
     return _ragged_error(path, width, ragged)
 
 
@@ -267,7 +267,10 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
                 yield cast(BinaryIO, stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ReportsError(
-            "a gzipped file must be whole", source=str(path), examples=str(error), hint="Copy or compress it again."
+            "a gzipped file must be complete and undamaged",
+            source=str(path),
+            examples=str(error),
+            hint="Copy or compress it again.",
         ) from error
     except OSError as error:
         raise ReportsError(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COMPILED_FROM = 16 << 20
 """Bytes of text from which compiled code is used if numba is loaded."""
 LOADED_FROM = 128 << 20
-"""Bytes of text from which numba is imported, which takes half a second."""
+"""Bytes of text from which numba is imported; the import lasts half a second."""
 MAX_TABLE_ENTRIES_PER_ROW = 8
 """Largest size of a direct-address table of integers, in entries per row."""
 SMALL_TABLE = 1 << 16
@@ -51,7 +51,7 @@ class ColumnEncoder:
                 return
             # From the first group that the hash table cannot hold, Arrow encodes.
             self._close_table()
-        self.done.append(_plainly(column))
+        self.done.append(_encode_with_arrow(column))
 
     def finish(self) -> Any:
         """Return all rows as a dictionary-encoded Arrow chunked array."""
@@ -92,7 +92,7 @@ def encoder_of(column: Any) -> ColumnEncoder:
     return encoder
 
 
-def _plainly(column: Any) -> Any:
+def _encode_with_arrow(column: Any) -> Any:
     """Return a chunked column as one dictionary array; Arrow gives all chunks the same dictionary."""
     coded = column.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
@@ -134,7 +134,7 @@ def _each_column(
     """Encode all columns in threads and return `ending` of each encoder."""
     enough = min(compiled_from(), group_bytes)
     waiting = iter(batches)
-    group = _gathered(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
+    group = _next_group(waiting, enough if use_compiled_code(enough, enough) else group_bytes)
     compiled = use_compiled_code(sum(batch.nbytes for batch in group), enough)
     encoders = [ColumnEncoder(compiled=compiled) for _ in names]
     with ThreadPoolExecutor(max(len(names), 1)) as threads:
@@ -145,7 +145,7 @@ def _each_column(
             text = pa.Table.from_batches(group)
             pairs = zip(encoders, names, strict=True)
             under_way = [threads.submit(encoder.add, text[name]) for encoder, name in pairs]
-            group = _gathered(waiting, min(COMPILED_FROM, group_bytes) if compiled else group_bytes)
+            group = _next_group(waiting, min(COMPILED_FROM, group_bytes) if compiled else group_bytes)
         for column in under_way:
             column.result()
         return list(threads.map(ending, encoders))
@@ -161,7 +161,7 @@ def encode_sorted(column: Any) -> CodedColumn:
     """Return the coded column of a dictionary-encoded Arrow column; unused dictionary entries are dropped."""
     if not len(column):
         return CodedColumn(np.empty(0, dtype=object), np.empty(0, dtype=np.int32))
-    parts = _joined(column)
+    parts = _unify_dictionaries(column)
     dictionary = parts.dictionary
     order = pc.array_sort_indices(dictionary).to_numpy()
     order = order[_occurs(parts)[order]]
@@ -170,36 +170,39 @@ def encode_sorted(column: Any) -> CodedColumn:
         return encode_sorted(column.cast(dictionary.type).dictionary_encode())
     rank = np.full(len(dictionary) + 1, MISSING, dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return CodedColumn(names, np.concatenate([_of_chunk(rank, *chunk) for chunk in parts.chunks]))
+    return CodedColumn(names, np.concatenate([_rows_of_chunk(rank, *chunk) for chunk in parts.chunks]))
 
 
-class _Joined(NamedTuple):
-    """Unified dictionary; each chunk's positions, and the map from its own entries to the dictionary (or None)."""
+class _UnifiedColumn(NamedTuple):
+    """Unified dictionary; per chunk the rows' positions, and its entries' positions in the dictionary (None: equal)."""
 
     dictionary: Any
     chunks: list[tuple[NDArray[np.integer], NDArray[np.int32] | None]]
 
 
-def _joined(column: Any) -> _Joined:
+def _unify_dictionaries(column: Any) -> _UnifiedColumn:
+    """Return a column of dictionary-encoded chunks over one dictionary."""
     chunks = column.chunks
     first = chunks[0].dictionary
     if all(chunk.dictionary.equals(first) for chunk in chunks):
-        return _Joined(first, [(_positions(chunk), None) for chunk in chunks])
+        return _UnifiedColumn(first, [(_positions(chunk), None) for chunk in chunks])
     entries = encoder_of(pa.chunked_array([chunk.dictionary for chunk in chunks])).finish().chunk(0)
     ends = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])
-    places = _positions(entries).astype(np.int32)
-    return _Joined(
+    unified_positions = _positions(entries).astype(np.int32)
+    return _UnifiedColumn(
         entries.dictionary,
         [
-            (_positions(chunk), np.append(places[first:stop], np.int32(MISSING)))
+            (_positions(chunk), np.append(unified_positions[first:stop], np.int32(MISSING)))
             for chunk, first, stop in zip(chunks, ends[:-1], ends[1:], strict=True)
         ],
     )
 
 
-def _of_chunk(table: NDArray[Any], positions: NDArray[np.integer], places: NDArray[np.int32] | None) -> NDArray[Any]:
+def _rows_of_chunk(
+    table: NDArray[Any], positions: NDArray[np.integer], unified_positions: NDArray[np.int32] | None
+) -> NDArray[Any]:
     """Return each row's entry in a table over the unified dictionary; the last entry is for missing cells."""
-    return table[positions] if places is None else table[places][positions]
+    return table[positions] if unified_positions is None else table[unified_positions][positions]
 
 
 def _positions(chunk: Any) -> NDArray[np.integer]:
@@ -208,20 +211,20 @@ def _positions(chunk: Any) -> NDArray[np.integer]:
     return signed.fill_null(MISSING).to_numpy()
 
 
-def _occurs(parts: _Joined) -> NDArray[np.bool_]:
+def _occurs(parts: _UnifiedColumn) -> NDArray[np.bool_]:
     """Return whether each entry of the unified dictionary occurs in some row."""
     occurs = np.zeros(len(parts.dictionary) + 1, dtype=bool)
-    for positions, places in parts.chunks:
-        if places is None:
+    for positions, unified_positions in parts.chunks:
+        if unified_positions is None:
             occurs[positions] = True
         else:
-            own = np.zeros(len(places), dtype=bool)
+            own = np.zeros(len(unified_positions), dtype=bool)
             own[positions] = True
-            occurs[places[own]] = True
+            occurs[unified_positions[own]] = True
     return occurs[:-1]
 
 
-def _gathered(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:
+def _next_group(batches: Iterator[pa.RecordBatch], group_bytes: int) -> list[pa.RecordBatch]:
     """Return the next batches with at least `group_bytes` in total, or all that are left."""
     held: list[pa.RecordBatch] = []
     size = 0
@@ -248,8 +251,8 @@ def encode_integers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | Non
     occurs = np.zeros(size, dtype=bool)
     for part in parts:
         occurs[(numbers[part] - low).view(f"u{numbers.itemsize}")] = True
-    place = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    code_of = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
     codes = np.empty(len(numbers), dtype=np.int32)
     for part in parts:
-        codes[part] = place[(numbers[part] - low).view(f"u{numbers.itemsize}")]
+        codes[part] = code_of[(numbers[part] - low).view(f"u{numbers.itemsize}")]
     return np.flatnonzero(occurs).astype(numbers.dtype) + low, codes

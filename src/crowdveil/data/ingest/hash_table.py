@@ -1,4 +1,4 @@
-"""Hash table of text identifiers in compiled code: encodes in about two thirds of the time that Arrow needs.
+"""Compiled hash table of text identifiers; it encodes in about two thirds of the time of Arrow.
 
 The bytes of an identifier are stored as 64-bit words, and every row is compared with the identifier found. Lengths may
 differ; a longer identifier widens all records.
@@ -14,16 +14,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.arrow_strings import cell_ends, text_array, text_bytes
-from crowdveil.data.ingest.hash_table_numba import lengths_of, lookup, move, renumber
+from crowdveil.data.ingest.hash_table_numba import lengths_of, lookup, rehash, renumber
 from crowdveil.data.ingest.validation import CodedColumn
 
 WORD = 8
-"""Bytes of a word."""
-MOST_WORDS = 8
-"""Longer names are left to others."""
+"""Bytes per word."""
+MAX_WORDS = 8
+"""Largest length of an identifier, in words; columns with longer ones are encoded by Arrow."""
 FIRST_SLOTS = 1 << 12
-MOST_SLOTS = 1 << 32
-"""Codes are int32: half the slots are used at most."""
+MAX_SLOTS = 1 << 32
+"""Largest number of slots: at most half of them are used, and codes are int32."""
 
 
 class TextTable:
@@ -49,7 +49,7 @@ class TextTable:
             return None
         parts = [(_read_only(text_bytes(chunk)), _read_only(cell_ends(chunk))) for chunk in column.chunks]
         longest = max((int(np.diff(ends).max(initial=0)) for _, ends in parts), default=0)
-        if longest > MOST_WORDS * WORD:
+        if longest > MAX_WORDS * WORD:
             return None
         while longest > self.words * WORD:
             self._rebuild(len(self.slots), 2 * self.words)
@@ -85,21 +85,22 @@ class TextTable:
         return CodedColumn(names.take(pa.array(order)).to_numpy(zero_copy_only=False), codes)
 
     def _fill(self, text: NDArray[np.uint8], ends: NDArray[np.integer], codes: NDArray[np.int32]) -> bool:
+        """Write the code of each row; return False if the table would exceed `MAX_SLOTS`."""
         done = 0
         while True:
             done, self.names = lookup(self.words)(text, ends, done, self.slots, self.records, self.names, codes)
             if done == len(codes):
                 return True
-            if 2 * len(self.slots) > MOST_SLOTS:
+            if 2 * len(self.slots) > MAX_SLOTS:
                 return False
             self._rebuild(2 * len(self.slots), self.words)
 
     def _rebuild(self, size: int, words: int) -> None:
         """Move all identifiers into a table with `size` slots and `words` words per record."""
         slots, records = _empty(size, words)
-        held = self.names + 1
-        records.reshape(-1, words)[:held, : self.words] = self.records.reshape(-1, self.words)[:held]
-        move(self.slots, slots, records, words)
+        filled = self.names + 1
+        records.reshape(-1, words)[:filled, : self.words] = self.records.reshape(-1, self.words)[:filled]
+        rehash(self.slots, slots, records, words)
         self.slots, self.records, self.words = slots, records, words
 
 

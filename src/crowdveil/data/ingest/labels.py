@@ -25,7 +25,7 @@ from crowdveil.errors import ReportsError
 INVISIBLE = "Cf"
 """Unicode category of format characters: zero-width space, soft hyphen, byte-order mark."""
 MAX_NUMBER_LENGTH = 400
-"""Characters up to which a text is tried as a number."""
+"""Largest length of a text that is parsed as a number, in characters."""
 
 
 def merge_spellings(column: CodedColumn, known: Sequence[str]) -> CodedColumn:
@@ -92,7 +92,7 @@ def _key(text: str) -> str | Decimal:
 
 RESERVED_LABELS = frozenset({"", NULL, "nan", "NaN"})
 MAX_NUMBER_LABELS = 20
-"""Distinct numbers up to which a label column of unstated kind is accepted: ratings have fewer, counts more."""
+"""Largest number of distinct numbers in a label column of unstated kind: ratings have fewer, counts more."""
 
 
 def encode_labels(
@@ -151,7 +151,7 @@ def require_stated_kind(column: CodedColumn, source: str) -> None:
 def _require_alphabet_size(size: int, source: str) -> None:
     if not 2 <= size <= MAX_LABELS:
         raise ReportsError(
-            f"labels must be of 2 to {MAX_LABELS} kinds",
+            f"there must be 2 to {MAX_LABELS} different labels",
             source=source,
             examples=f"{size} different labels",
             hint="Give the whole alphabet (alphabet=), or state kind='numeric' if these are numbers.",

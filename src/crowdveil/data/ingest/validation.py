@@ -18,7 +18,7 @@ Grid = Literal["round", "exact"]
 EXAMPLES_SHOWN = 5
 MISSING = -1
 SORT_KEY_LIMIT = 2**63
-"""Keys at or above it do not fit 64 signed bits."""
+"""Exclusive upper bound of pair keys, so that they fit into a signed 64-bit integer."""
 SURROGATES = 0xD800 >> 11
 """First bits of U+D800 to U+DFFF."""
 TEXT_RULE = "names must be text that can be written in UTF-8"

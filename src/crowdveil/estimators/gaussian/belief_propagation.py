@@ -77,7 +77,9 @@ def propagate(
     workers = _worker_likelihood(sigma, classes, compiled=compiled)
     posterior = np.concatenate(
         [
-            _propagate_chunk(part.part(tasks), gold[tasks], null_scores[tasks], classes.points, priors, passes, workers)
+            _propagate_chunk(
+                part.slice_tasks(tasks), gold[tasks], null_scores[tasks], classes.points, priors, passes, workers
+            )
             for tasks in _task_chunks(part.pointers)
         ]
     )

@@ -362,7 +362,7 @@ def _infer_tasks(
     block: GoldBlock, parameters: GaussianParameters, tasks: slice
 ) -> tuple[GaussianStatistics, NDArray[np.float64]]:
     """Return statistics and quantiles of some tasks of a block."""
-    part, gold = block.block.part(tasks), block.gold[tasks]
+    part, gold = block.block.slice_tasks(tasks), block.gold[tasks]
     if parameters.anonymous:
         statistics, posterior = _anonymous_step(part, gold, parameters)
     else:
