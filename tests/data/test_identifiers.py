@@ -54,7 +54,7 @@ def test_lazy_names_are_an_array(both) -> None:
 @pytest.mark.parametrize("code", [7, -8, np.array([0, 7])])
 def test_codes_beyond_the_names_are_refused(both, code) -> None:
     """As in an array, a code without a name is an IndexError."""
-    with pytest.raises(IndexError, match="there are 7 names"):
+    with pytest.raises(IndexError, match="must be in -7"):
         both[0][code]
 
 
@@ -85,7 +85,7 @@ def test_every_numbered_name_has_its_place(beginning: str, digits: int, data) ->
     [
         ({"digits": 0}, "1 to 18 digits"),
         ({"digits": 19}, "1 to 18 digits"),
-        ({"first": -1}, "not negative"),
+        ({"first": -1}, "non-negative"),
         ({"count": 906}, "must fit into 3 digits"),
         ({"prefix": "\ud800"}, "UTF-8"),
     ],

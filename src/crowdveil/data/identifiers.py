@@ -81,7 +81,7 @@ class LazyIdentifiers(ABC):
         codes = np.atleast_1d(np.asarray(key))
         codes = np.flatnonzero(codes) if codes.dtype.kind == "b" else np.where(codes < 0, codes + len(self), codes)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(self)):
-            raise IndexError(f"an identifier code must be in 0..{len(self) - 1}, got {key!r}")
+            raise IndexError(f"an identifier code must be in {-len(self)}..{len(self) - 1}, got {key!r}")
         found = self.take(codes.astype(np.int64)).to_numpy(zero_copy_only=False)
         return found if np.ndim(key) else found[0]
 
