@@ -50,7 +50,7 @@ def test_many_cuts_are_rounded_to_few() -> None:
 def test_cuts_need_an_order() -> None:
     """Labels in no order and no cut at all are refused."""
     for alphabet, most in ((Categories(("A", "B")), 3), (SCALE, 0)):
-        with pytest.raises(SettingsError, match="cuts need"):
+        with pytest.raises(SettingsError, match="thresholds need"):
             next_thresholds(np.arange(2), np.zeros(2), alphabet, most=most)
     with pytest.raises(SettingsError, match="cut for every task"):
         threshold_table(SCALE, 1.0, {})
@@ -163,7 +163,7 @@ def test_a_worker_under_a_name_that_looks_alike_is_refused(name: str) -> None:
         for worker in ("r1a", name)
     )
 
-    with pytest.raises(ReportsError, match="must differ by more than white space"):
+    with pytest.raises(ReportsError, match="must differ in visible characters"):
         join_rounds([one, other])
 
 

@@ -302,7 +302,7 @@ def test_information_and_error_of_a_channel():
     assert 0.25 * (1 - keep) + 0.75 * 0.5 == pytest.approx(expected_error(channel, [0.5, 0.5], np.eye(2), 0.25))
 
 
-def test_two_kinds_of_workers_are_told_apart():
+def test_two_kinds_of_workers_are_distinguished():
     """Information is averaged over kinds, and never less than that of the averaged worker."""
     channel = Channel.identity(YES_NO, "public")
     sure, guessing = one_coin_worker_model(2, 1.0), one_coin_worker_model(2, 0.5)

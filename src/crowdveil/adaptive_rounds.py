@@ -47,14 +47,16 @@ def next_thresholds(
     Args:
         tasks: names of the tasks.
         truth: estimates from all rounds so far, numbers or positions of ordered labels, shape (tasks,); nan if unknown.
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         most: largest number of distinct thresholds.
 
     Raises:
         SettingsError: labels without an order, or `most` is below 1.
     """
     if not (alphabet.ordered and most >= 1):
-        raise SettingsError("cuts need numbers or ordered labels, and one or more of them", value=most)
+        raise SettingsError(
+            "thresholds need a scale or ordered labels, and their largest number must be at least 1", value=most
+        )
     values, known = alphabet.values, ~np.isnan(truth)
     middle = float(np.median(truth[known])) if known.any() else float(values[0] + values[-1]) / 2
     edges = (values[:-1] + values[1:]) / 2
@@ -145,11 +147,11 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
             examples=", ".join(names[counts > 1][:3].tolist()),
             hint="Leave the worker out of the later round: a second report on a cell costs epsilon again.",
         )
-    alike = first_confusable_pair(names.tolist())
-    if alike is not None:
+    confusable = first_confusable_pair(names.tolist())
+    if confusable is not None:
         raise ReportsError(
-            "two workers must differ by more than white space, normal form and what does not print",
-            examples=f"{alike[0]!r} and {alike[1]!r}",
+            "names of two workers must differ in visible characters, not only in white space or normal form",
+            examples=f"{confusable[0]!r} and {confusable[1]!r}",
             hint="If they are one worker, leave the worker out of the later round; if not, rename one.",
         )
     return workers
@@ -158,16 +160,16 @@ def _all_workers(rounds: Sequence[Round]) -> NDArray[Any]:
 def _joined_table(tables: Sequence[ChannelTable], tasks: NDArray[Any], rounds: Sequence[Round]) -> ChannelTable:
     """Return one table for all rounds; two tasks share a group if they do so in every round."""
     groups = [table.groups(tasks, one.reports.workers) for table, one in zip(tables, rounds, strict=True)]
-    kinds, of_task = np.unique(np.array([of_task for of_task, _ in groups]), axis=1, return_inverse=True)
+    combinations, of_task = np.unique(np.array([of_task for of_task, _ in groups]), axis=1, return_inverse=True)
     channels: dict[_Key, tuple[int, Channel]] = {}
     choice: list[tuple[int, ...]] = []
     of_worker: dict[str, int] = {}
-    for table, one, kind, (_, of_round) in zip(tables, rounds, kinds, groups, strict=True):
+    for table, one, table_groups, (_, of_round) in zip(tables, rounds, combinations, groups, strict=True):
         of_worker |= {
             str(name): len(choice) + int(group) for name, group in zip(one.reports.workers, of_round, strict=True)
         }
         for row in table.choice:
-            chosen = [table.channels[row[group]] for group in kind]
+            chosen = [table.channels[row[group]] for group in table_groups]
             choice.append(tuple(channels.setdefault(_key(channel), (len(channels), channel))[0] for channel in chosen))
     groups_of_tasks = {str(name): int(group) for name, group in zip(tasks, of_task.reshape(-1), strict=True)}
     kept = tuple(channel for _, channel in channels.values())

@@ -7,9 +7,9 @@ class CrowdveilError(Exception):
     """Base class of all errors of crowdveil; the command line prints it and exits with 1.
 
     Attributes:
-        rule: what must hold, or what happened; empty if the message is all there is.
-        value: what was found; None if there is no single value.
-        hint: what to do instead; may be empty.
+        rule: violated rule, or the failure; empty if only the message is set.
+        value: offending value; None if there is no single one.
+        hint: suggested remedy; may be empty.
     """
 
     rule: str = ""
@@ -17,12 +17,12 @@ class CrowdveilError(Exception):
     hint: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what rebuilds the error with its attributes in another process."""
+        """Return the arguments for unpickling; attributes are kept across processes."""
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _rebuild(kind: type[CrowdveilError], args: tuple[object, ...], state: dict[str, object]) -> CrowdveilError:
-    error = kind.__new__(kind, *args)
+def _rebuild(error_type: type[CrowdveilError], args: tuple[object, ...], state: dict[str, object]) -> CrowdveilError:
+    error = error_type.__new__(error_type, *args)
     error.__dict__.update(state)
     return error
 
@@ -38,9 +38,9 @@ class SettingsError(CrowdveilError, ValueError):
     """A setting breaks a rule.
 
     Args:
-        rule: what must hold, as a clause ("epsilon must be in (0, 20]").
-        value: what was given.
-        hint: what to do instead.
+        rule: violated rule, as a clause ("epsilon must be in (0, 20]").
+        value: given value.
+        hint: suggested remedy.
         value_in_rule: whether the rule names the value already; the message then does not repeat it.
     """
 
@@ -63,11 +63,11 @@ class ReportsError(CrowdveilError, ValueError):
     """Invalid answers or reports.
 
     Args:
-        rule: what must hold.
+        rule: violated rule, as a clause.
         source: file name, or "data" for arrays and frames.
         rows: first offending data rows, counted from 1 without the header.
         examples: values found there.
-        hint: what to do.
+        hint: suggested remedy.
     """
 
     def __init__(
@@ -118,22 +118,22 @@ MEMORY_ERROR_TEXTS = ("can't start new thread", "failed to map segment", "libllv
 
 def memory_shortage(error: BaseException) -> MemoryShortageError | None:
     """Return a MemoryShortageError if `error` was caused by missing memory or address space; else None."""
-    said = str(error).strip().rstrip(".")
-    lacking = isinstance(error, MemoryError) or any(text in said.lower() for text in MEMORY_ERROR_TEXTS)
-    return MemoryShortageError(said.partition("\n")[0][:200] or "out of memory") if lacking else None
+    message = str(error).strip().rstrip(".")
+    lacking = isinstance(error, MemoryError) or any(text in message.lower() for text in MEMORY_ERROR_TEXTS)
+    return MemoryShortageError(message.partition("\n")[0][:200] or "out of memory") if lacking else None
 
 
 class EngineError(CrowdveilError):
     """Failure of an engine.
 
     Args:
-        what: what happened.
+        failure: clause that states the failure.
         attempts: number of attempts.
-        hint: what to do.
+        hint: suggested remedy.
     """
 
-    def __init__(self, what: str, *, attempts: int = 1, hint: str) -> None:
-        self.rule, self.hint = what, hint
-        self.what, self.attempts = what, attempts
+    def __init__(self, failure: str, *, attempts: int = 1, hint: str) -> None:
+        self.rule, self.hint = failure, hint
+        self.attempts = attempts
         count = "" if attempts == 1 else f" ({attempts} attempts)"
-        super().__init__(f"{what}{count}. {hint}")
+        super().__init__(f"{failure}{count}. {hint}")

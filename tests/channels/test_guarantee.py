@@ -68,7 +68,7 @@ def test_composed_delta_is_at_most_one():
 
 def test_different_units_do_not_compose():
     """A cell's promise and a worker's are about different things."""
-    with pytest.raises(SettingsError, match="one unit"):
+    with pytest.raises(SettingsError, match="units are equal"):
         Guarantee(epsilon=1.0).compose(Guarantee(epsilon=1.0, unit="worker"))
 
 
@@ -91,7 +91,7 @@ def test_times_multiplies_the_claim():
 
 def test_a_release_happens_at_least_once():
     """Zero releases are no guarantee."""
-    with pytest.raises(SettingsError, match="at least once"):
+    with pytest.raises(SettingsError, match="number of releases must be"):
         Guarantee(epsilon=1.0).times(0)
 
 

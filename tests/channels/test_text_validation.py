@@ -74,9 +74,9 @@ def test_printing_text_is_a_name(name):
     ("name", "fault"),
     [
         ("", "it is empty"),
-        (" yes", "it has white space around it"),
-        ("yes\n", "it has white space around it"),
-        ("yes\u00a0", "it has white space around it"),
+        (" yes", "it has leading or trailing white space"),
+        ("yes\n", "it has leading or trailing white space"),
+        ("yes\u00a0", "it has leading or trailing white space"),
         ("y\nes", "character U+000A is not printable"),
         ("\x1b[2Kyes", "character U+001B is not printable"),
         ("\x00", "character U+0000 is not printable"),

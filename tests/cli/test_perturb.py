@@ -286,6 +286,6 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Pat
     label = run("perturb", "label.csv", *words, "--labels", "no,yes\u00a0", code=1).stderr
     worker = run("perturb", "worker.csv", *words, "--labels", "no,yes", code=1).stderr
 
-    assert "label 'yes\\xa0': it has white space around it" in label
+    assert "label 'yes\\xa0': it has leading or trailing white space" in label
     assert "'workers' of a crowd must differ by more than white space" in worker
     assert not Path("sent").exists()

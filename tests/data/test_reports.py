@@ -108,7 +108,7 @@ def test_duplicates_are_refused_by_default() -> None:
 
 REFUSED = {
     "lengths": (([1], [1, 2], ["x"]), {}, "equal lengths"),
-    "nothing": (([], [], []), {}, "no answer"),
+    "nothing": (([], [], []), {}, "at least one answer"),
     "shape": (([["a"]], ["w"], ["x"]), {}, r"one-dimensional.*\(1, 1\)"),
     "mixed ids": ((np.array(["a", 1], dtype=object), [1, 2], ["x", "y"]), {}, "only text or only numbers"),
     "no task": (([1.0, np.nan], [1, 2], ["x", "y"]), {}, "row 2: every row needs a task"),

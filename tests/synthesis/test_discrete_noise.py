@@ -89,7 +89,7 @@ def test_a_budget_never_exceeds_what_was_asked(epsilon: float) -> None:
 def test_impossible_settings_are_refused() -> None:
     """No budget without a positive finite epsilon, no noise without a positive scale of moderate size."""
     for epsilon in (0.0, 1e-9, math.inf, math.nan):
-        with pytest.raises(SettingsError, match="epsilon to be spent"):
+        with pytest.raises(SettingsError, match="epsilon must be finite and at least 1e-6"):
             floor_epsilon(epsilon)
     for scale in (Fraction(0), Fraction(-1), Fraction(1 << 40)):
         with pytest.raises(SettingsError, match="noise scale"):

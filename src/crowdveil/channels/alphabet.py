@@ -143,7 +143,7 @@ def _grid_names(low: float, high: float, step: float) -> tuple[str, ...]:
 
 
 def _json_number(number: float) -> float:
-    """Return integral numbers as int, so that all JSON writers spell them alike, as the certificate's hash requires."""
+    """Return integral numbers as int: their JSON text is then the same in all writers, as the checksum requires."""
     return int(number) if float(number).is_integer() and abs(number) <= _MAX_EXACT_INTEGER else float(number)
 
 

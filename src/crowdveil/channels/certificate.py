@@ -165,7 +165,7 @@ def check_symbol_names(role: str, names: Iterable[str]) -> None:
 
 
 def check_distinguishable(role: str, names: Iterable[str]) -> None:
-    """Check that no two names look alike.
+    """Check that no two names have the same visible form.
 
     Raises:
         CertificateError: text.

@@ -44,7 +44,7 @@ class Channel:
     """Exact randomized map from one answer symbol to one report symbol.
 
     Attributes:
-        alphabet: what a worker's answer can be.
+        alphabet: possible answers.
         participation: "protected" if NULL is an input like any other, "public" if unanswered cells send nothing.
         outputs: names of the report symbols; `"NULL"` means "no answer" and is sent like the others.
         rows: integers indexed [input, output]; inputs are the labels in alphabet order, then NULL if protected.

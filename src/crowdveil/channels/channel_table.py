@@ -82,7 +82,7 @@ class ChannelTable:
 
     @property
     def alphabet(self) -> Alphabet:
-        """What an answer can be."""
+        """Possible answers."""
         return self.channels[0].alphabet
 
     @cached_property

@@ -55,7 +55,7 @@ class Guarantee:
             SettingsError: the units differ.
         """
         if self.unit != other.unit:
-            raise SettingsError("only guarantees of one unit compose", value=(self.unit, other.unit))
+            raise SettingsError("guarantees compose only if their units are equal", value=(self.unit, other.unit))
         both = self.participation == other.participation == "protected"
         return Guarantee(
             epsilon=sum_rounded_up([(self.epsilon, 1), (other.epsilon, 1)]),
@@ -68,7 +68,7 @@ class Guarantee:
     def times(self, count: int) -> "Guarantee":
         """Return the guarantee of `count` independent releases about the same unit."""
         if count < 1:
-            raise SettingsError("a release happens at least once", value=count)
+            raise SettingsError("the number of releases must be at least 1", value=count)
         return replace(
             self,
             epsilon=sum_rounded_up([(self.epsilon, count)]),
@@ -92,7 +92,7 @@ def require_epsilon(epsilon: float) -> float:
     """Return `epsilon` if it is in [MIN_EPSILON, MAX_EPSILON].
 
     Raises:
-        SettingsError: it is not.
+        SettingsError: epsilon is outside this interval.
     """
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise SettingsError(

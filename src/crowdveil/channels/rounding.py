@@ -1,7 +1,7 @@
 """Upward rounding of privacy losses: floats and texts that are never below the exact value.
 
-A float has two readings: its binary value, and the decimal number that Python and JSON write for it. They differ by
-less than half a unit in the last place. Both are kept at or above the exact loss.
+A float represents two numbers: its binary value, and the decimal number that Python and JSON write for it. They differ
+by less than half a unit in the last place. Both are kept at or above the exact loss.
 """
 
 import math
@@ -42,7 +42,7 @@ def sum_rounded_up(terms: Iterable[tuple[float, int]]) -> float:
 
 
 def log_rounded_up(ratio: Fraction) -> float:
-    """Return the nearest convenient float whose least reading is at least ln(ratio), for ratio >= 1."""
+    """Return a float whose least reading is at least ln(ratio) and close to it, for ratio >= 1."""
     up = Context(prec=60, rounding=ROUND_CEILING)
     quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # ln ignores the rounding mode, hence the margin; the product must be taken in 60 digits, not in the default 28.

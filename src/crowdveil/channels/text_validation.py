@@ -1,7 +1,8 @@
 """Validation of JSON text and names: strict JSON, printable names in Unicode normal form C, no confusable names.
 
 Labels and report symbols must be printable, in normal form C, without surrounding white space. Names of tasks and
-workers are free, but two that look alike are refused: a worker under two names would send two reports on one cell.
+workers may be any text, but visually equal names are refused: a worker with two names would send two reports on one
+cell.
 """
 
 import json
@@ -71,7 +72,7 @@ def name_defect(name: str) -> str:
     if not name:
         return "it is empty"
     if name != name.strip():
-        return "it has white space around it"
+        return "it has leading or trailing white space"
     return text_defect(name) or ("" if unicodedata.is_normalized("NFC", name) else "it is not in normal form C")
 
 

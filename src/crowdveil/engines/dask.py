@@ -21,13 +21,13 @@ from crowdveil.errors import EngineError, SettingsError
 Client: TypeAlias = Any
 Future: TypeAlias = Any
 DASK_SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-"""No warning about large parameters."""
+"""Dask setting that turns off the warning about large parameters."""
 MAX_BUNDLE_BLOCKS = 8
 """Blocks in one Dask task; their statistics wait together for the driver."""
 POLL_SECONDS, WORKER_WAIT_SECONDS = 5.0, 60.0
 """Wait for a result before the cluster is checked, and for a worker if there is none."""
 CONNECT_SECONDS = 10.0
-"""Wait for a scheduler to answer."""
+"""Time limit for the scheduler to answer."""
 
 
 @final

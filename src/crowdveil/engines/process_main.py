@@ -1,7 +1,7 @@
 """Main program of a worker process: pickled calls on standard input, pickled results on standard output.
 
 The process ends with its input, even in the middle of a call, so that it never outlives the process that started it.
-It is a program of its own, so that the caller's script is not run a second time.
+It is a separate program, so that the caller's script is not run a second time.
 """
 
 import os

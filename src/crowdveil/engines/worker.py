@@ -1,6 +1,6 @@
 """Worker side of a distributed fit: E-steps on single blocks, with a cache per fit.
 
-The cache may be lost at any time. Every task carries what is needed to rebuild it, so that results do not depend on
+The cache may be lost at any time. Every task carries the data to rebuild it, so results do not depend on
 failures.
 """
 

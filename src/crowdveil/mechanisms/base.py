@@ -31,7 +31,7 @@ class Mechanism(ABC):
 
     Attributes:
         name: name on the command line.
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         epsilon: requested privacy loss of one cell, in nats.
         participation: "protected" or "public".
     """
@@ -52,7 +52,7 @@ class Mechanism(ABC):
 
         Args:
             settings: requested settings.
-            alphabet: what an answer can be.
+            alphabet: possible answers.
             tasks: number of tasks of the campaign.
 
         Raises:
@@ -223,7 +223,7 @@ def replace_symbols(
 ) -> NDArray[np.int64]:
     """Return the symbols after independent replacement, shape (cells,).
 
-    Each cell reads one word and does the same operations whatever its answer.
+    Each cell reads one word; the operations do not depend on its answer.
 
     Args:
         codes: symbols, shape (cells,).

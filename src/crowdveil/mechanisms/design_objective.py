@@ -30,10 +30,10 @@ class DesignObjective:
     """Value of a channel for learning a truth with a public prior from workers of a public model.
 
     The objective is averaged over worker types as if each worker's type were known, since many cells of one worker
-    reveal it. For workers who cannot be told apart, give one averaged table.
+    reveal it. For indistinguishable workers, give one averaged table.
 
     Attributes:
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         prior: P(truth), shape (truths,); sums to 1. Truths need not be labels.
         worker_model: P(answer | truth) of answered cells, shape (types, truths, labels), or (truths, labels) for one
             type; sums to 1 over labels.

@@ -27,7 +27,7 @@ class Designed(ChannelMechanism):
     """Sample a given integer channel.
 
     Attributes:
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         participation: "protected" or "public".
         outputs: names of the report symbols, often sets of labels: `0`, `1..9`, `NULL`.
         rows: integers indexed [input, output], every row summing to 2**48.

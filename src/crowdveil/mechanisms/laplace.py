@@ -103,7 +103,7 @@ def _channel(alphabet: Alphabet, epsilon: float, participation: Participation, n
 
 
 def _epsilon_margin(epsilon: float) -> float:
-    """Return how far the real table's epsilon must be below the claim, so that the integer table keeps it."""
+    """Return the reduction of the real table's epsilon that keeps the rounded integer table within the claim."""
     rounding = (1 + math.exp(epsilon)) / DENOMINATOR  # largest relative rounding of the smallest entry
     return min(2 * rounding + 2e-14, epsilon / 2)
 

@@ -29,7 +29,7 @@ Profiles = Literal["gaussian", "uniform"]
 class MatrixFactorizationPublished(Mechanism):
     """Send u V, where u minimises sum_j (a_j - u v_j)^2 + 2 u eta over answered j, eta_k ~ Laplace(|Gamma| / epsilon).
 
-    The published loop descends "until the gradient is zero"; here the zero is solved for: (A + ridge I) u = b - eta
+    The published loop descends "until the gradient is zero"; here its equation is solved: (A + ridge I) u = b - eta
     with A = sum v_j v_j^T and b = sum a_j v_j over the answered tasks.
 
     Attributes:
@@ -148,10 +148,10 @@ class MatrixFactorizationPublished(Mechanism):
 
 
 @lru_cache(maxsize=4)
-def _profiles(tasks: int, dimensions: int, kind: Profiles, seed: int) -> NDArray[np.float64]:
+def _profiles(tasks: int, dimensions: int, distribution: Profiles, seed: int) -> NDArray[np.float64]:
     generator = seeded(seed).generator
     shape = (dimensions, tasks)
-    drawn = generator.standard_normal(shape) if kind == "gaussian" else generator.random(shape)
+    drawn = generator.standard_normal(shape) if distribution == "gaussian" else generator.random(shape)
     table = drawn / np.abs(drawn).sum(axis=0)
     table.flags.writeable = False
     return table

@@ -30,7 +30,7 @@ def block_names(alphabet: Alphabet, blocks: Sequence[tuple[int, ...]]) -> tuple[
     (labels may contain dots and bars) gets a prime.
 
     Args:
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         blocks: distinct sets of input codes, each ascending; `alphabet.size` is NULL.
     """
     symbols = (*alphabet.names, NULL)
@@ -69,7 +69,7 @@ class QuantizedResponse(ChannelMechanism):
     that of randomized response over S symbols, with the row of a block repeated for each of its labels.
 
     Attributes:
-        alphabet: what an answer can be.
+        alphabet: possible answers.
         epsilon: privacy loss of one cell, in nats.
         participation: "protected" or "public".
         cuts: thresholds of an ordered alphabet, as the ascending first codes of the blocks after the first: (1,) on a
@@ -137,7 +137,7 @@ class QuantizedResponse(ChannelMechanism):
 
     @property
     def partition(self) -> Blocks:
-        """The codes of every block, whichever way they were given."""
+        """Codes of every block, from `cuts` or `blocks`."""
         if self.blocks:
             return self.blocks
         return tuple(tuple(range(a, b)) for a, b in pairwise((0, *self.cuts, self.alphabet.size)))

@@ -65,7 +65,7 @@ class SunTwoLayer(SharedSecretMechanism):
     cells. A budget is one of 65,536 equally likely values; all figures hold for that finite distribution.
 
     Attributes:
-        alphabet: what an answer can be; NULL is one more symbol.
+        alphabet: possible answers; NULL is one more symbol.
         epsilon: mean of the budgets; the paper's privacy budget, not a bound on the loss.
         low: smallest budget; the paper does not print one, 0 gives the widest uniform distribution with that mean.
         answers: largest number of cells one worker sends, NULL cells included; None for any number.
@@ -197,5 +197,5 @@ def _flip_weights(low: float, high: float, labels: int) -> NDArray[np.uint64]:
 
 
 def _numerical_error(cells: int) -> float:
-    """Return a bound on what floating-point sums over the budgets add to a loss, in nats (proof page)."""
+    """Return a bound on the floating-point error of a loss, in nats (proof page)."""
     return 1e-14 * (cells + 1)

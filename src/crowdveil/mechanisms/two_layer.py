@@ -108,7 +108,7 @@ class TwoLayer(SharedSecretMechanism):
     p is w (s - 1) / 2^48 with a uniform integer weight w, so that every p lies in [low, high] exactly.
 
     Attributes:
-        alphabet: what an answer can be; NULL is one more symbol where participation is protected.
+        alphabet: possible answers; NULL is one more symbol where participation is protected.
         low, high: ends of the hyper-distribution, the paper's a and b.
         answers: largest number of cells one worker sends, NULL cells included where protected; None for any number.
         participation: "protected" or "public".
@@ -245,7 +245,7 @@ class TwoLayer(SharedSecretMechanism):
         return log_rounded_up(max(Fraction(DENOMINATOR - (self.symbols - 1) * first, first), Fraction(last, kept)))
 
     def _numerical_error(self, cells: int) -> float:
-        """Return a bound on what the grid of p and floating-point quadrature add to a loss, in nats (proof page)."""
+        """Return a bound on the error of a loss by the grid of p and by quadrature, in nats (proof page)."""
         first, last = self._weights
         share = 6 * (cells + 1) / (last - first)
         return math.inf if share >= 0.5 else math.log((1 + share) / (1 - share)) + 1e-14 * (cells + 1)

@@ -1,7 +1,7 @@
 """Independent Bernoulli trials over very many cells, drawn by geometric gaps between successes.
 
 Cells are numbered task * workers + worker, the order of `Reports`. The successes are sorted and distinct; the cost
-follows the number of successes, not of cells.
+grows with the number of successes, not of cells.
 """
 
 import math

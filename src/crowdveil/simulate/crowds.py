@@ -116,7 +116,7 @@ def categorical_crowd(
 
     Args:
         workers, tasks: size of the crowd.
-        labels: what an answer can be.
+        labels: possible answers.
         sparsity: probability that a cell is NULL, in [0, 1), independent for every cell; alternative to
             `answers_per_worker`.
         answers_per_worker: number of distinct uniform tasks that each worker answers, or a draw per worker, rounded and
@@ -229,12 +229,12 @@ def categorical_crowd_folder(
 ) -> CrowdFolder:
     """Return a one-coin crowd of any size, written to a folder: the distribution of `categorical_crowd`, other draws.
 
-    Memory follows one block and the number of workers.
+    Memory is that of one block and one number per worker.
 
     Args:
         folder: destination; files are written atomically.
         workers, tasks: size of the crowd.
-        labels: what an answer can be.
+        labels: possible answers.
         sparsity: probability that a cell is NULL, in [0, 1), independent for every cell.
         prior: P(truth) by label, sums to 1; uniform by default.
         ability: draws one probability per worker, clipped to [0, 1].
@@ -281,7 +281,7 @@ def _answers(
             progress(first + len(known), len(truth))
 
 
-def _column(path: Path, kind: str, size: int) -> NDArray[Any]:
+def _column(path: Path, dtype: str, size: int) -> NDArray[Any]:
     """Return an array mapped from a file, after checking its type and size."""
     try:
         column: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -289,8 +289,10 @@ def _column(path: Path, kind: str, size: int) -> NDArray[Any]:
         raise ReportsError(
             "a simulated crowd needs its truths and abilities", source=str(path), examples=str(error)[:200]
         ) from error
-    if column.shape != (size,) or column.dtype != np.dtype(kind):
+    if column.shape != (size,) or column.dtype != np.dtype(dtype):
         raise ReportsError(
-            f"there must be {size} numbers of type {kind}", source=str(path), examples=f"{column.shape}, {column.dtype}"
+            f"there must be {size} numbers of type {dtype}",
+            source=str(path),
+            examples=f"{column.shape}, {column.dtype}",
         )
     return column.view(np.ndarray)

@@ -1,4 +1,4 @@
-"""Simulation of all devices' reports, with memory and time that follow the number of non-NULL reports."""
+"""Simulation of all devices' reports, with memory and time proportional to the number of non-NULL reports."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 MAX_REPORTS = 1 << 28
 """Largest expected number of reports in memory: about 5 GB at 20 bytes each."""
 SPARE_DEVIATIONS = 6
-"""Spare memory for reports beyond the expected number, in standard deviations."""
+"""Extra allocated reports beyond the expected number, in standard deviations."""
 MAX_COMPARED_BOUNDS = 16
 """Largest number of labels for which comparing with every bound is faster than binary search."""
 

@@ -32,7 +32,7 @@ Bounds = tuple[ArrayLike, ArrayLike]
 """Lowest and highest possible claim: two numbers for all tasks, or two arrays in the order of the tasks."""
 
 LARGEST = 1e100
-"""Largest absolute value of a claim, so that its square is finite; with bounds, larger ones are clipped or dropped."""
+"""Largest absolute value of a claim, so that its square is finite; given bounds clip or drop larger ones."""
 EXAMPLES_SHOWN = 5
 """Number of offending claims that an error message quotes."""
 
@@ -170,13 +170,13 @@ class Claims:
         numbers = _numbers(value)
         given = ~np.isnan(numbers)
         if missing == "error":
-            _refuse(~given, numbers, "every claim must be a number", "Say missing='drop' to leave such rows out.")
+            _refuse(~given, numbers, "every claim must be a number", "Set missing='drop' to leave such rows out.")
         pair = []
-        for column, listed, what in ((task, tasks, "task"), (worker, workers, "worker")):
+        for column, listed, role in ((task, tasks, "task"), (worker, workers, "worker")):
             coded = encode_array(column, "data")
             if len(coded) != len(numbers):
                 raise ReportsError("task, worker and value must have equal lengths")
-            pair.append(CodedColumn(*encode_ids(coded, listed, what, "data")))
+            pair.append(CodedColumn(*encode_ids(coded, listed, role, "data")))
         rows = np.flatnonzero(given)
         rows = rows[resolve_duplicates(pair[0].keep(rows), pair[1].keep(rows), duplicates, "data")]
         sorted_rows = Reports(pair[0].codes[rows], pair[1].codes[rows], numbers[rows], pair[0].names, pair[1].names)
@@ -201,7 +201,9 @@ class Claims:
                 "Give bounds, and clip or drop beyond them.",
             )
         elif outside == "error":
-            _refuse(beyond, value, "claims must lie within the bounds", "Say outside='clip' or 'drop', or widen them.")
+            _refuse(
+                beyond, value, "claims must lie within the bounds", "Set outside='clip' or 'drop', or widen the bounds."
+            )
         kept = ~beyond if outside == "drop" else np.ones(len(value), dtype=bool)
         task, worker, value = task[kept], worker[kept], np.clip(value, low[task], high[task])[kept]
         pointers = np.concatenate(([0], np.cumsum(np.bincount(task, minlength=len(tasks)))))

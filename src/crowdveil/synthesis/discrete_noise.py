@@ -27,9 +27,7 @@ def floor_epsilon(epsilon: float) -> Fraction:
         SettingsError: epsilon is below 2**-20, infinite or not a number.
     """
     if not (math.isfinite(epsilon) and epsilon >= 2.0**-EPSILON_BITS):
-        raise SettingsError(
-            "an epsilon to be spent must be finite and at least 1e-6", value=epsilon, hint="Use a larger epsilon."
-        )
+        raise SettingsError("epsilon must be finite and at least 1e-6", value=epsilon, hint="Use a larger epsilon.")
     return Fraction(math.floor(epsilon * 2**EPSILON_BITS), 2**EPSILON_BITS)
 
 
@@ -52,7 +50,7 @@ def sample_discrete_laplace(scale: Fraction, count: int, source: Source) -> Inte
         magnitude = _sample_geometric(scale, len(pending), source)
         negative = uniform_below(np.full(len(pending), 2), source) == 1
         drawn[pending] = np.where(negative, -magnitude, magnitude)
-        # "Minus zero" is drawn again; otherwise 0 would count twice.
+        # "Minus zero" is rejected; otherwise 0 would have twice its probability.
         pending = pending[negative & (magnitude == 0)]
     return drawn
 

@@ -29,7 +29,7 @@ MAX_CLAIMS = 200_000
 LEAST_TASKS, MAX_CROWDS = 200, 50
 """Least number of tasks to average over, and largest number of simulated crowds to reach it."""
 CLEARLY_SMALLER = 0.95
-"""Ratio to another error below which an error counts as smaller; larger ratios may be chance."""
+"""Ratio of two simulated errors below which the first counts as smaller; larger ratios may be due to chance."""
 LEAST_MEANS = 10
 """Least number of tasks with records whose means are used as truths."""
 GOOD_ENOUGH = 0.15
@@ -89,7 +89,7 @@ def expected_error(method: PrivateMethod, claims: Claims, truths: Floats | None 
 
     Args:
         method: of the release.
-        claims: of which only public numbers are read: tasks, bounds and, with public participation, who claimed what.
+        claims: only public numbers are read: tasks, bounds and, with public participation, the (task, worker) pairs.
         truths: values from which the truths are drawn, in shares of the bounds; by default uniform within the bounds.
     """
     crowd, method = _subsampled(_public_structure(method, claims), method)

@@ -20,7 +20,7 @@ from crowdveil.synthesis.release import CurvePoint
 
 Points = tuple[CurvePoint, ...]
 NO_GUARANTEE: Points = (CurvePoint(math.inf, 0.0),)
-"""Curve of a release without any guarantee."""
+"""Privacy curve of a release without a guarantee."""
 ROUNDED_UP = 1 + 2.0**-40
 """Factor that covers the floating-point errors of all formulas here, a few units in the last place each."""
 
@@ -88,7 +88,7 @@ def single_candidate(test: PrivacyTest | IntegerPrivacyTest, profile: WeightProf
 def published_claim(test: PrivacyTest, profile: WeightProfile) -> Points:
     """Return the curve claimed by Theorem 2 of Huai et al. for Algorithm 1, for any number of records.
 
-    Symbols are missing in the copy at hand. This reading reduces, as their Remark 1 demands, to
+    Symbols are missing in the printed formula. This reading reduces, as their Remark 1 requires, to
     epsilon0 + ln(1 + gamma / t) and exp(-epsilon0 (k - t)) for uniform weights:
     epsilon = epsilon0 + ln(1 + gamma c_max / (t c_min)) and delta = n c_max exp(-epsilon0 (k - t)).
     """

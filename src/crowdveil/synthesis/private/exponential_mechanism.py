@@ -88,7 +88,7 @@ class DyadicRanges:
 
     @cached_property
     def last(self) -> Integers:
-        """The part after the last one inside each range, shape (ranges,)."""
+        """Exclusive end of the parts inside each range, shape (ranges,)."""
         return self.first + (2 << (self.levels - self.level))
 
     @cached_property

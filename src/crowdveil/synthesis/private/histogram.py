@@ -27,7 +27,7 @@ from crowdveil.synthesis.release import SECURE, Release
 TASKS_AT_ONCE = 4096
 BINS_AT_100, BINS_GROWTH = 16.0, 0.45
 """Number of bins where claims times epsilon is 100, and the power of its growth. More than the best fit: smoothing
-undoes bins that are too fine at a small price, nothing undoes coarse ones (experiments/synthesis/README.md)."""
+corrects bins that are too fine at a small cost, but not coarse ones (experiments/synthesis/README.md)."""
 WEIGHTS_SHARE = 0.25
 """Share of the budget spent on learning worker weights."""
 
@@ -57,8 +57,8 @@ class Histogram:
         epsilon: privacy loss of one unit over the whole release, in nats.
         records: synthetic claims per task, without privacy loss.
         unit: "cell": one claim; "worker": all claims of one worker.
-        participation: "public": neighbours replace claims, and who claimed what is known; "protected": neighbours add,
-            remove or replace claims, and only the list of tasks is known, which must have been given.
+        participation: "public": neighbours replace claims, and the (task, worker) pairs are known; "protected":
+            neighbours add, remove or replace claims, and only the list of tasks is known, which must have been given.
         bins: number of bins of a task, one of `BIN_CHOICES`; by default chosen from public numbers.
         select_range: spend a part of the budget on selecting the range of each task's claims, for bounds much wider
             than these; only on tasks with enough (public) claims times epsilon.

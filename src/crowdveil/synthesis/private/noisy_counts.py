@@ -24,7 +24,7 @@ RANGE_SELECTION_SHARE = 0.35
 SENSITIVITY = 2
 """L1 sensitivity of a task's counts, in claims, to a replaced claim; it is 1 for an added or removed claim."""
 LEAST_RANGE_INFORMATION = 60.0
-"""Least weight times epsilon, both public, for range selection; below it a range cannot be told from noise."""
+"""Least weight times epsilon, both public, for range selection; below it noise dominates the selection."""
 
 
 class NoisyCounts(NamedTuple):

@@ -150,7 +150,7 @@ def _densities_around(
     left, right = (np.take_along_axis(cumulative, cell + shift, axis=1) for shift in (0, 1))
     mass = np.diff(left + (position - cell) * (right - left), axis=1) + LEAST_MASS
     before, after = ends[:, 0], 1.0 - ends[:, 1]
-    # Without any room outside, the inside is everything.
+    # If the range fills the bounds, it has all of the mass.
     room = before + after
     rest = np.divide(shape[:, -1], room, out=np.zeros(len(rows)), where=room > 0)
     whole = np.column_stack((rest * before, mass, rest * after))

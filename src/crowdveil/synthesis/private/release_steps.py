@@ -39,14 +39,14 @@ def require_public_inputs(claims: Claims, participation: Participation) -> None:
         raise SettingsError(
             "bounds must be public: bounds taken from the claims reveal the smallest and the largest claim",
             value="bounds derived from the claims",
-            hint="Give bounds that are known without looking at the claims.",
+            hint="Give bounds that are known independently of the claims.",
         )
     if participation == "protected" and not claims.public_tasks:
         raise SettingsError(
             "protected participation needs a public list of tasks: one taken from the claims names every task with a "
             "claim",
             value="tasks taken from the claims",
-            hint="List all tasks without looking at the claims: tasks=..., on the command line --tasks FILE.",
+            hint="List all tasks independently of the claims: tasks=..., on the command line --tasks FILE.",
         )
     if participation == "public":
         for left_out, description, remedy in (
