@@ -45,3 +45,13 @@ def test_cells_of_a_worker_add_up(run_json: RunJson) -> None:
     assert ["cell", "worker"] == [row["unit"] for row in rows]
     assert {"public"} == {row["participation"] for row in rows}
     assert 8 * rows[0]["exact"] == rows[1]["exact"]
+
+
+def test_the_mechanism_row_shows_given_settings_only(run: Run, run_json: RunJson) -> None:
+    """Defaults are left out and epsilon is rounded up to four digits; JSON keeps every parameter."""
+    designed = ("account", "--mechanism", "designed", "--epsilon", 1, "--labels", "a,b,c", "--tasks", 5)
+    quantized = ("account", "--mechanism", "quantized-response", "--epsilon", "1.23456", "--scale", "1:3", "--tasks", 5)
+
+    assert "designed (epsilon=1, outputs=" in run(*designed).stdout
+    assert "quantized-response (epsilon=1.235, cuts=(1, 2))" in run(*quantized).stdout
+    assert {"epsilon", "cuts", "blocks"} == run_json(*quantized)["parameters"].keys()

@@ -118,13 +118,28 @@ def test_workers_choose_their_own_epsilon(run: Run, run_json: RunJson) -> None:
     workers = sorted({row["worker"] for row in rows("labels.csv")})
     write("own.csv", "worker,epsilon", *(f"{name},{1 + k % 2}" for k, name in enumerate(workers)))
 
-    data = run_json("perturb", "labels.csv", *RESPONSE, "--channels", "own.csv", "--out", "sent")
+    words = ("perturb", "labels.csv", *RESPONSE, "--channels", "own.csv", "--out", "sent")
+    data, shown = run_json(*words), run(*words, "--replace").stdout
     table = ChannelTable.from_certificate(Path("sent/certificate.json").read_bytes())
 
     exact = [RandomizedResponse(alphabet=table.alphabet, epsilon=epsilon).channel().epsilon for epsilon in (1, 2)]
     assert exact == [channel.epsilon for channel in table.channels]
     assert [exact[1], pytest.approx(20 * exact[1])] == [row["exact"] for row in data["accounts"]]
     assert "from 1 to 2 per cell" in data["accounts"][0]["reason"]
+    assert "randomized-response; epsilon from own.csv" in shown
+    assert "epsilon=" not in shown
+
+
+def test_thresholds_of_a_file_are_named_by_the_file(run: Run) -> None:
+    """With --channels the table names mechanism and file, and no setting that is not used."""
+    workers = sorted({row["worker"] for row in rows("labels.csv")})
+    write("cuts.csv", "worker,cuts", *(f"{name},{1 + k % 2}" for k, name in enumerate(workers)))
+    words = (*CUTS[:1], *CUTS[1:], "--channels", "cuts.csv", "--seed", 1, "--out", "sent")
+
+    shown = " ".join(run(*words).stdout.split())
+
+    assert "quantized-response; thresholds from cuts.csv" in shown
+    assert "cuts=" not in shown
 
 
 def test_only_some_tasks_are_sensitive(run: Run, run_json: RunJson) -> None:

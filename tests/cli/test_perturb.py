@@ -61,6 +61,12 @@ def test_a_seed_is_a_simulation_in_table_crowd_and_json(run: Run, run_json: RunJ
     crowd = json.loads(Path("sent/crowd.json").read_bytes())
 
     assert table.startswith("simulation only: no privacy")
+    shown = " ".join(table.split())
+    assert "epsilon none: simulation; without --seed it would be " in shown
+    assert f"{format_bound(data['accounts'][0]['exact'], 4)} per cell (single answer)" in shown
+    assert "epsilon=" not in shown
+    assert "claimed" not in shown
+    assert "holder" not in shown
     assert "carries no privacy" in table
     assert (True, 3) == (data["simulation"], data["seed"])
     assert data["privacy"].startswith("none: ")
@@ -93,8 +99,11 @@ def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
 @pytest.mark.parametrize("extra", [(), ("--participation", "public")])
 def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra: tuple[str, ...]) -> None:
     """Every epsilon and every count of the JSON stands in the table; answers are counted where all see them."""
-    words = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", 1, "--seed", 1, "--out", "sent", *extra)
-    table, data = " ".join(run(*words).stdout.split()), run_json(*words, "--replace")
+    listed = ("--labels", ",".join(LABELS), *LISTS)
+    words = ("perturb", "labels.csv", "--mechanism", "two-layer", "--epsilon", 1, *listed, "--out", "sent", *extra)
+    table = " ".join(run(*words).stdout.split())
+    reports = len(rows(Path("sent/reports.csv")))
+    data = run_json(*words, "--replace")
 
     for row in data["accounts"]:
         assert (
@@ -103,7 +112,7 @@ def test_json_and_table_say_the_same_numbers(run: Run, run_json: RunJson, extra:
         assert f"participation {row['participation']})" in table
     answered = f"{data['answers']:,}" if extra else "not counted, since participation is protected;"
     assert f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks" in table
-    assert f"reports {data['reports']:,}" in table
+    assert f"reports {reports:,}" in table
     assert data["reports"] == len(rows(Path("sent/reports.csv")))
     assert all(path in table for path in data["files"])
 

@@ -9,7 +9,15 @@ from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
 from crowdveil.synthesis import expected_error as module
 from crowdveil.synthesis.claims import Claims
-from crowdveil.synthesis.expected_error import PrivateMethod, expected_error, more_accurate, release_errors, task_means
+from crowdveil.synthesis.expected_error import (
+    ExpectedError,
+    PrivateMethod,
+    ReleaseErrors,
+    expected_error,
+    more_accurate,
+    release_errors,
+    task_means,
+)
 from crowdveil.synthesis.huai2019.candidates import PrivacyTest
 from crowdveil.synthesis.huai2019.methods import HuaiCorrected
 from crowdveil.synthesis.private.histogram import Histogram
@@ -85,7 +93,17 @@ def test_a_useless_release_is_flat_and_warns(kind: Kind, epsilon: float) -> None
     assert errors(method, claims)[0] < 0.04
     assert said.any_truths is not None
     assert not said.any_truths.useful
-    assert "no better than one number for all tasks" in said.warning(100.0)
+    better = "hardly" if said.any_truths.error < said.any_truths.constant else "no"
+    assert f"{better} better than one number for all tasks" in said.warning(100.0)
+
+
+@pytest.mark.parametrize(("error", "word"), [(0.59, "hardly better"), (0.61, "no better"), (0.7, "no better")])
+def test_the_warning_says_whether_records_are_better_at_all(error: float, word: str) -> None:
+    """A small advantage over one number is "hardly better", none is "no better"."""
+    said = ReleaseErrors(ExpectedError(error, 0.61), None)
+
+    assert f"expected to be {word} than one number for all tasks" in said.warning(1.0)
+    assert "" == ReleaseErrors(ExpectedError(0.5, 0.61), None).warning(1.0)
 
 
 def test_truths_that_hardly_differ_are_found_in_the_records() -> None:

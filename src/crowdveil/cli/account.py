@@ -37,7 +37,7 @@ def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
     """
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.accounting import account as rows_of
-    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters
+    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize
 
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
@@ -47,5 +47,5 @@ def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
         "parameters": parameters(mechanism),
         "accounts": accounts,
     }
-    rows = [("mechanism", describe(mechanism)), *account_rows(accounts)]
+    rows = [("mechanism", summarize(mechanism)), *account_rows(accounts)]
     print_result(data, rows, as_json=as_json)

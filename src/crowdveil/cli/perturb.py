@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import account_data, account_rows, print_result, print_warning, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from crowdveil.workflow.io import AnswersRead
 
 MANY_ROWS = 10_000_000
+SHOWN_DIGITS = 4
+"""Significant digits of the epsilon that a simulation does not give."""
 
 HELP = """Write the reports that devices would send for the answers in a file.
 
@@ -136,7 +139,7 @@ def perturb(
     warnings = [*_notes(read, collection), *announced]
     data = _summary(collection) | {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
     data["warnings"] = warnings
-    print_result(data, _rows(data), as_json=as_json)
+    print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
 
 
 def _notes(read: AnswersRead, collection: Collection) -> list[str]:
@@ -189,7 +192,32 @@ def _summary(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _mechanism_text(collection: Collection, channels: Path | None) -> str:
+    """Return the mechanism with the settings in use; settings that a file gives are named by the file."""
+    from crowdveil.workflow.mechanism_settings import summarize
+
+    table, mechanism = collection.setup.table, collection.mechanism
+    if channels is not None:
+        from crowdveil.data.ingest.csv_files import read_header
+
+        names = {"epsilon": "epsilon", "cuts": "thresholds"}
+        given = " and ".join(names[name] for name in read_header(channels) if name in names)
+        return f"{mechanism.name}; {given} from {channels}"
+    if table is not None:
+        return f"{mechanism.name}; thresholds dealt in turn, {len(table.channels)} channels by worker"
+    return summarize(mechanism, epsilon=not collection.caveat)
+
+
+def _epsilon_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows of the account; of a simulation, that none holds and which would without a seed."""
+    if not data["simulation"]:
+        return account_rows(data["accounts"])
+    exact = [row["exact"] for row in data["accounts"] if row["unit"] == "cell"]
+    promised = f"; without --seed it would be {format_bound(exact[0], SHOWN_DIGITS)} per cell (single answer)"
+    return [("epsilon", f"none: simulation{promised if exact else ''}")]
+
+
+def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
     caveat = data["privacy"].removeprefix("none: ")
     unprotected = caveat != data["privacy"]
     marked = [("simulation only: no privacy" if data["simulation"] else "no privacy", caveat)] if unprotected else []
@@ -198,12 +226,12 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     answered = "not counted, since participation is protected;" if hidden else f"{data['answers']:,}"
     return [
         *marked,
-        ("mechanism", data["description"]),
-        *account_rows(data["accounts"]),
+        ("mechanism", mechanism),
+        *_epsilon_rows(data),
         ("answers", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),
         ("reports", f"{data['reports']:,}"),
-        ("holder", data["holder"]),
+        *([] if data["simulation"] else [("holder", data["holder"])]),
         ("certificate", sealed),
         *[("warning", text) for text in data["warnings"]],
         *replaced_rows(data["replaced"]),

@@ -76,10 +76,11 @@ class ReleaseErrors(NamedTuple):
         assumptions = "truths anywhere within the bounds", "truths as in the records"
         for found, assumed in zip(self, assumptions, strict=True):
             if found is not None and not found.useful:
+                better = "hardly" if found.error < found.constant else "no"
                 return (
-                    f"The records are expected to be no better than one number for all tasks: their task means are off "
-                    f"by {found.error * width:.3g}, the number by {found.constant * width:.3g} ({assumed}). Use a "
-                    "larger epsilon, narrower bounds, or tasks with more claims."
+                    f"The records are expected to be {better} better than one number for all tasks: their task "
+                    f"means are off by {found.error * width:.3g}, the number by {found.constant * width:.3g} "
+                    f"({assumed}). Use a larger epsilon, narrower bounds, or tasks with more claims."
                 )
         return ""
 

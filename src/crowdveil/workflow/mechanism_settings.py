@@ -1,6 +1,6 @@
 """Mechanism settings of a campaign: public expectation of the answers, construction of the mechanism, description."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,14 @@ from crowdveil.channel_design import design_channel, normal_worker_model, one_co
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.rounding import format_bound
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, DesignObjective, Mechanism
 from crowdveil.mechanisms.settings import Settings
 
+SHOWN_DIGITS = 4
+"""Significant digits of a setting in a table."""
 USUAL_ABILITY = 0.75
 """Default probability of a right answer."""
 
@@ -124,3 +127,26 @@ def describe(mechanism: Mechanism) -> str:
     """Return name and parameters as text, the form of `crowd.json`; different mechanisms have different texts."""
     settings = ", ".join(f"{name}={value}" for name, value in parameters(mechanism).items())
     return f"{mechanism.name} ({settings})"
+
+
+def summarize(mechanism: Mechanism, *, epsilon: bool = True) -> str:
+    """Return name and settings other than the defaults as a short text for people; epsilon is rounded up.
+
+    Args:
+        mechanism: to be described.
+        epsilon: whether to state epsilon.
+    """
+    instance: Any = mechanism
+    defaults = {own.name: None if own.default is MISSING else own.default for own in fields(instance)}
+    given = {name: value for name, value in parameters(mechanism).items() if value not in (None, (), defaults[name])}
+    if not epsilon:
+        given.pop("epsilon", None)
+    settings = ", ".join(f"{name}={_shown(name, value)}" for name, value in given.items())
+    return f"{mechanism.name} ({settings})" if settings else mechanism.name
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a setting as text, a float with `SHOWN_DIGITS` digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return format_bound(value, SHOWN_DIGITS) if name == "epsilon" else f"{value:.{SHOWN_DIGITS}g}"
