@@ -64,7 +64,7 @@ def test_the_worst_worker_of_a_table_is_found_exactly(choice, seed):
 
 def test_shared_flip_probability_is_counted_by_the_mechanism():
     """Two-layer: a cell loses more than claimed, all cells together less than the sum of the exact losses."""
-    mechanism = TwoLayer.published(alphabet=YES_NO, epsilon=1.0, participation="public")
+    mechanism = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public")
     cell, worker = account(mechanism, tasks=20)
 
     assert (1.0, 20.0) == pytest.approx((cell.claimed, worker.claimed))

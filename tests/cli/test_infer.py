@@ -332,3 +332,18 @@ def test_a_vote_without_probabilities_leaves_confidence_empty(run: Run, run_json
     assert {None} == {truth["confidence"] for truth in data["truths"]["items"]}
     assert (None, None) == (data["score"]["log_loss"], data["baseline"]["estimate_error"])
     assert "confidence" not in run(*words).stdout
+
+
+def test_mistakes_in_names_of_files_and_methods_are_explained(sent: Path, run: Run, refusal: Refusal) -> None:
+    """A missing certificate, a folder in place of its file and a misspelt name each say what to give."""
+    assert "nope.json: the file must exist and be readable" in refusal("infer", *SENT, "--certificate", "nope.json")
+    assert "Give the file sent/reports.csv." in refusal("infer", "sent")
+    assert "Did you mean 'dawid-skene'?" in run("infer", *SENT, "--method", "david-skene", code=2).stderr
+    assert "Did you mean" not in run("infer", *SENT, "--method", "xyz", code=2).stderr
+
+
+def test_a_method_without_channel_warns_once(sent: Path, run: Run) -> None:
+    """The warning on reports read as answers is in the table, and not on stderr too."""
+    result = run("infer", *SENT, "--method", "glad")
+
+    assert 1 == " ".join((result.stdout + result.stderr).split()).count("glad reads no channel: it reads reports")

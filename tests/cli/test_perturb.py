@@ -83,7 +83,7 @@ def test_a_simulations_certificate_says_so_by_itself(run: Run) -> None:
     shown = " ".join(run("infer", "sent/reports.csv").stdout.split())
 
     assert "randomized-response, SIMULATION from seed 3: no privacy" == channel.mechanism
-    assert "SIMULATION from seed 3: no privacy" in shown
+    assert "simulation only: no privacy (seed 3)" in shown
 
 
 def test_a_seed_repeats_and_its_absence_does_not(run: Run) -> None:
@@ -244,8 +244,8 @@ def test_numbers_off_the_scale_are_counted(run_json: RunJson) -> None:
         "--out", "sent"
     )  # fmt: skip
 
-    assert any(text.startswith("2 answers lay outside") for text in data["warnings"])
-    assert any(text.startswith("1 answers were rounded") for text in data["warnings"])
+    assert any(text.startswith("2 answers outside the scale were clipped") for text in data["warnings"])
+    assert any(text.startswith("1 answer was rounded") for text in data["warnings"])
 
 
 def test_parquet_and_a_data_set_by_name_are_answers_too(

@@ -161,7 +161,7 @@ def test_pictures_of_an_earlier_run_do_not_stay(run: Run, run_json: RunJson, ref
     assert "made/curator/CURATOR-ONLY-raw-claims-16-5.png" in none["replaced"]
     assert {path.name for path in Path("made/curator").iterdir()} == {"mine.txt", ".crowdveil.json"}
     Path("made/curator/CURATOR-ONLY-raw-claims-16-5.png").write_bytes(b"mine")
-    assert "earlier output" in refusal(*PRIVATE, "--pictures", 5)
+    assert "is not an output of crowdveil" in refusal(*PRIVATE, "--pictures", 5)
 
 
 def test_the_number_of_clipped_claims_is_for_the_curator_only(run: Run) -> None:

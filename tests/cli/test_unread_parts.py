@@ -17,8 +17,8 @@ from tests.cli.conftest import Run
 RunJson = Callable[..., dict[str, Any]]
 NUMBERS = "task,worker,value\na,u,7\na,v,-3\nb,u,2.5\nb,v,3\n"
 CHANGES = (
-    "2 answers lay outside the scale and were clipped to it.",
-    "1 answers were rounded to the grid of the scale.",
+    "2 answers outside the scale were clipped, such as task a, worker u, value 7.",
+    "1 answer was rounded to the scale's grid.",
 )
 
 

@@ -138,9 +138,11 @@ def test_bad_rows_are_refused_by_name(name) -> None:
 
 
 def test_only_the_first_offenders_are_shown() -> None:
-    """A file with thousands of bad rows names five of them and counts the rest."""
-    with pytest.raises(ReportsError, match=r"row 1, 2, 3, 4, 5: .* and 2 more rows"):
+    """A file with thousands of bad rows names five of them, and five distinct values with their counts."""
+    with pytest.raises(ReportsError, match=r"row 1, 2, 3, 4, 5: .* Found: '\?' in 7 rows\. "):
         Reports.from_arrays(range(7), range(7), ["?"] * 7, alphabet=YES_NO)
+    with pytest.raises(ReportsError, match=r"Found: 'b' in 2 rows, 'a', 'c', 'd', 'e' and 1 other values\."):
+        Reports.from_arrays(range(7), range(7), [*"bacdebf"], alphabet=YES_NO)
 
 
 def test_a_crowd_may_be_silent() -> None:

@@ -34,9 +34,9 @@ def test_the_table_of_two_layer_is_rounded_up(cells):
     """Four settings at claimed epsilon 1, two labels: no figure is below the exact one."""
     settings = (
         OneLayer(**TWO_LABELS),
-        TwoLayer.published(**TWO_LABELS, answers=cells),
+        TwoLayer.as_published(**TWO_LABELS, answers=cells),
         TwoLayer.calibrated(**TWO_LABELS, answers=cells),
-        TwoLayer.sound(**TWO_LABELS),
+        TwoLayer.with_bounded_loss(**TWO_LABELS),
     )
 
     assert [rounded_up(one, cells) for one in settings] == table("two-layer.md", "| answers | one-layer |")[cells]

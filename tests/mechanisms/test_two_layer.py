@@ -102,7 +102,7 @@ def test_published_setting_loses_more_than_it_claims(labels, claimed, exact):
     """With low = 0 the exact epsilon grows like ln(k (s - 1)), whatever is claimed."""
     alphabet = Scale(1, labels)
     figures = {
-        k: TwoLayer.published(alphabet=alphabet, epsilon=claimed, participation="public", answers=k).guarantee
+        k: TwoLayer.as_published(alphabet=alphabet, epsilon=claimed, participation="public", answers=k).guarantee
         for k in exact
     }
 
@@ -249,7 +249,7 @@ def test_calibration_is_theorem_6_4():
     for mechanism in (
         TwoLayer.calibrated(alphabet=YES_NO, epsilon=1.5),
         TwoLayer.calibrated(alphabet=YES_NO, epsilon=1.5, low=0.2),
-        TwoLayer.published(alphabet=YES_NO, epsilon=1.5),
+        TwoLayer.as_published(alphabet=YES_NO, epsilon=1.5),
     ):
         assert one_layer.flip_probability == pytest.approx((mechanism.low + mechanism.high) / 2, abs=1e-15)
         assert 1.5 == pytest.approx(mechanism.epsilon, abs=1e-12)
@@ -265,7 +265,7 @@ def test_infeasible_calibration_is_refused(low):
 @given(st.floats(1e-4, 20), st.integers(2, 8))
 def test_sound_setting_keeps_epsilon_for_any_number_of_answers(epsilon, labels):
     """From one-layer's flip to the uniform report: the exact figure is at most what was asked."""
-    mechanism = TwoLayer.sound(alphabet=Scale(1, labels), epsilon=epsilon)
+    mechanism = TwoLayer.with_bounded_loss(alphabet=Scale(1, labels), epsilon=epsilon)
 
     assert mechanism.guarantee.epsilon <= epsilon
     assert epsilon == pytest.approx(mechanism.guarantee.epsilon, rel=1e-4)
@@ -302,7 +302,7 @@ def test_bad_number_of_answers_is_refused(answers):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, 21.0])
-@pytest.mark.parametrize("build", [TwoLayer.calibrated, TwoLayer.published, TwoLayer.sound])
+@pytest.mark.parametrize("build", [TwoLayer.calibrated, TwoLayer.as_published, TwoLayer.with_bounded_loss])
 def test_absurd_epsilon_is_refused(build, epsilon):
     """Each calibration obeys the rule of every mechanism."""
     with pytest.raises(SettingsError, match="epsilon must be in"):
@@ -357,7 +357,7 @@ def test_sampling_alone_refutes_the_published_claim():
 
     400,000 workers a side, Clopper-Pearson bounds at 99.99 % each, fixed seeds.
     """
-    mechanism = TwoLayer.published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=5)
+    mechanism = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=5)
     workers = 400_000
     zeros, one = np.zeros(5, dtype=int), np.array([1, 0, 0, 0, 0])
     hits = [

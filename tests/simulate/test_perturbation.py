@@ -111,7 +111,7 @@ def test_laplace_reports_every_cell():
 def test_two_layer_runs_on_the_devices(participation, source):
     """A mechanism whose cells share a random number goes worker by worker, whatever the source."""
     answers = crowd_answers(labels=YES_NO)
-    mechanism = TwoLayer.sound(alphabet=YES_NO, epsilon=2.0, participation=participation)
+    mechanism = TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=2.0, participation=participation)
     calls = []
 
     reports = perturb(answers, mechanism, source, progress=lambda done, total: calls.append((done, total)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ import click
 from crowdveil.cli.display import (
     format_number,
     print_result,
-    print_warning,
     progress_bar,
     replaced_rows,
     truncated_list,
@@ -20,6 +20,7 @@ from crowdveil.cli.options import (
     COUNT,
     PATH,
     Given,
+    NameChoice,
     accept_edited_option,
     alphabet_of,
     alphabet_options,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 SHOWN_TASKS = 5
 NORMAL_PRIOR_METHOD = "gaussian"
+SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
+"""Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
 
 REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
@@ -59,7 +62,7 @@ Writes truths.csv (task, truth, confidence, a probability for each label) and wo
 method_options = options(
     click.option(
         "--method",
-        type=click.Choice(METHOD_NAMES),
+        type=NameChoice(METHOD_NAMES),
         metavar="NAME",
         help=f"Estimator: {', '.join(METHOD_NAMES)}. [default: with a certificate gaussian for a scale, "
         "ordinal-dawid-skene for three or more ordered labels, dawid-skene for other labels; without one dawid-skene "
@@ -146,7 +149,7 @@ def infer(
     from crowdveil.workflow.inference import SavedFits, check_score, infer_from_sums, scored
     from crowdveil.workflow.inference import infer as infer_truths
     from crowdveil.workflow.io import default_folder
-    from crowdveil.workflow.methods import build_estimator, unread_channel
+    from crowdveil.workflow.methods import build_estimator
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
@@ -172,9 +175,7 @@ def infer(
         if score is not None:
             check_score(evidence, score)
         files = _checked(outputs, fits, inputs)
-        unread = unread_channel(evidence, type(build_estimator(method, evidence)))
-        if unread is not None:
-            print_warning(unread)
+        build_estimator(method, evidence)
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
             inference = infer_truths(
@@ -268,7 +269,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         *[("warning", text) for text in data["warnings"]],
         ("method", data["method"]),
-        ("noise model", data["noise_model"]),
+        ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
         ("steps", f"{data['steps']:,}, {end}"),
         *([] if data["continued"] is None else [("passes", f"{data['continued']['passes']:,} over all reports")]),

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -134,10 +135,25 @@ participation_option = click.option(
     help='protected: epsilon also hides whether a worker answered ("no answer" is NULL); public: this is visible.',
 )
 
+
+class NameChoice(click.Choice[str]):
+    """Choice whose error suggests the nearest name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice; an unknown name raises BadParameter with the nearest name, if one is near."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = get_close_matches(str(value), map(str, self.choices), n=1)
+            if not near:
+                raise
+            raise click.BadParameter(f"{error.message} Did you mean {near[0]!r}?", ctx, param) from error
+
+
 mechanism_options = options(
     click.option(
         "--mechanism",
-        type=click.Choice(MECHANISM_NAMES),
+        type=NameChoice(MECHANISM_NAMES),
         required=True,
         metavar="NAME",
         help=f"How answers are randomized: {', '.join(MECHANISM_NAMES)}.",

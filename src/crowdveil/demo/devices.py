@@ -51,7 +51,7 @@ def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest:
 
 def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
     try:
-        return [TwoLayer.published(alphabet=alphabet, epsilon=epsilon, participation="public", answers=answers)]
+        return [TwoLayer.as_published(alphabet=alphabet, epsilon=epsilon, participation="public", answers=answers)]
     except SettingsError:  # Theorem 6.3 has no b <= 1 for so small an epsilon and so many labels.
         return []
 

@@ -141,10 +141,10 @@ class TwoLayer(SharedSecretMechanism):
         """Return small instances for the contract tests."""
         yes_no, ratings = Categories(("no", "yes")), Categories(("G", "P", "R", "X"), ordered=True)
         return (
-            cls.published(alphabet=yes_no, epsilon=1.0, participation="public", answers=40),
-            cls.published(alphabet=yes_no, epsilon=1.0, participation="public"),
+            cls.as_published(alphabet=yes_no, epsilon=1.0, participation="public", answers=40),
+            cls.as_published(alphabet=yes_no, epsilon=1.0, participation="public"),
             cls.calibrated(alphabet=ratings, epsilon=1.0),
-            cls.sound(alphabet=ratings, epsilon=2.0),
+            cls.with_bounded_loss(alphabet=ratings, epsilon=2.0),
         )
 
     @classmethod
@@ -191,7 +191,7 @@ class TwoLayer(SharedSecretMechanism):
         return cls(alphabet=alphabet, low=start, high=high, answers=answers, participation=participation)
 
     @classmethod
-    def published(
+    def as_published(
         cls,
         *,
         alphabet: Alphabet,
@@ -203,7 +203,9 @@ class TwoLayer(SharedSecretMechanism):
         return cls.calibrated(alphabet=alphabet, epsilon=epsilon, low=0.0, participation=participation, answers=answers)
 
     @classmethod
-    def sound(cls, *, alphabet: Alphabet, epsilon: float, participation: Participation = "protected") -> Self:
+    def with_bounded_loss(
+        cls, *, alphabet: Alphabet, epsilon: float, participation: Participation = "protected"
+    ) -> Self:
         """Return the widest hyper-distribution that keeps `epsilon` per cell for any number of answers.
 
         It runs from one-layer's flip probability to the uniform report, so one-layer is at least as informative.

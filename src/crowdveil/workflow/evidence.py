@@ -125,6 +125,7 @@ def read_evidence(
     if is_dataset(path):
         _refuse_for_dataset(certificate, kind, "merge_labels" if merge_labels else None)
         return _dataset_evidence(str(path), alphabet, duplicates or "first")
+    _refuse_folder(path)
     crowd = read_crowd_for(path)
     if crowd is not None:
         crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
@@ -150,6 +151,16 @@ def read_evidence(
         assignment=_read_assignment(path, reports, crowd),
         notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
     )
+
+
+def _refuse_folder(path: Path) -> None:
+    """Refuse a folder that holds a file of reports and no encoded blocks."""
+    if not path.is_dir() or any((path / name).exists() for name in STORE_FILES):
+        return
+    for name in ("reports.csv", "reports.parquet"):
+        if (path / name).is_file():
+            rule = "a folder of reports must hold encoded blocks"
+            raise ReportsError(rule, source=str(path), hint=f"Give the file {path / name}.")
 
 
 def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
@@ -300,6 +311,10 @@ def read_channel(path: Path, crowd: Crowd | None) -> Channel | ChannelTable:
     try:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        rule = "the file must exist and be readable"
+        raise ReportsError(rule, source=str(path), examples=error.strerror or str(error)) from error
+    try:
         channel: Channel | ChannelTable
         if is_channel_table(text):
             channel = ChannelTable.from_certificate(text)

@@ -202,8 +202,14 @@ def on_scale(source: str, found: Reports, scale: Alphabet | None) -> AnswersRead
     inside = np.clip(value, scale.low, scale.high)
     clipped = int((inside != value).sum())
     rounded = int((np.abs(scale.values[codes] - inside) > GRID_TOLERANCE * scale.step).sum())
-    counts: tuple[str, ...] = (f"{clipped:,} answers lay outside the scale and were clipped to it.",) if clipped else ()
-    counts += (f"{rounded:,} answers were rounded to the grid of the scale.",) if rounded else ()
+    counts: tuple[str, ...] = ()
+    if clipped:
+        first = int(np.flatnonzero(inside != value)[0])
+        count = "1 answer outside the scale was" if clipped == 1 else f"{clipped:,} answers outside the scale were"
+        where = f"task {found.tasks[found.task[first]]}, worker {found.workers[found.worker[first]]}"
+        counts += (f"{count} clipped{':' if clipped == 1 else ', such as'} {where}, value {value[first]:g}.",)
+    if rounded:
+        counts += (f"{'1 answer was' if rounded == 1 else f'{rounded:,} answers were'} rounded to the scale's grid.",)
     rule = "Numbers are clipped to the scale and rounded to its grid; a run with --seed counts the changes."
     public = found.public_lists | given_lists(labels=scale, tasks=None, workers=None)
     coded = Reports(found.task, found.worker, codes, found.tasks, found.workers, scale, public)

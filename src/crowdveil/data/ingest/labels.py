@@ -125,8 +125,8 @@ def encode_labels(
         codes == MISSING,
         f"every label must be one of {_shown(alphabet.names)}",
         source=source,
-        hint="Correct the rows, give an alphabet that holds their labels, or merge spellings (merge_labels=True in "
-        "Python, --merge-labels on the command line).",
+        hint="Correct the rows, give an alphabet that holds their labels (--labels), or merge spellings "
+        "(merge_labels=True in Python, --merge-labels on the command line).",
     )
     return alphabet, codes[column.codes]
 
@@ -154,7 +154,8 @@ def _require_alphabet_size(size: int, source: str) -> None:
             f"there must be 2 to {MAX_LABELS} different labels",
             source=source,
             examples=f"{size} different labels",
-            hint="Give the whole alphabet (alphabet=), or state kind='numeric' if these are numbers.",
+            hint="Give the whole alphabet (alphabet=, --labels), or state that these are numbers (kind='numeric', "
+            "--kind numeric).",
         )
 
 

@@ -229,15 +229,18 @@ def reject_rows(
     rows = column.rows_with(marked)
     if not len(rows):
         return
-    cells = [
-        "nothing" if code == MISSING else repr(str(column.names[code])) for code in column.codes[rows[:EXAMPLES_SHOWN]]
+    found, first, counts = np.unique(column.codes[rows], return_index=True, return_counts=True)
+    values = [
+        ("nothing" if found[place] == MISSING else repr(str(column.names[found[place]])))
+        + (f" in {counts[place]:,} rows" if counts[place] > 1 else "")
+        for place in np.argsort(first)[:EXAMPLES_SHOWN]
     ]
-    more = f" and {len(rows) - EXAMPLES_SHOWN} more rows" if len(rows) > EXAMPLES_SHOWN else ""
+    more = f" and {len(found) - EXAMPLES_SHOWN:,} other values" if len(found) > EXAMPLES_SHOWN else ""
     raise ReportsError(
         rule,
         source=source,
         rows=tuple(int(row) + 1 for row in rows[:EXAMPLES_SHOWN]),
-        examples=", ".join(cells) + more,
+        examples=", ".join(values) + more,
         hint=hint,
     )
 
