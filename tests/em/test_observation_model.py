@@ -201,7 +201,7 @@ def test_estimators_of_one_channel_refuse_tables_and_assignments() -> None:
 
     with pytest.raises(SettingsError, match="one channel, not a table"):
         PrivateDawidSkene().fit(reports, channel=table)
-    with pytest.raises(SettingsError, match="no assignment"):
+    with pytest.raises(SettingsError, match="cannot use an assignment"):
         PrivateDawidSkene().fit(reports, channel=response(1.0), assignment=assignment_of(cells))
 
 

@@ -1,4 +1,4 @@
-"""What the demo's devices run: every mechanism that fits a crowd, at several epsilons, and who is asked what."""
+"""Devices of the demo: every mechanism that fits a crowd at several epsilons, with task assignment."""
 
 import numpy as np
 from scipy.special import ndtr
