@@ -13,7 +13,7 @@ PERTURB = ("--mechanism", "randomized-response", "--epsilon", 1, "--out", "sent"
 
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "empty file": (b"", "the file is empty"),
-    "header only": (b"task,worker,label\n", "there is no"),
+    "header only": (b"task,worker,label\n", "there must be at least one answer"),
     "missing column": (b"task,label\na,x\n", "column for the worker"),
     "empty label": (b"task,worker,label\na,u,x\nb,u,\nb,v,y\n", "row 2"),
     "NaN label": (b"task,worker,label\na,u,x\nb,u,y\nb,v,NaN\n", "row 3"),
