@@ -87,7 +87,7 @@ def test_cuts_need_numbers(refusal: Refusal, run: Run, first: None) -> None:
     said = refusal(
         "next-thresholds", "found1/truths.csv", "--certificate", "sent/certificate.json", "--out", "cuts.csv"
     )
-    assert "cuts need" in said
+    assert "thresholds need" in said
 
     Path("blank.csv").write_text("task,truth\n1,6.9\n2,\n")
     run("next-thresholds", "blank.csv", *write)
