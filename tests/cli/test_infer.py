@@ -343,7 +343,7 @@ def test_mistakes_in_names_of_files_and_methods_are_explained(sent: Path, run: R
 
 
 def test_a_method_without_channel_warns_once(sent: Path, run: Run) -> None:
-    """The warning on reports read as answers is in the table, and not on stderr too."""
+    """The warning on reports read as answers is on stderr before the fit, and not in the table too."""
     result = run("infer", *SENT, "--method", "glad")
 
     assert 1 == " ".join((result.stdout + result.stderr).split()).count("glad reads no channel: it reads reports")

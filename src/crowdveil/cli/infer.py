@@ -12,6 +12,7 @@ import click
 from crowdveil.cli.display import (
     format_number,
     print_result,
+    print_warning,
     progress_bar,
     replaced_rows,
     truncated_list,
@@ -149,10 +150,11 @@ def infer(
     from crowdveil.workflow.inference import SavedFits, check_score, infer_from_sums, scored
     from crowdveil.workflow.inference import infer as infer_truths
     from crowdveil.workflow.io import default_folder
-    from crowdveil.workflow.methods import build_estimator
+    from crowdveil.workflow.methods import build_estimator, unread_channel
 
     if certificate is not None and no_certificate:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
+    announced = None
     fits = SavedFits(start_from=given["start_from"], save=given["save_fit"])
     outputs = estimate_outputs(out or default_folder(reports), form)
     inputs = [*evidence_files(reports), certificate, prior, gold, score]
@@ -175,7 +177,9 @@ def infer(
         if score is not None:
             check_score(evidence, score)
         files = _checked(outputs, fits, inputs)
-        build_estimator(method, evidence)
+        announced = unread_channel(evidence, type(build_estimator(method, evidence)))
+        if announced is not None:
+            print_warning(announced)
         with progress_bar("inferring") as bar:
             step = None if bar is None else lambda number, _: bar(number, None)
             inference = infer_truths(
@@ -184,7 +188,7 @@ def infer(
     inference = inference if score is None else scored(inference, score)
     write_estimate(outputs.folder, inference.estimate, form=form)
     data = _summary(inference) | files
-    print_result(data, _rows(data), as_json=as_json)
+    print_result(data, _rows(data, announced), as_json=as_json)
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:
@@ -262,12 +266,12 @@ def _quality(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
     end = "converged" if data["converged"] else "NOT CONVERGED"
     crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
     gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
     rows = [
-        *[("warning", text) for text in data["warnings"]],
+        *[("warning", text) for text in data["warnings"] if text != announced],
         ("method", data["method"]),
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
