@@ -25,7 +25,7 @@ PROOFS = [
 """Pages of proofs, besides those of mechanisms."""
 MAX_WORDS = 30_000
 """Words of all documents outside the proofs."""
-COMMAND_LINES = {"run": ".venv/bin/crowdveil demo", "test": ".venv/bin/python -m pytest -n 2"}
+COMMAND_LINES = {"run": ".venv/bin/crowdveil infer sent/reports.csv --out private", "test": ".venv/bin/python -m pytest -n 2"}
 
 
 def blocks(page: Path, languages: str) -> list[tuple[str, str]]:
