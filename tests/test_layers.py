@@ -48,7 +48,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "registry", "channels", "mechanisms"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "plots")
+OPTIONAL = ("dask", "duckdb", "plots", "service")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""
