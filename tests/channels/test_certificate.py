@@ -24,7 +24,7 @@ from crowdveil.channels.channel import DENOMINATOR, Channel
 from crowdveil.errors import CertificateError
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
 
-CASES = json.loads((Path(__file__).parent.parent / "cases" / "certificates.json").read_text(encoding="utf-8"))
+CASES = json.loads((Path(__file__).parent.parent / "vectors" / "certificates.json").read_text(encoding="utf-8"))
 DEFECTS = {
     "not json",
     "format",
