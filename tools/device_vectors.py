@@ -83,7 +83,7 @@ def sampling_vector(name: str, channel: Channel) -> Vector:
 def token_vector(number: int) -> Vector:
     """Return a token, its hash, a link and a receipt, from bytes that are derived from a number."""
     campaign, secret, key, body = (hashlib.sha256(f"{what} {number}".encode()).digest() for what in "abcd")
-    slot = (0, 17, 72, 9_999, 2**32 - 1)[number]
+    slot = (0, 17, 72, 9_999, 999_999)[number]
     token = slot.to_bytes(4, "big") + secret[:16]
     report = hashlib.sha256(f"report {number}".encode()).hexdigest()[:32]
     body = body[: 5 * number + 1]
@@ -110,6 +110,259 @@ def token_vector(number: int) -> Vector:
     }
 
 
+def campaign(channels: list[Channel], assignment: list[list[int]], **changed: object) -> tuple[Vector, list[Vector]]:
+    """Return the fields of a campaign and its assignment parts; `changed` replaces fields of the campaign."""
+    lists = [sorted(tasks) for tasks in assignment]
+    parts: list[Vector] = [
+        {"format": "crowdveil-assignment/1", "first": first, "tasks": lists[first : first + 100]}
+        for first in range(0, len(lists), 100)
+    ]
+    public = channels[0].participation == "public"
+    width = 1 if max(len(channel.outputs) for channel in channels) <= 256 - public else 2
+    cells = max(map(len, lists))
+    fields: Vector = {
+        "format": "crowdveil-campaign/1",
+        "title": "Night shifts 2027",
+        "question": "How often does this happen on your ward?",
+        "consent": "Your answers are randomized on this device.",
+        "language": "en",
+        "url": "https://grades.example.org",
+        "opens": "2027-01-10",
+        "closes": "2027-01-17",
+        "min_reports": 2,
+        "purge_after_days": 30,
+        "labels": list(channels[0].alphabet.names),
+        "certificates": [channel.certificate() for channel in channels],
+        "tasks": [{"id": f"t{k}", "text": f"Task {k}", "picture": None} for k in range(max(map(max, lists)) + 1)],
+        "slots": len(lists),
+        "groups": None,
+        "assignment_parts": [hashlib.sha256(canonical(part).encode()).hexdigest() for part in parts],
+        "cells": cells,
+        "body_bytes": cells * width,
+        "symbol_bytes": width,
+        "salt": "000102030405060708090a0b0c0d0e0f",
+    }
+    return {**fields, **changed}, parts
+
+
+def campaigns() -> dict[str, tuple[tuple[Vector, list[Vector]], int]]:
+    """Return campaigns with the slot that answers, by name."""
+    named = channels()
+    small, other = named["two labels and NULL"], named["almost the answer"]
+    picture = {"sha256": "ab" * 32, "type": "image/png", "bytes": 1234, "alt": "Ein Bär"}
+    texts: Vector = {
+        "title": "Ängste & «Sorgen» 👍",
+        "question": 'Zeile 1\nZeile 2 "\\"',
+        "language": "de",
+        "url": None,
+        "purge_after_days": None,
+        "tasks": [
+            {"id": "ä", "text": "Ist das ein Bär?", "picture": picture},
+            {"id": "b", "text": "\u007f", "picture": None},
+        ],
+    }
+    groups = {"choice": [[0, 1], [1, 0]], "task_group": [0, 1, 1], "slot_group": [0, 1, 1]}
+    return {
+        "one cell": (campaign([small], [[0], [0]]), 1),
+        "texts and a picture, without a service": (
+            campaign([named["five labels in other scripts"]], [[0, 1], [1]], **texts),
+            0,
+        ),
+        "a smaller load": (campaign([named["grades 0 to 10"]], [[0, 1, 2, 3], [4, 1], [2, 3, 4, 0]]), 1),
+        "public participation": (campaign([named["a scale of tenths"]], [[0, 1, 2, 3], [0, 1, 2, 3]]), 0),
+        "two bytes a symbol": (campaign([named["300 symbols, two bytes each"]], [[2, 0, 1], [0, 1]]), 0),
+        "channels by groups": (campaign([small, other], [[0, 1, 2], [0, 1, 2], [1, 2]], groups=groups), 1),
+        "the second part": (
+            campaign([named["fewer symbols than labels"]], [[slot % 7, slot % 5 + 7] for slot in range(130)]),
+            117,
+        ),
+    }
+
+
+def body_vector(name: str, made: tuple[Vector, list[Vector]], slot: int) -> Vector:
+    """Return one worker's report: answers by cell (null: no answer), random bytes, body and report file."""
+    fields, parts = made
+    tasks = parts[slot // 100]["tasks"][slot % 100]
+    labels, width = len(fields["labels"]), fields["symbol_bytes"]
+    public = fields["certificates"][0]["participation"] == "public"
+    answers = [None if cell % 4 == 1 else (3 * cell + slot) % labels for cell in range(len(tasks))]
+    stream = hashlib.shake_256(name.encode()).digest(WORD_BYTES * len(tasks))
+    body = b""
+    for cell, (task, answer) in enumerate(zip(tasks, answers, strict=True)):
+        groups = fields["groups"]
+        index = groups["choice"][groups["slot_group"][slot]][groups["task_group"][task]] if groups else 0
+        word = int.from_bytes(stream[cell * WORD_BYTES : (cell + 1) * WORD_BYTES], "little")
+        row = fields["certificates"][index]["rows"][labels if answer is None and not public else answer or 0]
+        symbol = 256**width - 1 if answer is None and public else bisect_right(list(accumulate(row))[:-1], word)
+        body += symbol.to_bytes(width, "big")
+    body = body.ljust(fields["body_bytes"], b"\0")
+    digest = hashlib.sha256(canonical(fields).encode()).digest()
+    token = base64url(slot.to_bytes(4, "big") + hashlib.sha256(name.encode()).digest()[:16])
+    report = hashlib.sha256(body).hexdigest()[:32]
+    file = {
+        "campaign": base64url(digest),
+        "format": "crowdveil-report/1",
+        "report": report,
+        "symbols": body.hex(),
+        "token": token,
+    }
+    return {
+        "name": name,
+        "campaign": canonical(fields),
+        "campaign_name": base64url(digest),
+        "parts": list(map(canonical, parts)),
+        "slot": slot,
+        "tasks": tasks,
+        "answers": answers,
+        "random": stream.hex(),
+        "body": body.hex(),
+        "token": token,
+        "report": report,
+        "report_file": canonical(file),
+    }
+
+
+def refused_campaigns() -> list[Vector]:
+    """Return campaigns that every reader refuses, each with the defects that it may name."""
+    small = channels()["two labels and NULL"]
+    assignment = [[0, 1], [1, 2]]
+    base, _ = campaign([small], assignment)
+    text = canonical(base)
+    spelled = {
+        "a space": text.replace(",", ", ", 1),
+        "a line end at the end": text + "\n",
+        "a byte order mark": "\ufeff" + text,
+        "a key twice": text.replace('"cells":2,', '"cells":2,"cells":2,'),
+        "a key twice with two values": text.replace('"min_reports":2,', '"min_reports":1,"min_reports":2,'),
+        "a whole number written as a float": text.replace('"cells":2,', '"cells":2.0,'),
+        "a number with an exponent": text.replace('"cells":2,', '"cells":2e0,'),
+        "a negative zero": text.replace('"purge_after_days":30', '"purge_after_days":-0'),
+        "NaN": text.replace('"purge_after_days":30', '"purge_after_days":NaN'),
+        "an escape that is not needed": text.replace('"en"', '"\\u0065n"'),
+        "a letter that is not escaped": text.replace("Night", "N\u00e4cht"),
+        "keys in another order": '{"title":"x",' + text.replace('"title":"Night shifts 2027",', "")[1:],
+        "cut in the middle": text[: len(text) // 2],
+        "nothing": "",
+    }
+    canon = {"not canonical", "not json", "number"}
+    vectors = [{"name": name, "campaign": changed, "defects": sorted(canon)} for name, changed in spelled.items()]
+    return vectors + [
+        {"name": name, "campaign": canonical({**base, **changed}), "defects": sorted(defects)}
+        for name, (changed, defects) in changed_fields(base).items()
+    ]
+
+
+def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
+    """Return changes of a sound campaign by name, and the defects that a reader may name."""
+    sealed = base["certificates"][0]
+    other = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0, participation="public").channel()
+    foreign = RandomizedResponse(alphabet=Categories(("no", "maybe")), epsilon=1.0).channel()
+    two = {"certificates": [sealed, other.certificate()]}
+    groups = {"choice": [[0], [1]], "task_group": [0, 0, 0], "slot_group": [0, 1]}
+    task = base["tasks"][0]
+    svg = {"sha256": "ab" * 32, "type": "image/svg+xml", "bytes": 9, "alt": "x"}
+    return {
+        "another format": ({"format": "crowdveil-campaign/2"}, {"format"}),
+        "a field too many": ({"note": "x"}, {"format"}),
+        "a key with a capital": ({"Note": "x"}, {"format", "key"}),
+        "a title that is too long": ({"title": "x" * 201}, {"text"}),
+        "a title that is a number": ({"title": 5}, {"text"}),
+        "a consent that is too long": ({"consent": "x" * 20_001}, {"text"}),
+        "a text in another normal form": ({"title": "a\u0308"}, {"text"}),
+        "half a surrogate pair": ({"title": "\ud83d"}, {"text", "not canonical"}),
+        "a service without TLS": ({"url": "http://grades.example.org"}, {"url"}),
+        "a service that is a script": ({"url": "javascript:alert(1)"}, {"url"}),
+        "a day that does not exist": ({"closes": "2027-02-30"}, {"day"}),
+        "a time of day": ({"opens": "2027-01-10T08:00"}, {"day"}),
+        "closes before it opens": ({"closes": "2027-01-09"}, {"day"}),
+        "an integer beyond 2^53": ({"purge_after_days": 2**53}, {"number"}),
+        "a float": ({"purge_after_days": 0.5}, {"number"}),
+        "a body of another length": ({"body_bytes": 3}, {"number"}),
+        "two bytes where one is enough": ({"symbol_bytes": 2, "body_bytes": 4}, {"number"}),
+        "more cells than tasks": ({"cells": 4, "body_bytes": 4}, {"number"}),
+        "no slot": ({"slots": 0}, {"number", "part"}),
+        "a part too many": ({"assignment_parts": base["assignment_parts"] * 2}, {"part"}),
+        "a part that is no SHA-256": ({"assignment_parts": ["x"]}, {"part"}),
+        "a task without a text": ({"tasks": [{"id": "t0", "picture": None}, *base["tasks"][1:]]}, {"task"}),
+        "two tasks with one id": ({"tasks": [task, task, base["tasks"][2]]}, {"task"}),
+        "a picture that can run scripts": (
+            {"tasks": [{**task, "picture": svg}, *base["tasks"][1:]]},
+            {"picture"},
+        ),
+        "other labels than the certificate": ({"labels": ["no", "maybe"]}, {"labels"}),
+        "a label twice": ({"labels": ["no", "no"]}, {"labels", "duplicate symbols"}),
+        "no certificate": ({"certificates": []}, {"format"}),
+        "a certificate over other labels": ({"certificates": [foreign.certificate()]}, {"labels"}),
+        "two certificates without groups": (two, {"groups"}),
+        "two kinds of participation": ({**two, "groups": groups}, {"participation"}),
+        "groups without a need": ({"groups": {**groups, "choice": [[0], [0]]}}, {"groups"}),
+        "a group that does not exist": (
+            {"certificates": [sealed, sealed], "groups": {**groups, "slot_group": [0, 2]}},
+            {"groups"},
+        ),
+        **{
+            f"forged certificate: {name}": ({"certificates": [resealed(sealed, changed)]}, {defect})
+            for name, changed, defect in forged(sealed)
+        },
+        "forged certificate: changed after sealing": ({"certificates": [{**sealed, "ratio": [9, 1]}]}, {"hash"}),
+    }
+
+
+def forged(sealed: Vector) -> list[tuple[str, Vector, str]]:
+    """Return changes of a certificate that a new seal cannot hide, with their defects."""
+    rows, (numerator, denominator) = sealed["rows"], sealed["ratio"]
+    first = rows[0]
+    return [
+        ("one row sums to one more", {"rows": [[first[0] + 1, *first[1:]], *rows[1:]]}, "row sum"),
+        ("an entry of 0", {"rows": [[first[0] + first[1], 0, first[2]], *rows[1:]]}, "zero entry"),
+        ("a negative entry", {"rows": [[first[0] + 2 * first[1], -first[1], first[2]], *rows[1:]]}, "negative entry"),
+        ("a ratio that is too small", {"ratio": [numerator - 1, denominator]}, "ratio"),
+        ("a row is missing", {"rows": rows[:-1]}, "shape"),
+        ("a row is short", {"rows": [first[:-1], *rows[1:]]}, "shape"),
+        ("text as an entry", {"rows": [[str(first[0]), *first[1:]], *rows[1:]]}, "non-integer"),
+        ("another denominator", {"denominator": sealed["denominator"] // 2}, "denominator"),
+        ("a report symbol twice", {"outputs": ["no", "no", "NULL"]}, "duplicate symbols"),
+        ("a mechanism that promises", {"mechanism": "epsilon=0.01"}, "mechanism"),
+        ("a field too many", {"note": "safe"}, "format"),
+    ]
+
+
+def resealed(sealed: Vector, changed: Vector) -> Vector:
+    """Return a changed certificate with the SHA-256 of its new content."""
+    fields = {name: value for name, value in {**sealed, **changed}.items() if name != "sha256"}
+    return {**fields, "sha256": hashlib.sha256(canonical(fields).encode()).hexdigest()}
+
+
+def refused_parts() -> list[Vector]:
+    """Return assignment parts that every reader refuses though the campaign names their hash."""
+    small = channels()["two labels and NULL"]
+    base, (part,) = campaign([small], [[0, 1], [1, 2]])
+    changes: dict[str, Vector] = {
+        "another format": {"format": "crowdveil-assignment/2"},
+        "a field too many": {"note": 1},
+        "another first slot": {"first": 1},
+        "a slot too few": {"tasks": [[0, 1]]},
+        "a task twice": {"tasks": [[0, 0], [1, 2]]},
+        "descending tasks": {"tasks": [[1, 0], [1, 2]]},
+        "a task that does not exist": {"tasks": [[0, 3], [1, 2]]},
+        "more tasks than cells": {"tasks": [[0, 1, 2], [1, 2]]},
+        "a slot without tasks": {"tasks": [[], [1, 2]]},
+        "true for a task": {"tasks": [[0, True], [1, 2]]},
+    }
+    texts = {name: canonical({**part, **changed}) for name, changed in changes.items()}
+    texts["spaces"] = canonical(part).replace(",", ", ")
+    vectors = [
+        {
+            "name": name,
+            "campaign": canonical({**base, "assignment_parts": [hashlib.sha256(text.encode()).hexdigest()]}),
+            "part": text,
+            "defects": ["not canonical"] if name == "spaces" else ["part"],
+        }
+        for name, text in texts.items()
+    ]
+    return [*vectors, {"name": "changed", "campaign": canonical(base), "part": texts["spaces"], "defects": ["hash"]}]
+
+
 def write(name: str, about: str, vectors: list[Vector]) -> None:
     """Write one file of vectors."""
     text = json.dumps({"about": about, "vectors": vectors}, indent=1, ensure_ascii=True)
@@ -129,4 +382,16 @@ if __name__ == "__main__":
         "'crowdveil-token/1', campaign_sha256 and the token's bytes. receipt: canonical JSON; mac is HMAC-SHA256 under "
         "receipt_key of the canonical JSON of the other fields.",
         [token_vector(number) for number in range(5)],
+    )
+    write(
+        "campaigns.json",
+        "One worker's report to a campaign: parts are all assignment parts, answers the input code of each cell (null: "
+        "no answer), random the bytes drawn (6 a cell, little endian), body what is sent, report the report's id.",
+        [body_vector(name, made, slot) for name, (made, slot) in campaigns().items()],
+    )
+    write("refused_campaigns.json", "campaign: text. defects: names a reader may give.", refused_campaigns())
+    write(
+        "refused_parts.json",
+        "campaign and part 0, as texts; the campaign names the part's hash, but for the last. defects: names.",
+        refused_parts(),
     )
