@@ -1,7 +1,7 @@
 """Command line: one command per verb, each in its own file: parse, one library call, print.
 
 Numerical modules are imported inside commands, so that `--help` is fast. A new verb is one file and one entry of
-`COMMANDS`.
+`COMMANDS`; one whose help is longer than a screen is a `Verb`.
 """
 
 import os

@@ -14,9 +14,23 @@ from crowdveil.cli.options import (
     mechanism_settings,
     required_alphabet,
 )
+from crowdveil.cli.verb import Verb
+
+HELP = """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
+
+A cell is a single answer: one worker's answer to one task. The loss of a worker is that of all cells of the worker
+together. With protected participation epsilon also hides whether a worker answered."""
+EXAMPLE = """crowdveil account --mechanism randomized-response
+          --epsilon 3 --labels no,yes --tasks 100"""
 
 
-@click.command(short_help="Show claimed and exact epsilon, per cell and per worker.")
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    main_options=("epsilon", "labels", "scale"),
+    short_help="Show claimed and exact epsilon, per cell and per worker.",
+)
 @mechanism_options
 @alphabet_options
 @click.option(
@@ -29,12 +43,7 @@ from crowdveil.cli.options import (
 @click.option("--rounds", type=click.IntRange(min=1), default=1, metavar="R", help="Campaigns with the same tasks.")
 @json_option
 def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
-    """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
-
-    A cell is a single answer: one worker's answer to one task. The loss of a worker is that of all cells of the worker
-    together. With protected participation epsilon also hides whether a worker answered; with public participation
-    this is visible.
-    """
+    """Build the mechanism, account, print; see `HELP`."""
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.accounting import account as rows_of
     from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize

@@ -19,6 +19,7 @@ from crowdveil.cli.options import (
     merge_labels_option,
     replace_option,
 )
+from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.validation import Duplicates
@@ -30,7 +31,13 @@ REPORTS is a file that infer reads: CSV (also gzipped) or Parquet. certificate.j
 are checked and copied. The blocks have checksums: a damaged folder is refused."""
 
 
-@click.command(help=HELP, short_help="Write reports as a folder that is opened without parsing.")
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example="crowdveil encode sent/reports.csv --out blocks",
+    main_options=("labels", "scale", "replace", "as_json"),
+    short_help="Write reports as a folder that is opened without parsing.",
+)
 @click.argument("reports", type=PATH)
 @alphabet_options
 @kind_option

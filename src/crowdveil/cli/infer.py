@@ -34,6 +34,7 @@ from crowdveil.cli.options import (
     resource_options,
     resources_of,
 )
+from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -49,35 +50,72 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
 
-REPORTS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers), a
-folder of encoded blocks, the sums.json of matrix-factorization, or dataset:NAME (public answers). certificate.json (the
-channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json (all tasks and workers)
-are read from the same folder and checked.
+REPORTS is a CSV or Parquet file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
+certificate.json (the channel) is read from the same folder; without one, reports are read as answers. Writes truths.csv
+and workers.csv."""
+EXAMPLE = "crowdveil infer labels.csv --out found"
+DETAILS = f"""REPORTS may also be gzipped, a folder of encoded blocks, or the sums.json of matrix-factorization.
+certificate.json (the channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json
+(all tasks and workers) are checked.
 
-With a certificate the default method reads the channel. Without one there is no noise model: reports are read as
-answers.
+Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
+more ordered labels, dawid-skene for other labels; without one dawid-skene for labels, weighted-mean for numbers;
+profile-sum for sums.
 
-Writes truths.csv (task, truth, confidence, a probability for each label) and workers.csv (worker, ability or weight, a
-90 % interval where there is one, reports)."""
+truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a
+90 % interval where there is one, and reports."""
 
 method_options = options(
     click.option(
         "--method",
         type=NameChoice(METHOD_NAMES),
         metavar="NAME",
-        help=f"Estimator: {', '.join(METHOD_NAMES)}. [default: with a certificate gaussian for a scale, "
-        "ordinal-dawid-skene for three or more ordered labels, dawid-skene for other labels; without one dawid-skene "
-        "for labels, weighted-mean for numbers; profile-sum for sums]",
+        help="Estimator; --help-all lists them. [default: by type of reports and certificate]",
     ),
     click.option("--max-steps", type=COUNT, metavar="N", help="Largest number of steps."),
     click.option("--tolerance", type=float, metavar="T", help="Stop when no probability or truth changes by more."),
     click.option("--prior-mean", type=float, metavar="M", help="gaussian: mean of a public normal prior of truths."),
     click.option("--prior-deviation", type=float, metavar="D", help="Its standard deviation. [default: learned]"),
     click.option("--sigmas", metavar="S,S,...", help="gaussian: public standard deviations of workers."),
+    heading="Method",
 )
 saved_fit_options = options(
     click.option("--start-from", type=PATH, metavar="FIT", help="Resume this saved fit."),
     click.option("--save-fit", type=PATH, metavar="FIT", help="Save the fit, to resume it with more reports."),
+    heading="Saved fits",
+)
+channel_options = options(
+    click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."),
+    click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case."),
+    accept_edited_option,
+    click.option("--verify", is_flag=True, help="Check all encoded blocks first, not each one on first use."),
+    heading="Channel and checks",
+)
+truth_options = options(
+    click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability."),
+    click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
+    click.option(
+        "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
+    ),
+    heading="Known truths",
+)
+output_options = options(
+    click.option(
+        "--out",
+        type=PATH,
+        metavar="DIR",
+        help="Output folder. [default: that of REPORTS; for a data set, the current one]",
+    ),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["csv", "parquet"]),
+        default="csv",
+        show_default=True,
+        help="Format of the output files.",
+    ),
+    json_option,
+    heading="Output",
 )
 
 
@@ -102,34 +140,25 @@ def _method(given: Given) -> Method:
     )
 
 
-@click.command(help=HELP, short_help="Infer the truth of every task and the quality of every worker.")
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("method", "labels", "scale", "gold", "score", "out", "memory", "as_json"),
+    short_help="Infer the truth of every task and the quality of every worker.",
+)
 @click.argument("reports", type=PATH)
 @method_options
-@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
-@click.option("--no-certificate", is_flag=True, help="Noise model: none. Read reports as answers in any case.")
+@channel_options
 @alphabet_options
 @kind_option
 @duplicates_option(None)
 @merge_labels_option
-@click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability.")
-@click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME.")
-@click.option("--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME.")
-@click.option(
-    "--out", type=PATH, metavar="DIR", help="Output folder. [default: that of REPORTS; for a data set, the current one]"
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "parquet"]),
-    default="csv",
-    show_default=True,
-    help="Format of the output files.",
-)
+@truth_options
+@output_options
 @saved_fit_options
-@click.option("--verify", is_flag=True, help="Check all encoded blocks first, not each one on first use.")
-@accept_edited_option
 @resource_options
-@json_option
 def infer(
     reports: Path,
     certificate: Path | None,

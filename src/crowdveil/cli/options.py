@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from crowdveil.cli.verb import set_heading
 from crowdveil.registry import DESIGNED_MECHANISMS, ENGINE_NAMES, MECHANISM_ENTRIES, MECHANISM_NAMES, mechanisms_with
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Given = Mapping[str, Any]
 """Values of options by parameter name, as click parsed them."""
 MAX_COUNT = 10**12
 """Largest count that is accepted; no array can be larger."""
+ANSWERS = "Answers"
+"""Heading of the options of answers."""
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 """Bytes of each unit of a size."""
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?", re.IGNORECASE)
@@ -59,22 +62,27 @@ COUNT, CHECKED_COUNT = Count(1), Count(None)
 PATH = GivenPath(path_type=pathlib.Path)
 
 
-def options(*declared: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return a decorator that declares several options, in this order of help."""
+def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:
+    """Return a decorator that declares several options, in this order of help, under a heading of --help-all."""
 
     def declare(command: Command) -> Command:
         decorated: Any = command
+        earlier = list(getattr(command, "__click_params__", ()))
         for option in reversed(declared):
             decorated = option(decorated)
+        for parameter in decorated.__click_params__[len(earlier) :]:
+            if heading is not None:
+                set_heading(parameter, heading)
         return decorated
 
     return declare
 
 
 alphabet_options = options(
-    click.option("--labels", metavar="A,B,C", help="Possible labels of an answer, in order if they have one."),
-    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of possible numbers of an answer; the step is 1."),
+    click.option("--labels", metavar="A,B,C", help="Possible labels, in order if they have one."),
+    click.option("--scale", metavar="LOW:HIGH[:STEP]", help="Grid of possible numbers; the step is 1."),
     click.option("--ordered", is_flag=True, help="The labels are in order of meaning (laplace, weighted-mean)."),
+    heading=ANSWERS,
 )
 
 
@@ -150,7 +158,7 @@ class NameChoice(click.Choice[str]):
             raise click.BadParameter(f"{error.message} Did you mean {near[0]!r}?", ctx, param) from error
 
 
-mechanism_options = options(
+choice_options = options(
     click.option(
         "--mechanism",
         type=NameChoice(MECHANISM_NAMES),
@@ -165,6 +173,9 @@ mechanism_options = options(
         help="Privacy loss in nats of a single answer (a cell: one worker's answer to one task), in [1e-06, 20].",
     ),
     participation_option,
+    heading="Mechanism",
+)
+setting_options = options(
     click.option(
         "--null-value", metavar="V", help="laplace: public value that replaces NULL (no answer). [default: uniform]"
     ),
@@ -207,6 +218,9 @@ mechanism_options = options(
         help="quantized-response: first label of each block after the first. If repeated, the groups of cuts are "
         "assigned to the workers in turn. [default: optimal for the expected answers]",
     ),
+    heading="Settings of single mechanisms",
+)
+expectation_options = options(
     click.option(
         "--prior",
         type=PATH,
@@ -223,7 +237,9 @@ mechanism_options = options(
     click.option(
         "--sigmas", metavar="S,T", help="The same, on a scale: workers' standard deviations, in equal shares."
     ),
+    heading="Expected answers",
 )
+mechanism_options = options(choice_options, setting_options, expectation_options)
 
 
 def mechanism_settings(given: Given) -> MechanismSettings:
@@ -292,6 +308,7 @@ resource_options = options(
         help="Where the fit runs; the results stay the same.",
     ),
     click.option("--address", metavar="URL", help="dask: address of a running cluster, such as tcp://HOST:8786."),
+    heading="Memory and engine",
 )
 
 
@@ -326,25 +343,34 @@ accept_edited_option = click.option(
     is_flag=True,
     help="Accept reports that were edited after crowd.json was written; the result is marked.",
 )
-kind_option = click.option(
-    "--kind",
-    type=click.Choice(["categorical", "numeric"]),
-    help="Type of the reports, if the column name does not determine it.",
+kind_option = options(
+    click.option(
+        "--kind",
+        type=click.Choice(["categorical", "numeric"]),
+        help="Type of the reports, if the column name does not determine it.",
+    ),
+    heading=ANSWERS,
 )
-merge_labels_option = click.option(
-    "--merge-labels",
-    is_flag=True,
-    help="Merge labels that differ only in surrounding spaces, invisible characters, case, Unicode form or number "
-    "format, under the spelling in --labels, or else the most frequent one.",
+merge_labels_option = options(
+    click.option(
+        "--merge-labels",
+        is_flag=True,
+        help="Merge labels that differ only in surrounding spaces, invisible characters, case, Unicode form or number "
+        "format, under the spelling in --labels, or else the most frequent one.",
+    ),
+    heading=ANSWERS,
 )
 
 
 def duplicates_option(default: str | None) -> Callable[[Command], Command]:
     """Return the option for repeated (task, worker) pairs."""
-    return click.option(
-        "--duplicates",
-        type=click.Choice(["error", "first", "last", "all"]),
-        default=default,
-        help="If a worker answers a task twice: refuse, keep the first or the last in file order, or keep all. "
-        "[default: error]",
+    return options(
+        click.option(
+            "--duplicates",
+            type=click.Choice(["error", "first", "last", "all"]),
+            default=default,
+            help="If a worker answers a task twice: refuse, keep the first or the last in file order, or keep all. "
+            "[default: error]",
+        ),
+        heading=ANSWERS,
     )

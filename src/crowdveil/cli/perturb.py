@@ -18,8 +18,10 @@ from crowdveil.cli.options import (
     mechanism_options,
     mechanism_settings,
     merge_labels_option,
+    options,
     replace_option,
 )
+from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.data.ingest.validation import Duplicates
@@ -36,7 +38,12 @@ SHOWN_DIGITS = 4
 HELP = """Write the reports that devices would send for the answers in a file.
 
 ANSWERS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers); or
-dataset:NAME. Each worker's answers are randomized as on the worker's device, with secure randomness.
+dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
+--workers must be public: known before the campaign."""
+EXAMPLE = """crowdveil perturb answers.csv --mechanism randomized-response
+          --epsilon 3 --labels no,yes --tasks tasks.csv
+          --workers workers.csv --out sent"""
+DETAILS = """Each worker's answers are randomized as on the worker's device, with secure randomness.
 
 Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the channel,
 with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee). matrix-factorization writes
@@ -51,32 +58,41 @@ printed too. With protected participation "no answer" (NULL) is hidden like an a
 --assignment, on the assigned tasks only, at a far smaller total loss."""
 
 
-@click.command(help=HELP, short_help="Write the reports that devices would send for the answers in a file.")
+list_options = options(
+    click.option("--tasks", type=PATH, metavar="FILE", help="CSV file of all tasks (column task)."),
+    click.option("--workers", type=PATH, metavar="FILE", help="CSV file of all workers (column worker)."),
+    click.option(
+        "--assignment",
+        type=PATH,
+        metavar="FILE",
+        help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil assign.",
+    ),
+    click.option(
+        "--channels",
+        type=PATH,
+        metavar="FILE",
+        help="CSV file of settings by worker (or task): epsilon (a number, or unprotected), cuts (A|B).",
+    ),
+    click.option("--lists-from-answers", is_flag=True, help="Take missing lists from the answers: no privacy."),
+    heading="Public lists",
+)
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("epsilon", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
+    short_help="Write the reports that devices would send for the answers in a file.",
+)
 @click.argument("answers")
 @mechanism_options
 @alphabet_options
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @duplicates_option(None)
 @merge_labels_option
-@click.option(
-    "--lists-from-answers",
-    is_flag=True,
-    help="Take missing lists from the answers: no privacy.",
-)
-@click.option("--tasks", type=PATH, metavar="FILE", help="CSV file of all tasks (column task).")
-@click.option("--workers", type=PATH, metavar="FILE", help="CSV file of all workers (column worker).")
-@click.option(
-    "--assignment",
-    type=PATH,
-    metavar="FILE",
-    help="CSV file of the assigned cells (columns task, worker), which alone report. See crowdveil assign.",
-)
-@click.option(
-    "--channels",
-    type=PATH,
-    metavar="FILE",
-    help="CSV file of settings by worker (or task): epsilon (a number, or unprotected), cuts (A|B).",
-)
+@list_options
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @click.option(
     "--format",

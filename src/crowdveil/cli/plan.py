@@ -21,6 +21,7 @@ from crowdveil.cli.options import (
     required_alphabet,
 )
 from crowdveil.cli.plan_display import plan_lines, print_candidates
+from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ PRIOR = "prior.csv"
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
-Campaigns are simulated with assumed workers and truths, and inferred as infer does. The error is the share of wrong
-labels, or the mean absolute error on a scale. Each expected error has an interval for real crowds.
+The error is the share of wrong labels, or the mean absolute error on a scale. Epsilon is the privacy loss of one cell:
+one worker's answer to one task. With protected participation it also hides whether a worker answered."""
+EXAMPLE = """crowdveil plan --labels no,yes --tasks 500 --workers 100
+          --participation-rate 0.3 --target-error 0.05"""
+DETAILS = """Campaigns are simulated with assumed workers and truths, and inferred as infer does. Each expected error
+has an interval for real crowds. The commands that carry out the plan are printed.
 
-Epsilon is the privacy loss of one cell: one worker's answer to one task. The commands that carry out the plan are
-printed. --out writes plan.json, plan.svg and plan.png, and prior.csv if a long scale was merged."""
+--out writes plan.json, plan.svg and plan.png, and prior.csv if a long scale was merged."""
 
 
 def _expectation(given: Given) -> Expectation:
@@ -65,10 +69,18 @@ expectation_options = options(
         metavar="S,T",
         help="Scale: workers' standard deviations, in equal shares. [default: 0.1 and 0.5 of the range]",
     ),
+    heading="Expected workers and answers",
 )
 
 
-@click.command(help=HELP, short_help="Predict the error of a campaign; choose mechanism, epsilon and workers.")
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("labels", "scale", "epsilon", "out"),
+    short_help="Predict the error of a campaign; choose mechanism, epsilon and workers.",
+)
 @alphabet_options
 @click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")
 @click.option("--workers", type=COUNT, required=True, metavar="M", help="Number of workers.")

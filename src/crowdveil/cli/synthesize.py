@@ -10,6 +10,7 @@ import click
 from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import CHECKED_COUNT, COUNT, PATH, duplicates_option, json_option, options
+from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Guarantee, Participation
@@ -46,8 +47,11 @@ HELP = """Release synthetic claims in place of the real ones in a file.
 
 A claim is one worker's number for one task. CLAIMS is a CSV (also gzipped) or Parquet file with the columns task,
 worker and value; or dataset:NAME. You hold all claims: unlike perturb, this protects a publication, not a report.
-
-\b
+Epsilon is the loss of one claim (unit cell) or worker; participation is public by default. Writes synthetic.csv and
+guarantee.json."""
+EXAMPLE = """crowdveil synthesize claims.csv --epsilon 1
+          --bounds 0:100 --out released"""
+DETAILS = """\b
 Private methods; the epsilon that is printed holds:
   histogram       one private density per task
   pooled-shape    for few claims per task: a private location per
@@ -130,6 +134,9 @@ settings_options = options(
         show_default=True,
         help="protected (histogram): epsilon also hides whether a claim was made; needs --tasks.",
     ),
+    heading="Release",
+)
+tuning_options = options(
     click.option(
         "--bins",
         type=CHECKED_COUNT,
@@ -167,12 +174,21 @@ settings_options = options(
     click.option("--gamma", type=float, metavar="G", help="huai methods: ratio of densities within a bin."),
     click.option("--epsilon0", type=float, metavar="E", help="huai methods: privacy loss of one count."),
     click.option("--bandwidth", type=float, metavar="SHARE", help="huai methods: bandwidth, as a share of the bounds."),
+    heading="Settings of single methods",
 )
 
 
-@click.command(help=HELP, short_help="Release synthetic claims, as a trusted curator.")
+@click.command(
+    help=HELP,
+    cls=Verb,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("epsilon", "unit", "records", "tasks", "seed", "as_json"),
+    short_help="Release synthetic claims, as a trusted curator.",
+)
 @click.argument("claims")
 @settings_options
+@tuning_options
 @click.option(
     "--bounds",
     "--scale",

@@ -1,0 +1,84 @@
+"""Command with help in two lengths: --help has an example and the main options, --help-all every option by heading."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+OTHER = "Options"
+"""Heading of the options without one."""
+_HEADING = "crowdveil_heading"
+
+
+def set_heading(parameter: click.Parameter, heading: str) -> None:
+    """Set the heading under which --help-all lists an option."""
+    setattr(parameter, _HEADING, heading)
+
+
+class Verb(click.Command):
+    """Command whose --help fits on one screen.
+
+    Args:
+        settings: keyword arguments of `click.Command`; `help` is the short text.
+        example: command line that is shown first.
+        details: paragraphs that only --help-all shows.
+        main_options: names of the options that --help shows, besides the required ones.
+    """
+
+    def __init__(self, *, example: str, details: str = "", main_options: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(**settings)
+        self.example, self.details, self.main_options = example, details, frozenset(main_options)
+
+    @property
+    def full_text(self) -> str:
+        """Help text with the paragraphs of --help-all."""
+        return "\n\n".join(filter(None, (inspect.cleandoc(self.help or ""), inspect.cleandoc(self.details))))
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, --help-all last."""
+        return [*super().get_params(ctx), self._help_all()]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write usage, summary, example and the main options."""
+        shown = [option for option in self._options(ctx) if self._is_main(option)]
+        self._write(ctx, formatter, self.help or "", {OTHER: shown})
+
+    def headings(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options by heading, in order of declaration; options without a heading are last."""
+        grouped: dict[str, list[click.Option]] = {}
+        for option in sorted(self._options(ctx), key=lambda option: not hasattr(option, _HEADING)):
+            grouped.setdefault(getattr(option, _HEADING, OTHER), []).append(option)
+        return grouped
+
+    def _help_all(self) -> click.Option:
+        def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+            if wanted and not ctx.resilient_parsing:
+                formatter = ctx.make_formatter()
+                self._write(ctx, formatter, self.full_text, self.headings(ctx))
+                click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
+                ctx.exit()
+
+        return click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show all options."
+        )
+
+    def _options(self, ctx: click.Context) -> Iterable[click.Option]:
+        return (parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option))
+
+    def _is_main(self, option: click.Option) -> bool:
+        return option.required or option.name in self.main_options or option.name == "help_all"
+
+    def _write(
+        self, ctx: click.Context, formatter: click.HelpFormatter, text: str, sections: dict[str, list[click.Option]]
+    ) -> None:
+        self.format_usage(ctx, formatter)
+        summary, _, rest = inspect.cleandoc(text).partition("\n\n")
+        example = "\b\nExample:\n" + "\n".join("  " + line for line in self.example.splitlines())
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n\n".join(filter(None, (summary, example, rest))))
+        for heading, listed in sections.items():
+            records = [record for option in listed if (record := option.get_help_record(ctx)) is not None]
+            with formatter.section(heading):
+                formatter.write_dl(records)
