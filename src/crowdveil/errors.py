@@ -59,6 +59,15 @@ class CertificateError(CrowdveilError, ValueError):
         super().__init__(f"Certificate refused ({defect}): {detail}")
 
 
+class CampaignError(CrowdveilError, ValueError):
+    """A campaign or one of its files is invalid; `defect` is the short name of the violated rule."""
+
+    def __init__(self, defect: str, detail: str) -> None:
+        self.rule = detail
+        self.defect, self.detail = defect, detail
+        super().__init__(f"Campaign refused ({defect}): {detail}")
+
+
 class ReportsError(CrowdveilError, ValueError):
     """Invalid answers or reports.
 

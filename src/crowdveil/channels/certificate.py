@@ -43,7 +43,7 @@ _MECHANISM = re.compile(
 FIELDS = {"format", "mechanism", "alphabet", "participation", "outputs", "denominator", "rows", "ratio", "sha256"}
 
 
-def canonical(data: dict[str, object]) -> bytes:
+def canonical(data: object) -> bytes:
     """Return canonical JSON: sorted keys, no spaces, ASCII."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 

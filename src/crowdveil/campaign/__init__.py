@@ -1,0 +1,1 @@
+"""Campaigns: the question, the workers' tasks, the channels, and the device; standard library and numpy only."""

@@ -1,0 +1,88 @@
+"""Assembly of a campaign from its texts, channels, tasks and assignment."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from hashlib import sha256
+from typing import Any
+
+from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
+from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.document import Campaign, Groups, Task, bytes_per_symbol
+from crowdveil.campaign.document_fields import FORMAT
+from crowdveil.channels.channel import Channel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Content of a campaign before the assignment is drawn; fields as in `Campaign`."""
+
+    title: str
+    question: str
+    consent: str
+    language: str
+    opens: date
+    closes: date
+    min_reports: int
+    channels: tuple[Channel, ...]
+    tasks: tuple[Task, ...]
+    url: str | None = None
+    purge_after_days: int | None = None
+    groups: Groups | None = None
+    salt: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+    """Return the campaign and its assignment parts.
+
+    Args:
+        content: texts, dates, channels and tasks.
+        assignment: task indices of each slot.
+
+    Raises:
+        CampaignError: as `Campaign.from_bytes`.
+        CertificateError: a channel cannot be certified.
+    """
+    parts = split_assignment(assignment)
+    cells = max(map(len, assignment), default=0)
+    symbol_bytes = bytes_per_symbol(content.channels)
+    document = {
+        "format": FORMAT,
+        **{name: getattr(content, name) for name in ("title", "question", "consent", "language", "url", "salt")},
+        "opens": content.opens.isoformat(),
+        "closes": content.closes.isoformat(),
+        "min_reports": content.min_reports,
+        "purge_after_days": content.purge_after_days,
+        "labels": list(content.channels[0].alphabet.names),
+        "certificates": [channel.certificate() for channel in content.channels],
+        "tasks": list(map(_task_fields, content.tasks)),
+        "slots": len(assignment),
+        "groups": _group_fields(content.groups),
+        "assignment_parts": [sha256(part.to_bytes()).hexdigest() for part in parts],
+        "cells": cells,
+        "body_bytes": cells * symbol_bytes,
+        "symbol_bytes": symbol_bytes,
+    }
+    return Campaign.from_bytes(canonical_bytes(document)), parts
+
+
+def _task_fields(task: Task) -> dict[str, Any]:
+    picture = task.picture
+    shown = picture and {
+        "sha256": picture.sha256,
+        "type": picture.type,
+        "bytes": picture.size,
+        "alt": picture.alt,
+    }
+    return {"id": task.id, "text": task.text, "picture": shown}
+
+
+def _group_fields(groups: Groups | None) -> dict[str, Any] | None:
+    if groups is None:
+        return None
+    return {
+        "choice": [list(row) for row in groups.choice],
+        "task_group": list(groups.task_group),
+        "slot_group": list(groups.slot_group),
+    }

@@ -1,0 +1,83 @@
+"""Assignment parts: the tasks of 100 slots each, so that a device loads its own part only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from typing import Self
+
+from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.document import MAX_BYTES, Campaign
+from crowdveil.campaign.document_fields import SLOTS_PER_PART
+from crowdveil.errors import CampaignError
+
+FORMAT = "crowdveil-assignment/1"
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentPart:
+    """Tasks of consecutive slots.
+
+    Attributes:
+        first: number of the first slot.
+        lists: ascending task indices of each slot.
+    """
+
+    first: int
+    lists: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def from_bytes(cls, data: bytes, campaign: Campaign, number: int) -> Self:
+        """Return part `number` of a campaign after checking its hash and content.
+
+        Raises:
+            CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
+        """
+        if not 0 <= number < len(campaign.assignment_parts):
+            raise CampaignError("part", f"the campaign has {len(campaign.assignment_parts)} parts, from 0.")
+        if sha256(data).hexdigest() != campaign.assignment_parts[number]:
+            raise CampaignError("hash", f"assignment part {number} is not the one that the campaign names.")
+        fields = parse_canonical(data, MAX_BYTES)
+        if not isinstance(fields, dict) or set(fields) != {"format", "first", "tasks"} or fields["format"] != FORMAT:
+            raise CampaignError("part", f"expected an object of format {FORMAT!r} with fields first and tasks.")
+        first, lists = fields["first"], fields["tasks"]
+        count = min(SLOTS_PER_PART, campaign.slots - number * SLOTS_PER_PART)
+        if type(first) is not int or first != number * SLOTS_PER_PART:
+            raise CampaignError("part", f"part {number} must begin with slot {number * SLOTS_PER_PART}.")
+        if not (isinstance(lists, list) and len(lists) == count):
+            raise CampaignError("part", f"part {number} must hold the tasks of {count} slots.")
+        for tasks in lists:
+            _check_list(tasks, campaign)
+        return cls(first, tuple(map(tuple, lists)))
+
+    def to_bytes(self) -> bytes:
+        """Return the canonical bytes of the part."""
+        return canonical_bytes({"format": FORMAT, "first": self.first, "tasks": list(map(list, self.lists))})
+
+    def tasks(self, slot: int) -> tuple[int, ...]:
+        """Return the task indices of a slot, ascending.
+
+        Raises:
+            CampaignError: slot.
+        """
+        if not self.first <= slot < self.first + len(self.lists):
+            raise CampaignError("slot", f"slot {slot} is not in this part of the assignment.")
+        return self.lists[slot - self.first]
+
+
+def split_assignment(lists: Sequence[Sequence[int]]) -> tuple[AssignmentPart, ...]:
+    """Return the parts of an assignment, given as the task indices of each slot in any order."""
+    ordered = [tuple(sorted(tasks)) for tasks in lists]
+    return tuple(
+        AssignmentPart(first, tuple(ordered[first : first + SLOTS_PER_PART]))
+        for first in range(0, len(ordered), SLOTS_PER_PART)
+    )
+
+
+def _check_list(tasks: object, campaign: Campaign) -> None:
+    if not (isinstance(tasks, list) and 1 <= len(tasks) <= campaign.cells):
+        raise CampaignError("part", f"a slot has 1 to {campaign.cells} tasks.")
+    if not all(type(task) is int and 0 <= task < len(campaign.tasks) for task in tasks):
+        raise CampaignError("part", f"tasks are indices from 0 to {len(campaign.tasks) - 1}.")
+    if any(a >= b for a, b in pairwise(tasks)):
+        raise CampaignError("part", "the tasks of a slot are ascending, each once.")

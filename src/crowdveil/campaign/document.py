@@ -1,0 +1,229 @@
+"""Campaign document: question, tasks, channels, slots and dates, named by the SHA-256 of its canonical bytes.
+
+A slot is the number of a worker inside one campaign, from 0. `campaign.json` holds no names of people, tokens or keys.
+A change of the document is another campaign.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Literal, Self
+
+from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.document_fields import check_fields
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Guarantee, Participation
+from crowdveil.channels.rounding import sum_rounded_up
+from crowdveil.errors import CampaignError
+
+MAX_BYTES = 2_000_000
+"""Largest size of a campaign document, and of an assignment part."""
+MOST_OUTPUTS: Mapping[Participation, int] = {"protected": 256, "public": 255}
+"""Largest number of report symbols in one byte; a public body needs one more, for "not answered"."""
+State = Literal["early", "open", "closed"]
+
+
+def name_of(digest: bytes) -> str:
+    """Return a SHA-256 as base64url without padding, 43 characters: the name of a campaign in links and addresses."""
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def digest_of(name: str) -> bytes:
+    """Return the 32 bytes of a campaign's name.
+
+    Raises:
+        CampaignError: name.
+    """
+    try:
+        digest = urlsafe_b64decode(name + "=")
+    except ValueError as error:
+        raise CampaignError("name", "a campaign's name is 43 characters of base64url.") from error
+    if len(digest) != 32 or name_of(digest) != name:
+        raise CampaignError("name", "a campaign's name is 43 characters of base64url.")
+    return digest
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Picture of a task: SHA-256 in hexadecimal, media type, size in bytes, and the text for those who cannot see."""
+
+    sha256: str
+    type: str
+    size: int
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Task of a campaign: identifier, text, and a picture or None."""
+
+    id: str
+    text: str
+    picture: Picture | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Position of the channel of each cell: `choice[slot_group[slot]][task_group[task]]`; groups are public."""
+
+    choice: tuple[tuple[int, ...], ...]
+    task_group: tuple[int, ...]
+    slot_group: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Checked campaign; made by `from_bytes`.
+
+    Attributes:
+        title, question, consent, language: texts for the worker.
+        url: address of the service, without a final slash; None for a campaign without a service.
+        opens, closes: first and last day (UTC) on which reports are accepted.
+        min_reports: number of reports below which nothing is released.
+        purge_after_days: days after the closing until the service deletes the reports; None without a promise.
+        labels: possible answers, in input order.
+        certificates: channel certificates, as JSON values.
+        channels: channels of the certificates, checked.
+        tasks: tasks in the order of their indices.
+        slots: number of workers.
+        groups: channel of each cell; None with a single channel.
+        assignment_parts: SHA-256 of each assignment part, hexadecimal.
+        cells: largest number of tasks of one worker.
+        body_bytes: length of every report's body.
+        symbol_bytes: bytes of one symbol, 1 or 2.
+        salt: 16 random bytes, hexadecimal.
+        source: canonical bytes of the document.
+    """
+
+    title: str
+    question: str
+    consent: str
+    language: str
+    url: str | None
+    opens: date
+    closes: date
+    min_reports: int
+    purge_after_days: int | None
+    labels: tuple[str, ...]
+    certificates: tuple[Mapping[str, Any], ...]
+    channels: tuple[Channel, ...]
+    tasks: tuple[Task, ...]
+    slots: int
+    groups: Groups | None
+    assignment_parts: tuple[str, ...]
+    cells: int
+    body_bytes: int
+    symbol_bytes: int
+    salt: str
+    source: bytes
+
+    def __post_init__(self) -> None:
+        if any(channel.alphabet != self.alphabet for channel in self.channels) or self.labels != self.alphabet.names:
+            raise CampaignError("labels", "every certificate must be over exactly the labels of the campaign.")
+        if any(channel.participation != self.participation for channel in self.channels):
+            raise CampaignError("participation", "all certificates must have the same participation.")
+        if self.symbol_bytes != bytes_per_symbol(self.channels):
+            raise CampaignError("number", f"symbol_bytes must be {bytes_per_symbol(self.channels)}.")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the campaign of a `campaign.json` after checking the canonical form, every field and every channel.
+
+        Raises:
+            CampaignError: `defect` is one of oversize, not json, not canonical, key, text, number, format, url, day,
+                labels, task, picture, groups, part, salt, participation.
+            CertificateError: a certificate is invalid.
+        """
+        fields = parse_canonical(data, MAX_BYTES)
+        check_fields(fields)
+        del fields["format"]
+        channels = tuple(Channel.from_certificate(canonical_bytes(part)) for part in fields["certificates"])
+        converted = {
+            "opens": date.fromisoformat(fields["opens"]),
+            "closes": date.fromisoformat(fields["closes"]),
+            "tasks": tuple(map(_task, fields["tasks"])),
+            "groups": _groups(fields["groups"]),
+        }
+        tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
+        return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of `campaign.json`."""
+        return self.source
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the document, 32 bytes."""
+        return sha256(self.source).digest()
+
+    @property
+    def name(self) -> str:
+        """`digest` as base64url without padding, 43 characters."""
+        return name_of(self.digest)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """Possible answers."""
+        return self.channels[0].alphabet
+
+    @property
+    def participation(self) -> Participation:
+        """Participation that all channels have: "protected" or "public"."""
+        return self.channels[0].participation
+
+    @property
+    def epsilon(self) -> float:
+        """Largest privacy loss of a single answer, in nats, rounded up."""
+        return max(channel.epsilon for channel in self.channels)
+
+    @property
+    def worker_epsilon(self) -> float:
+        """Upper bound on the privacy loss of all answers of one worker, in nats: `cells` times `epsilon`, rounded up.
+
+        It holds for one report per worker.
+        """
+        return sum_rounded_up([(self.epsilon, self.cells)])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of a single answer under the weakest channel."""
+        return Guarantee(epsilon=self.epsilon, participation=self.participation)
+
+    def channel_of(self, slot: int, task: int) -> Channel:
+        """Return the channel of a worker's answer to a task, by slot and task index."""
+        if self.groups is None:
+            return self.channels[0]
+        row = self.groups.choice[self.groups.slot_group[slot]]
+        return self.channels[row[self.groups.task_group[task]]]
+
+    def slot_epsilon(self, slot: int, tasks: Sequence[int]) -> float:
+        """Return the privacy loss of all answers of one worker with these tasks, in nats, rounded up."""
+        return sum_rounded_up((self.channel_of(slot, task).epsilon, 1) for task in tasks)
+
+    def state_on(self, day: date) -> State:
+        """Return whether reports are accepted on a day (UTC): "early", "open" or "closed"."""
+        if day < self.opens:
+            return "early"
+        return "open" if day <= self.closes else "closed"
+
+
+def bytes_per_symbol(channels: Sequence[Channel]) -> int:
+    """Return the bytes of one symbol of a body: 1 if all report symbols fit, else 2."""
+    return 1 if all(len(channel.outputs) <= MOST_OUTPUTS[channel.participation] for channel in channels) else 2
+
+
+def _task(data: Mapping[str, Any]) -> Task:
+    picture = data["picture"]
+    if picture is None:
+        return Task(data["id"], data["text"])
+    return Task(data["id"], data["text"], Picture(*(picture[name] for name in ("sha256", "type", "bytes", "alt"))))
+
+
+def _groups(data: Mapping[str, Any] | None) -> Groups | None:
+    if data is None:
+        return None
+    return Groups(tuple(map(tuple, data["choice"])), tuple(data["task_group"]), tuple(data["slot_group"]))

@@ -1,0 +1,182 @@
+"""Fields of `campaign.json`: the checks of every type, length and range that need no channel."""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from crowdveil.errors import CampaignError
+
+FORMAT = "crowdveil-campaign/1"
+FIELDS = frozenset(
+    [
+        "format",
+        "title",
+        "question",
+        "consent",
+        "language",
+        "url",
+        "opens",
+        "closes",
+        "min_reports",
+        "purge_after_days",
+        "labels",
+        "certificates",
+        "tasks",
+        "slots",
+        "groups",
+        "assignment_parts",
+        "cells",
+        "body_bytes",
+        "symbol_bytes",
+        "salt",
+    ]
+)
+SLOTS_PER_PART = 100
+MAX_SLOTS = 1_000_000
+MAX_CERTIFICATES = 64
+MAX_TITLE, MAX_QUESTION, MAX_CONSENT = 200, 2_000, 20_000
+MAX_ID, MAX_TEXT, MAX_ALT = 200, 20_000, 2_000
+"""Largest numbers of characters."""
+MAX_PICTURE_BYTES = 5_000_000
+MAX_PURGE_DAYS = 3_650
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp")
+DIGEST = re.compile("[0-9a-f]{64}")
+SALT = re.compile("[0-9a-f]{32}")
+LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+_PATH = r"(/[A-Za-z0-9._~-]+)*"
+URL = re.compile(rf"(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9]\d{{0,4}})?{_PATH}", re.ASCII)
+"""Address of a service without a final slash; plain http is for this computer only."""
+MAX_URL = 200
+
+
+def check_fields(data: Any) -> None:
+    """Check every field of a parsed campaign but the tables of the certificates.
+
+    Raises:
+        CampaignError: format, text, url, day, number, labels, task, picture, groups, part, salt.
+    """
+    if not isinstance(data, dict) or set(data) != FIELDS or data["format"] != FORMAT:
+        raise CampaignError("format", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
+    for name, most in (("title", MAX_TITLE), ("question", MAX_QUESTION), ("consent", MAX_CONSENT)):
+        _require_text(name, data[name], most)
+    _require("text", "language", data["language"], LANGUAGE)
+    if data["url"] is not None:
+        _require("url", "url", data["url"], URL)
+        _require_text("url", data["url"], MAX_URL)
+    _check_days(data)
+    _require("salt", "salt", data["salt"], SALT)
+    _check_labels(data["labels"])
+    _check_tasks(data["tasks"])
+    _check_numbers(data)
+    _check_parts(data)
+    _check_groups(data)
+
+
+def _check_days(data: Mapping[str, Any]) -> None:
+    days = []
+    for name in ("opens", "closes"):
+        _require("day", name, data[name], DAY)
+        try:
+            days.append(date.fromisoformat(data[name]))
+        except ValueError as error:
+            raise CampaignError("day", f"{name} is no day of the calendar: {data[name]!r}.") from error
+    if days[0] > days[1]:
+        raise CampaignError("day", f"a campaign opens before it closes, not on {data['opens']} and {data['closes']}.")
+
+
+def _check_labels(labels: object) -> None:
+    if not (isinstance(labels, list) and labels and all(isinstance(name, str) for name in labels)):
+        raise CampaignError("labels", "labels must be a list of texts.")
+
+
+def _check_tasks(tasks: object) -> None:
+    if not (isinstance(tasks, list) and tasks):
+        raise CampaignError("task", "a campaign has at least one task.")
+    for task in tasks:
+        if not isinstance(task, dict) or set(task) != {"id", "text", "picture"}:
+            raise CampaignError("task", "a task has exactly the fields id, text and picture.")
+        _require_text("id of a task", task["id"], MAX_ID)
+        _require_text("text of a task", task["text"], MAX_TEXT)
+        if task["picture"] is not None:
+            _check_picture(task["picture"])
+    if len({task["id"] for task in tasks}) != len(tasks):
+        raise CampaignError("task", "two tasks have the same id.")
+
+
+def _check_picture(picture: object) -> None:
+    if not isinstance(picture, dict) or set(picture) != {"sha256", "type", "bytes", "alt"}:
+        raise CampaignError("picture", "a picture has exactly the fields sha256, type, bytes and alt.")
+    _require("picture", "sha256 of a picture", picture["sha256"], DIGEST)
+    if picture["type"] not in PICTURE_TYPES:
+        raise CampaignError("picture", f"the type of a picture is one of {', '.join(PICTURE_TYPES)}.")
+    _require_integer("picture", "bytes of a picture", picture["bytes"], 1, MAX_PICTURE_BYTES)
+    _require_text("alt of a picture", picture["alt"], MAX_ALT)
+
+
+def _check_numbers(data: Mapping[str, Any]) -> None:
+    _require_integer("number", "slots", data["slots"], 1, MAX_SLOTS)
+    _require_integer("number", "min_reports", data["min_reports"], 1, data["slots"])
+    _require_integer("number", "cells", data["cells"], 1, len(data["tasks"]))
+    _require_integer("number", "symbol_bytes", data["symbol_bytes"], 1, 2)
+    if data["purge_after_days"] is not None:
+        _require_integer("number", "purge_after_days", data["purge_after_days"], 0, MAX_PURGE_DAYS)
+    if type(data["body_bytes"]) is not int or data["body_bytes"] != data["cells"] * data["symbol_bytes"]:
+        raise CampaignError("number", "body_bytes must be cells * symbol_bytes.")
+
+
+def _check_parts(data: Mapping[str, Any]) -> None:
+    parts, count = data["assignment_parts"], -(-data["slots"] // SLOTS_PER_PART)
+    if not (isinstance(parts, list) and len(parts) == count):
+        raise CampaignError("part", f"{data['slots']} slots need {count} assignment parts of {SLOTS_PER_PART}.")
+    for number, digest in enumerate(parts):
+        _require("part", f"assignment part {number}", digest, DIGEST)
+
+
+def _check_groups(data: Mapping[str, Any]) -> None:
+    certificates, groups = data["certificates"], data["groups"]
+    if not (isinstance(certificates, list) and all(isinstance(part, dict) for part in certificates)):
+        raise CampaignError("format", "certificates must be a list of objects.")
+    if not 1 <= len(certificates) <= MAX_CERTIFICATES:
+        raise CampaignError("format", f"a campaign has 1 to {MAX_CERTIFICATES} certificates, not {len(certificates)}.")
+    if (groups is None) != (len(certificates) == 1):
+        raise CampaignError("groups", "groups are null with one certificate, and needed with several.")
+    if groups is None:
+        return
+    if not isinstance(groups, dict) or set(groups) != {"choice", "task_group", "slot_group"}:
+        raise CampaignError("groups", "groups have exactly the fields choice, task_group and slot_group.")
+    choice = groups["choice"]
+    if not (isinstance(choice, list) and choice and all(isinstance(row, list) and row for row in choice)):
+        raise CampaignError("groups", "the choice must be a list of lists.")
+    width = len(choice[0])
+    for row in choice:
+        _require_codes("choice", row, width, len(certificates))
+    if {index for row in choice for index in row} != set(range(len(certificates))):
+        raise CampaignError("groups", "every certificate must occur in the choice.")
+    _require_codes("task_group", groups["task_group"], len(data["tasks"]), width)
+    _require_codes("slot_group", groups["slot_group"], data["slots"], len(choice))
+
+
+def _require(defect: str, name: str, value: object, pattern: re.Pattern[str]) -> None:
+    if not (isinstance(value, str) and pattern.fullmatch(value)):
+        raise CampaignError(defect, f"{name} has another form: {str(value)[:100]!r}.")
+
+
+def _require_text(name: str, value: object, most: int) -> None:
+    if not (isinstance(value, str) and 1 <= len(value) <= most):
+        raise CampaignError("text", f"{name} must be a text of 1 to {most} characters.")
+
+
+def _require_integer(defect: str, name: str, value: object, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise CampaignError(defect, f"{name} must be an integer from {least} to {most}, not {str(value)[:50]}.")
+
+
+def _require_codes(name: str, values: object, count: int, bound: int) -> None:
+    """Check a list of `count` integers in 0 .. bound - 1."""
+    if not (isinstance(values, list) and len(values) == count):
+        raise CampaignError("groups", f"{name} must be a list of {count} integers.")
+    if not all(type(value) is int and 0 <= value < bound for value in values):
+        raise CampaignError("groups", f"{name} must hold integers from 0 to {bound - 1}.")

@@ -1,0 +1,130 @@
+"""Campaign folder of the curator: document, assignment parts, pictures, hashes of tokens.
+
+`campaign.json`, `parts/0000.json`, `pictures/<sha256>` are public. `tokens.json` holds the hash and slot of each token;
+`links.csv`, `links.html` and `workers.csv` (slot,name) stay with the curator.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
+from crowdveil.campaign.document import MAX_BYTES, Campaign
+from crowdveil.campaign.document_fields import DIGEST, MAX_PICTURE_BYTES, SLOTS_PER_PART
+from crowdveil.errors import CampaignError
+
+CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER = "campaign.json", "parts", "pictures"
+TOKENS_FILE, LINKS_FILE, SHEET_FILE, WORKERS_FILE = "tokens.json", "links.csv", "links.html", "workers.csv"
+TOKENS_FORMAT = "crowdveil-tokens/1"
+MAX_TOKENS_BYTES = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEntry:
+    """Hash of one token (32 bytes), its slot, and whether it was revoked."""
+
+    slot: int
+    hash: bytes
+    revoked: bool = False
+
+
+class CampaignFolder:
+    """Folder that `crowdveil campaign new` wrote; every file is checked when it is read.
+
+    Attributes:
+        path: path of the folder.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        """The campaign; raises CampaignError or CertificateError if `campaign.json` is missing or invalid."""
+        return Campaign.from_bytes(self._read(CAMPAIGN_FILE, MAX_BYTES))
+
+    def part_bytes(self, number: int) -> bytes:
+        """Return the bytes of an assignment part; raises CampaignError if it is not the campaign's."""
+        data = self._read(f"{PARTS_FOLDER}/{number:04}.json", MAX_BYTES)
+        AssignmentPart.from_bytes(data, self.campaign, number)
+        return data
+
+    def part(self, number: int) -> AssignmentPart:
+        """Return an assignment part; raises CampaignError if it is not the campaign's."""
+        data = self._read(f"{PARTS_FOLDER}/{number:04}.json", MAX_BYTES)
+        return AssignmentPart.from_bytes(data, self.campaign, number)
+
+    def tasks(self, slot: int) -> tuple[int, ...]:
+        """Return the task indices of a slot, ascending."""
+        return self.part(slot // SLOTS_PER_PART).tasks(slot)
+
+    def picture(self, digest: str) -> bytes:
+        """Return the bytes of a picture by its SHA-256 in hexadecimal.
+
+        Raises:
+            CampaignError: picture.
+        """
+        if not DIGEST.fullmatch(digest):
+            raise CampaignError("picture", "a picture is named by its SHA-256.")
+        data = self._read(f"{PICTURES_FOLDER}/{digest}", MAX_PICTURE_BYTES)
+        if sha256(data).hexdigest() != digest:
+            raise CampaignError("picture", f"the file {digest} has another content.")
+        return data
+
+    @cached_property
+    def tokens(self) -> tuple[TokenEntry, ...]:
+        """Tokens, in the order of the file; raises CampaignError if there are none, or of another campaign."""
+        return parse_tokens(self._read(TOKENS_FILE, MAX_TOKENS_BYTES), self.campaign)
+
+    def _read(self, name: str, most: int) -> bytes:
+        """Return the content of a file, at most one byte more than `most`."""
+        try:
+            with open(self.path / name, "rb") as stream:
+                return stream.read(most + 1)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise CampaignError("file", f"{self.path / name} cannot be read: {reason}.") from error
+
+
+def tokens_bytes(entries: Iterable[TokenEntry], campaign: Campaign) -> bytes:
+    """Return the content of `tokens.json`."""
+    tokens = [{"slot": entry.slot, "hash": entry.hash.hex(), "revoked": entry.revoked} for entry in entries]
+    return canonical_bytes({"format": TOKENS_FORMAT, "campaign": campaign.name, "tokens": tokens})
+
+
+def parse_tokens(data: bytes, campaign: Campaign) -> tuple[TokenEntry, ...]:
+    """Return the entries of `tokens.json`.
+
+    Raises:
+        CampaignError: tokens, oversize, not json, not canonical, key, text, number.
+    """
+    fields = parse_canonical(data, MAX_TOKENS_BYTES)
+    if (
+        not isinstance(fields, dict)
+        or set(fields) != {"format", "campaign", "tokens"}
+        or fields["format"] != TOKENS_FORMAT
+    ):
+        raise CampaignError("tokens", f"expected an object of format {TOKENS_FORMAT!r} with fields campaign, tokens.")
+    if fields["campaign"] != campaign.name:
+        raise CampaignError("tokens", "the tokens are of another campaign.")
+    if not isinstance(fields["tokens"], list):
+        raise CampaignError("tokens", "tokens must be a list.")
+    entries = tuple(_entry(entry, campaign) for entry in fields["tokens"])
+    valid = [entry.slot for entry in entries if not entry.revoked]
+    if len({entry.hash for entry in entries}) != len(entries) or len(set(valid)) != len(valid):
+        raise CampaignError("tokens", "hashes must differ, and a slot has one token that is not revoked.")
+    return entries
+
+
+def _entry(entry: Any, campaign: Campaign) -> TokenEntry:
+    match entry:
+        case {"slot": int(slot), "hash": str(digest), "revoked": bool(revoked), **unknown} if (
+            not unknown and type(slot) is int and 0 <= slot < campaign.slots and DIGEST.fullmatch(digest)
+        ):
+            return TokenEntry(slot, bytes.fromhex(digest), revoked)
+    raise CampaignError("tokens", f"a token has a slot below {campaign.slots}, a SHA-256 and a mark.")

@@ -1,0 +1,64 @@
+"""Body of a report: one symbol per cell in a fixed number of bytes, the same length for every worker of a campaign.
+
+Cell j holds the code of the report symbol (its index in the outputs of the cell's channel) of the worker's j-th task.
+Cells beyond the load of the slot are 0. With public participation, all bits set means "not answered".
+"""
+
+from collections.abc import Sequence
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.errors import CampaignError
+
+NOT_ANSWERED = -1
+"""Code of a cell without an answer; public participation only."""
+
+
+def encode(codes: Sequence[int], campaign: Campaign) -> bytes:
+    """Return the body of a report.
+
+    Args:
+        codes: code of the report symbol of each cell, or `NOT_ANSWERED` where participation is public.
+        campaign: campaign of the report.
+
+    Raises:
+        CampaignError: length, symbol.
+    """
+    if not 1 <= len(codes) <= campaign.cells:
+        raise CampaignError("length", f"a report has 1 to {campaign.cells} cells, not {len(codes)}.")
+    width, most = campaign.symbol_bytes, max(len(channel.outputs) for channel in campaign.channels)
+    mark = _mark(campaign)
+    body = bytearray()
+    for code in map(int, codes):
+        if code == NOT_ANSWERED and mark is not None:
+            body += mark.to_bytes(width, "big")
+        elif 0 <= code < most:
+            body += code.to_bytes(width, "big")
+        else:
+            raise CampaignError("symbol", "a code is no report symbol of the campaign.")
+    return bytes(body).ljust(campaign.body_bytes, b"\0")
+
+
+def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> tuple[int, ...]:
+    """Return the code of the report symbol of each of the slot's tasks; `NOT_ANSWERED` where there is none.
+
+    The messages of errors do not repeat the body.
+
+    Raises:
+        CampaignError: length, symbol.
+    """
+    width = campaign.symbol_bytes
+    if len(body) != campaign.body_bytes:
+        raise CampaignError("length", f"a body has {campaign.body_bytes} bytes, not {len(body)}.")
+    if any(body[len(tasks) * width :]):
+        raise CampaignError("symbol", "cells beyond the tasks of the slot must be 0.")
+    mark = _mark(campaign)
+    codes = [int.from_bytes(body[cell * width : (cell + 1) * width], "big") for cell in range(len(tasks))]
+    for task, code in zip(tasks, codes, strict=True):
+        if code != mark and code >= len(campaign.channel_of(slot, task).outputs):
+            raise CampaignError("symbol", "a code is no report symbol of its channel.")
+    return tuple(NOT_ANSWERED if code == mark else code for code in codes)
+
+
+def _mark(campaign: Campaign) -> int | None:
+    """Return the code that marks "not answered" in a body; None where participation is protected."""
+    return 256**campaign.symbol_bytes - 1 if campaign.participation == "public" else None

@@ -1,0 +1,99 @@
+"""Small campaigns in memory, and as folders, for tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.document import Campaign, Groups, Task
+from crowdveil.campaign.folder import TokenEntry, tokens_bytes
+from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.channels.alphabet import Alphabet, Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+
+LABELS = Categories(("zebrafish", "quokka", "narwhal"))
+"""Labels that occur nowhere else, so that a search for them finds leaks."""
+
+
+@dataclass(frozen=True)
+class BuiltCampaign:
+    """Campaign with its parts, and one token per slot."""
+
+    campaign: Campaign
+    parts: tuple[AssignmentPart, ...]
+    tokens: tuple[Token, ...]
+
+    def tasks(self, slot: int) -> tuple[int, ...]:
+        """Return the task indices of a slot."""
+        return self.parts[slot // 100].tasks(slot)
+
+    def link(self, slot: int) -> Link:
+        """Return the link of a slot."""
+        return Link(self.campaign.url, self.campaign.name, self.tokens[slot])
+
+    def write(self, folder: Path) -> Path:
+        """Write `campaign.json`, `parts/` and `tokens.json` into a folder; return it."""
+        (folder / "parts").mkdir(parents=True, exist_ok=True)
+        (folder / "campaign.json").write_bytes(self.campaign.to_bytes())
+        for number, part in enumerate(self.parts):
+            (folder / "parts" / f"{number:04}.json").write_bytes(part.to_bytes())
+        entries = [TokenEntry(token.slot, token_hash(self.campaign.digest, token)) for token in self.tokens]
+        (folder / "tokens.json").write_bytes(tokens_bytes(entries, self.campaign))
+        return folder
+
+
+def response(alphabet: Alphabet = LABELS, epsilon: float = 1.0, participation: Participation = "protected") -> Channel:
+    """Return a channel of randomized response."""
+    return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation).channel()
+
+
+def build_campaign(
+    *,
+    channels: Sequence[Channel] = (),
+    tasks: int = 4,
+    slots: int = 3,
+    assignment: Sequence[Sequence[int]] = (),
+    participation: Participation = "protected",
+    url: str | None = "http://127.0.0.1:8000",
+    opens: date = date(2020, 1, 1),
+    closes: date = date(2099, 12, 31),
+    groups: Groups | None = None,
+    content: Mapping[str, Any] | None = None,
+) -> BuiltCampaign:
+    """Return a small campaign that is open, with one token per slot; every slot gets every task by default.
+
+    Args:
+        channels: by default randomized response over `LABELS` with epsilon 1.
+        tasks: number of tasks.
+        slots: number of workers.
+        assignment: task indices of each slot.
+        participation: participation of the default channel.
+        url: address of the service.
+        opens, closes: first and last day.
+        groups: channel of each cell, for several channels.
+        content: other fields of `Content`, by name.
+    """
+    filled = Content(
+        **{
+            "title": "Animals",
+            "question": "Which animal is it?",
+            "consent": "Your answers are randomized on this device.",
+            "language": "en",
+            "min_reports": 2,
+            "opens": opens,
+            "closes": closes,
+            "channels": tuple(channels) or (response(participation=participation),),
+            "tasks": tuple(Task(f"t{number}", f"Picture {number}") for number in range(tasks)),
+            "url": url,
+            "purge_after_days": 30,
+            "groups": groups,
+            **(content or {}),
+        }
+    )
+    campaign, parts = assemble(filled, assignment or [range(tasks)] * slots)
+    return BuiltCampaign(campaign, parts, tuple(Token.new(slot) for slot in range(campaign.slots)))

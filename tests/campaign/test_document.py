@@ -1,0 +1,218 @@
+"""Campaign documents: what is read is what was written, and every altered document is refused."""
+
+import json
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.document import Campaign, Groups, Picture, Task, digest_of
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.errors import CampaignError, CertificateError
+from crowdveil.mechanisms.laplace import Laplace
+from tests.campaign.builders import LABELS, build_campaign, response
+
+PICTURE = {"sha256": "0" * 64, "type": "image/png", "bytes": 10, "alt": "a fish"}
+TASK = {"id": "t0", "text": "Fish?", "picture": None}
+
+
+def fields():
+    """Return the fields of a small campaign, as JSON values."""
+    return json.loads(build_campaign().campaign.to_bytes())
+
+
+def refusal(data):
+    """Return the defect by which a campaign is refused."""
+    with pytest.raises((CampaignError, CertificateError)) as caught:
+        Campaign.from_bytes(data)
+    return caught.value.defect
+
+
+def test_a_campaign_is_named_by_its_bytes():
+    """Reading the bytes gives the same campaign and name; the same texts made twice have other names."""
+    campaign = build_campaign().campaign
+
+    again = Campaign.from_bytes(campaign.to_bytes())
+
+    assert campaign.to_bytes() == again.to_bytes()
+    assert campaign.name == again.name
+    assert 43 == len(campaign.name)
+    assert campaign.digest == digest_of(campaign.name)
+    assert campaign.name != build_campaign().campaign.name
+
+
+@pytest.mark.parametrize("name", ["", "A" * 42, "A" * 42 + "B", "A" * 44, "é" * 43, "A" * 42 + "="])
+def test_another_text_is_no_name(name):
+    """A name is 43 characters of base64url whose spare bits are 0."""
+    with pytest.raises(CampaignError, match="name"):
+        digest_of(name)
+
+
+def test_fields_are_converted():
+    """Days, tasks, pictures and channels are values of their own types."""
+    task = Task("one", "Whale?", Picture("ab" * 32, "image/webp", 17, "a whale"))
+
+    campaign = build_campaign(slots=101, assignment=[[0]] * 101, tasks=1).campaign
+    with_picture = build_campaign(content={"tasks": (task,)}, tasks=1).campaign
+
+    assert date(2020, 1, 1) == campaign.opens
+    assert (Task("t0", "Picture 0"),) == campaign.tasks
+    assert 2 == len(campaign.assignment_parts)
+    assert LABELS == campaign.alphabet
+    assert campaign.channels[0].rows == response().rows
+    assert (task,) == with_picture.tasks
+
+
+def test_the_promise_of_a_worker_is_rounded_up():
+    """Epsilon of a worker is at least cells times epsilon of an answer, which is the channel's."""
+    campaign = build_campaign(tasks=7).campaign
+
+    assert response().epsilon == campaign.epsilon
+    assert campaign.worker_epsilon >= 7 * campaign.epsilon
+    assert campaign.worker_epsilon == campaign.slot_epsilon(0, range(7))
+    assert campaign.epsilon == campaign.slot_epsilon(0, [3])
+
+
+def test_groups_choose_the_channel_of_a_cell():
+    """A worker's group and a task's group choose the channel; the campaign promises the worst of them."""
+    weak, strong = response(epsilon=2.0), response(epsilon=0.5)
+    groups = Groups(choice=((0, 1), (1, 1)), task_group=(0, 0, 1, 1), slot_group=(0, 1, 1))
+
+    campaign = build_campaign(channels=[weak, strong], groups=groups).campaign
+
+    assert weak.epsilon == campaign.channel_of(0, 0).epsilon
+    assert strong.epsilon == campaign.channel_of(0, 2).epsilon
+    assert strong.epsilon == campaign.channel_of(1, 0).epsilon
+    assert weak.epsilon == campaign.epsilon
+    assert campaign.slot_epsilon(1, range(4)) < campaign.slot_epsilon(0, range(4)) < campaign.worker_epsilon
+    assert groups == campaign.groups
+
+
+@pytest.mark.parametrize(
+    ("labels", "participation", "expected"),
+    [(255, "protected", 1), (256, "protected", 2), (255, "public", 1), (256, "public", 2)],
+)
+def test_a_symbol_has_one_byte_if_all_fit(labels, participation, expected):
+    """256 report symbols fit into a byte; with public participation 255, as one code means "not answered"."""
+    channel = response(Categories(tuple(f"label {k}" for k in range(labels))), participation=participation)
+
+    campaign = build_campaign(channels=[channel], tasks=2).campaign
+
+    assert expected == campaign.symbol_bytes
+    assert 2 * expected == campaign.body_bytes
+
+
+@pytest.mark.parametrize("alphabet", [Scale(0, 10), Scale(0, 0.3, 0.1), Scale(-1, 1, 0.25)])
+def test_labels_of_a_scale_are_its_grid_points(alphabet):
+    """A scale with fractions is written and read like labels."""
+    campaign = build_campaign(channels=[Laplace(alphabet=alphabet, epsilon=1.0).channel()]).campaign
+
+    assert alphabet.names == campaign.labels
+    assert alphabet == campaign.alphabet
+
+
+@pytest.mark.parametrize(
+    ("day", "state"),
+    [("2027-01-09", "early"), ("2027-01-10", "open"), ("2027-01-17", "open"), ("2027-01-18", "closed")],
+)
+def test_the_days_of_opening_and_closing_are_open(day, state):
+    """Reports are accepted from the first to the last day, both included."""
+    campaign = build_campaign(opens=date(2027, 1, 10), closes=date(2027, 1, 17)).campaign
+
+    assert state == campaign.state_on(date.fromisoformat(day))
+
+
+@pytest.mark.parametrize(
+    ("changes", "defect"),
+    [
+        ({"format": "crowdveil-campaign/2"}, "format"),
+        ({"extra": 1}, "format"),
+        ({"title": ""}, "text"),
+        ({"title": "x" * 201}, "text"),
+        ({"question": 1}, "text"),
+        ({"consent": None}, "text"),
+        ({"language": "English"}, "text"),
+        ({"url": "http://example.org"}, "url"),
+        ({"url": "https://example.org/"}, "url"),
+        ({"url": "https://example.org?a"}, "url"),
+        ({"url": "https://user@example.org"}, "url"),
+        ({"url": "https://example.org/" + "a" * 200}, "text"),
+        ({"opens": "2027-13-01"}, "day"),
+        ({"opens": "2027-1-1"}, "day"),
+        ({"closes": "2019-12-31"}, "day"),
+        ({"min_reports": 0}, "number"),
+        ({"min_reports": 4}, "number"),
+        ({"min_reports": True}, "number"),
+        ({"purge_after_days": -1}, "number"),
+        ({"labels": ["zebrafish", "quokka"]}, "labels"),
+        ({"labels": ["quokka", "zebrafish", "narwhal"]}, "labels"),
+        ({"labels": "zebrafish"}, "labels"),
+        ({"tasks": []}, "task"),
+        ({"tasks": [TASK, TASK]}, "task"),
+        ({"tasks": [{**TASK, "more": 1}]}, "task"),
+        ({"tasks": [{**TASK, "text": ""}]}, "text"),
+        ({"tasks": [{**TASK, "picture": {**PICTURE, "type": "image/svg+xml"}}]}, "picture"),
+        ({"tasks": [{**TASK, "picture": {**PICTURE, "sha256": "A" * 64}}]}, "picture"),
+        ({"tasks": [{**TASK, "picture": {**PICTURE, "bytes": 0}}]}, "picture"),
+        ({"tasks": [{**TASK, "picture": {**PICTURE, "alt": ""}}]}, "text"),
+        ({"slots": 0}, "number"),
+        ({"slots": 101}, "part"),
+        ({"assignment_parts": ["0" * 63]}, "part"),
+        ({"cells": 5}, "number"),
+        ({"body_bytes": 5}, "number"),
+        ({"symbol_bytes": 2}, "number"),
+        ({"symbol_bytes": 2, "body_bytes": 8}, "number"),
+        ({"salt": "0" * 31}, "salt"),
+        ({"certificates": []}, "format"),
+        ({"certificates": [{}]}, "format"),
+        ({"groups": {"choice": [[0]], "task_group": [0] * 4, "slot_group": [0] * 3}}, "groups"),
+    ],
+)
+def test_an_altered_field_is_refused(changes, defect):
+    """Each altered document is refused by the name of its defect."""
+    assert defect == refusal(canonical_bytes({**fields(), **changes}))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        None,
+        {"choice": [[0]], "task_group": [0] * 4},
+        {"choice": [[0, 1], [0]], "task_group": [0] * 4, "slot_group": [0] * 3},
+        {"choice": [[0, 0]], "task_group": [0] * 4, "slot_group": [0] * 3},
+        {"choice": [[0, 2]], "task_group": [0] * 4, "slot_group": [0] * 3},
+        {"choice": [[0, 1]], "task_group": [0] * 3, "slot_group": [0] * 3},
+        {"choice": [[0, 1]], "task_group": [0] * 4, "slot_group": [0, 0, 1]},
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(groups):
+    """With several certificates the groups must be a rectangle that uses all of them, and cover tasks and slots."""
+    certificates = [response(epsilon=epsilon).certificate() for epsilon in (1.0, 2.0)]
+
+    assert "groups" == refusal(canonical_bytes({**fields(), "certificates": certificates, "groups": groups}))
+
+
+def test_certificates_must_agree():
+    """Certificates over other labels, or with another participation, are refused."""
+    groups = {"choice": [[0, 1]], "task_group": [0, 0, 1, 1], "slot_group": [0] * 3}
+    other = {"labels": response(Categories(("a", "b"))), "participation": response(participation="public")}
+    for defect, channel in other.items():
+        certificates = [response().certificate(), channel.certificate()]
+
+        assert defect == refusal(canonical_bytes({**fields(), "certificates": certificates, "groups": groups}))
+
+
+def test_a_forged_certificate_is_refused_by_its_own_defect():
+    """A table that does not keep its claim is refused with the defect of the certificate."""
+    channel = response()
+    forged = replace(channel, rows=tuple(tuple(sorted(row)) for row in channel.rows)).certificate()
+    forged["ratio"] = [2, 1]
+    document = {**fields(), "certificates": [forged]}
+
+    assert "hash" == refusal(canonical_bytes(document))
+
+
+def test_a_document_beyond_two_megabytes_is_refused():
+    """The size is checked on the received bytes."""
+    assert "oversize" == refusal(b" " * 2_000_001)
