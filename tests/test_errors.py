@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import (
+    CampaignError,
     CertificateError,
     CrowdveilError,
     EngineError,
@@ -60,7 +61,7 @@ def test_no_minimiser_error_carries_its_numbers():
     assert "rank 3 < d=5" in str(error)
 
 
-@pytest.mark.parametrize("kind", [CertificateError, NoMinimiserError, ReportsError, SettingsError])
+@pytest.mark.parametrize("kind", [CampaignError, CertificateError, NoMinimiserError, ReportsError, SettingsError])
 def test_every_refusal_is_a_crowdveil_error(kind):
     """One except clause catches everything crowdveil refuses."""
     assert issubclass(kind, CrowdveilError)
@@ -70,6 +71,7 @@ def test_every_refusal_is_a_crowdveil_error(kind):
     "error",
     [
         SettingsError("epsilon must be positive", value=-1, hint="Use 1."),
+        CampaignError("hash", "another campaign."),
         CertificateError("row sum", "row 2 sums to 5."),
         ReportsError("ids are needed", source="a.csv", rows=(2, 5)),
         NoMinimiserError(answers=3, dimensions=5),
