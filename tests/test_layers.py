@@ -38,6 +38,7 @@ FLOORS = {
     "simulate": 6,
     "planning": 7,
     "demo": 8,
+    "release": 8,
     "workflow": 8,
     "__main__": 10,
     "cli": 10,

@@ -44,6 +44,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
+    "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent",)),
     "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
     "next-thresholds": (
         [(*CUTS, "--out", "round1"), ("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")],
@@ -62,6 +63,7 @@ REFUSED: dict[str, Words] = {
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
     "encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
+    "report": (".",),
     "join": ("none.csv", "--out", "joined"),
     "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),
     "account": ("--mechanism", "randomized-response", "--epsilon", 99, "--labels", "no,yes", "--tasks", 9),

@@ -1,0 +1,62 @@
+"""`crowdveil report`: one HTML page with truths, doubtful tasks and the statement of privacy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.options import PATH, json_option
+
+
+@click.command(short_help="Write the results as one HTML page that can be mailed or filed.")
+@click.argument("folder", type=PATH)
+@click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")
+@click.option(
+    "--reports",
+    type=PATH,
+    metavar="REPORTS",
+    help="Reports that infer read, with crowd.json and certificate.json in their folder. [default: those in FOLDER]",
+)
+@click.option("--title", metavar="TEXT", help="Heading of the page.")
+@click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
+@click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
+@json_option
+def report(
+    folder: Path,
+    out: Path | None,
+    reports: Path | None,
+    title: str | None,
+    question: str | None,
+    workers: bool,
+    as_json: bool,
+) -> None:
+    """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
+
+    The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
+    constant, and the statement of privacy. Epsilon is stated only with a certificate that was checked against the
+    reports. Workers are not named unless requested, and the page has no report of any worker.
+    """
+    from crowdveil.release.page import PageText, page_outputs, write_page
+    from crowdveil.release.privacy_statement import sentences
+
+    path = out or folder / "report.html"
+    replaced = list(map(str, page_outputs(path).check()))
+    given = {name: value for name, value in (("title", title), ("question", question)) if value is not None}
+    statement = write_page(folder, path, text=PageText(**given, with_workers=workers), reports=reports)
+    data = {
+        "privacy": statement.status,
+        "statement": list(sentences(statement)),
+        "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
+        "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
+        "certificate_sha256": statement.certificate_sha256,
+        "files": [str(path)],
+        "replaced": replaced,
+    }
+    rows = [
+        *[("privacy", sentence) for sentence in sentences(statement)],
+        *replaced_rows(replaced),
+        ("written", str(path)),
+    ]
+    print_result(data, rows, as_json=as_json)

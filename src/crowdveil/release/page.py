@@ -1,0 +1,219 @@
+"""Page of results: one self-contained HTML file with truths, doubtful tasks and the statement of privacy.
+
+The page has no script and fetches nothing: its Content-Security-Policy allows one style sheet, named by its SHA-256.
+It has no date: the same results give the same bytes.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from crowdveil.channels.rounding import format_bound
+from crowdveil.em.estimate import error_text
+from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
+from crowdveil.release.privacy_statement import PrivacyStatement, find_reports, sentences, state_privacy
+from crowdveil.release.result_files import InferredTruths, read_truths
+
+MAX_TASKS = 2_000
+"""Largest number of tasks and of workers in the tables; the files have all."""
+DOUBTFUL = 10
+PAGE = "page of results"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageText:
+    """Text of a page that the result files do not have.
+
+    Attributes:
+        title: heading.
+        question: question that the workers were asked; may be empty.
+        language: language tag of title and question.
+        with_workers: whether workers and their qualities are named: only where they agreed to it.
+    """
+
+    title: str = "Inferred truths"
+    question: str = ""
+    language: str = "en"
+    with_workers: bool = False
+
+
+def style_sheet() -> str:
+    """Return the style sheet of the page."""
+    return (files("crowdveil.release") / "templates" / "release.css").read_text("utf-8")
+
+
+def style_hash() -> str:
+    """Return the source expression of the style sheet in a Content-Security-Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(style_sheet().encode()).digest()).decode()
+
+
+def content_security_policy() -> str:
+    """Return the policy of the page: nothing but its own style sheet."""
+    return f"default-src 'none'; style-src '{style_hash()}'; base-uri 'none'; form-action 'none'"
+
+
+def page_outputs(path: Path) -> Outputs:
+    """Return the page as output; an earlier page of results is replaced."""
+    return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
+
+
+def write_page(folder: Path, out: Path, *, text: PageText, reports: Path | None = None) -> PrivacyStatement:
+    """Write the page of results of one folder, and return the statement of privacy in it.
+
+    Args:
+        folder: folder that `infer` wrote.
+        out: file of the page.
+        text: title, question, and whether workers are named.
+        reports: reports from which the truths were inferred; by default those in the folder.
+
+    Raises:
+        ReportsError: as `read_truths` and `state_privacy`.
+        CertificateError: as `state_privacy`.
+        SettingsError: the page would replace a file that is not a page of results.
+    """
+    truths = read_truths(folder)
+    statement = state_privacy(truths, find_reports(folder) if reports is None else reports)
+    write_outputs(page_outputs(out), {out.name: render(truths, statement, text)})
+    return statement
+
+
+def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) -> str:
+    """Return the page as HTML."""
+    environment = Environment(
+        loader=PackageLoader("crowdveil.release", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"bound": lambda epsilon: format_bound(epsilon, 4), "percent": percent}
+    channel = statement.channel
+    return environment.get_template("release.html").render(
+        text=text,
+        style=Markup(style_sheet()),
+        policy=content_security_policy(),
+        version=version("crowdveil"),
+        truths=truths,
+        statement=statement,
+        sentences=sentences(statement),
+        summary=_summary(truths),
+        pictures=list(_pictures(truths)),
+        channel_picture=None if channel is None else channel_table("channel", channel),
+        rows=list(_rows(truths, range(min(len(truths.tasks), MAX_TASKS)))),
+        doubtful=list(_rows(truths, truths.doubtful(DOUBTFUL))),
+        doubt=_doubt(truths),
+        workers=list(_workers(truths)) if text.with_workers else [],
+        worker_picture=_worker_picture(truths) if text.with_workers else None,
+    )
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage; a share that is not 100 % never reads so."""
+    if share is None or not np.isfinite(share):
+        return "unknown"
+    return f"{np.floor(share * 1000) / 10:.1f} %"
+
+
+def _summary(truths: InferredTruths) -> str:
+    """Return expected error and best constant in one or two sentences."""
+    base = truths.baseline
+    if truths.labels is None:
+        known = np.isfinite(truths.truth)
+        ends = None if truths.low is None or truths.high is None else (truths.high - truths.low)[known]
+        width = (
+            ""
+            if ends is None or not ends.size
+            else f" The median width of the 90 % intervals is {np.median(ends):.3g}."
+        )
+        return (
+            f"The best constant for all tasks is {base.constant}; the inferred numbers differ from it by "
+            f"{error_text(base.expected_error, 3)} on average.{width}"
+        )
+    if base.estimate_error is None:
+        return (
+            f"The method gives no probabilities, so no expected error is known. The most frequent truth is "
+            f"{base.constant}; {base.moved:,} of {len(truths.tasks):,} truths differ from it."
+        )
+    return (
+        f"Expected share of wrong truths: {percent_up(base.estimate_error)}. The best constant, {base.constant} for "
+        f"every task, would be wrong on {percent_up(base.expected_error)}. Both follow from the model, not from known "
+        "truths."
+    )
+
+
+def percent_up(share: float) -> str:
+    """Return an error as a percentage, rounded up to one decimal."""
+    return f"{np.ceil(share * 1000 - 1e-9) / 10:.1f} %"
+
+
+def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:
+    """Yield pictures with their captions."""
+    base = truths.baseline
+    if truths.labels is None:
+        yield "Numbers", intervals("numbers", truths.tasks, truths.truth, truths.low, truths.high)
+        return
+    yield "Truths", label_counts("truths", truths.labels, truths.truth)
+    if truths.confidence is not None and base.estimate_error is not None:
+        yield "Confidence", histogram("confidence", "Tasks by confidence", truths.confidence, "tasks")
+        rows = [
+            ("inferred truths", base.estimate_error, percent_up(base.estimate_error)),
+            ("best constant", base.expected_error, percent_up(base.expected_error)),
+        ]
+        yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
+
+
+def _rows(truths: InferredTruths, chosen: Any) -> Iterator[dict[str, Any]]:
+    """Yield task, truth, confidence or interval, and number of reports."""
+    texts, confidence = truths.texts(), truths.confidence
+    for task in chosen:
+        low, high = (None, None) if truths.low is None or truths.high is None else (truths.low[task], truths.high[task])
+        yield {
+            "task": truths.tasks[task],
+            "truth": texts[task],
+            "confidence": None if confidence is None else float(confidence[task]),
+            "interval": "" if low is None or not np.isfinite(low) else f"{low:.4g} to {high:.4g}",
+            "reports": int(truths.reports[task]),
+        }
+
+
+def _doubt(truths: InferredTruths) -> str:
+    """Return why the listed tasks are the doubtful ones, and their part of the expected error."""
+    if truths.confidence is None:
+        return "The widest intervals first." if truths.low is not None else "The fewest reports first."
+    errors = 1 - truths.confidence
+    part = float(errors[truths.doubtful(DOUBTFUL)].sum() / errors.sum()) if errors.sum() > 0 else 0.0
+    shown = min(DOUBTFUL, len(truths.tasks))
+    return f"The least certain truths first. These {shown} tasks have {percent(part)} of the expected error."
+
+
+def _workers(truths: InferredTruths) -> Iterator[dict[str, Any]]:
+    workers = truths.workers
+    for place, name in enumerate(workers.names[:MAX_TASKS]):
+        low, high = (
+            (None, None) if workers.low is None or workers.high is None else (workers.low[place], workers.high[place])
+        )
+        quality = float(workers.quality[place])
+        ability = workers.quality_name == "ability"
+        yield {
+            "worker": name,
+            "quality": percent(quality) if ability else "unknown" if np.isnan(quality) else f"{quality:.3g}",
+            "interval": "" if low is None or not np.isfinite(low) else f"{percent(low)} to {percent(high)}",
+            "reports": int(workers.reports[place]),
+        }
+
+
+def _worker_picture(truths: InferredTruths) -> Markup | None:
+    workers = truths.workers
+    if workers.quality_name != "ability":
+        return None
+    return histogram("abilities", "Workers by ability", workers.quality, "workers")

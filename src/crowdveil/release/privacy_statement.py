@@ -1,0 +1,212 @@
+"""Statement of privacy of a collection: mechanism, epsilon per answer and per worker, participation, and exclusions.
+
+Epsilon is stated only if all of these hold; each check that fails gives the reason in its place:
+- `crowd.json` belongs to the reports (digest), is no simulation, and its reports are not edited;
+- its certificate is present, belongs to it (digest) and was verified in integers;
+- the lists of labels, tasks and workers that the guarantee needs were public;
+- the truths were inferred from these reports: the same tasks, and as many reports on each.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from crowdveil.accounting import account_channel_table
+from crowdveil.channels.alphabet import NULL
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import format_bound
+from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
+from crowdveil.errors import ReportsError
+from crowdveil.release.result_files import InferredTruths
+from crowdveil.workflow.evidence import Evidence, has_no_privacy_channel, protects_participation, read_evidence
+from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
+
+Status = Literal["protected", "simulation", "none"]
+NOTHING_STATED = "No collection of protected reports was given: the reports were read as answers."
+UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
+NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
+EDITED = "The reports were edited after they were sent."
+MARKED = "The collection is marked as without privacy."
+ODDS_DIGITS = 3
+ALWAYS_UNCOVERED = (
+    "Time and network address of a report, which the network and the operator of the service can see.",
+    "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
+    "Other collections: every further report on the same question adds its own epsilon.",
+    "What workers say about their answers elsewhere.",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrivacyStatement:
+    """Privacy of the reports behind a set of truths.
+
+    Attributes:
+        status: "protected" with a checked guarantee, "simulation", or "none".
+        reason: why there is no guarantee; empty with one.
+        mechanism: name, that of the certificate if it was checked; empty if unknown.
+        per_answer, per_worker: guarantees; None without a checked one.
+        cells: largest number of answers of one worker, missing ones included where participation is protected.
+        not_covered: what the guarantee does not cover, as sentences.
+        certificate_sha256: digest of the checked certificate, in hexadecimal.
+        channel: checked channel, if there is a single one.
+    """
+
+    status: Status
+    reason: str = ""
+    mechanism: str = ""
+    per_answer: Guarantee | None = None
+    per_worker: Guarantee | None = None
+    cells: int = 0
+    not_covered: tuple[str, ...] = ()
+    certificate_sha256: str | None = None
+    channel: Channel | None = None
+
+    @property
+    def odds(self) -> str:
+        """Largest factor by which one report changes the odds between two answers, rounded up; empty if unknown."""
+        if self.per_answer is None:
+            return ""
+        return format_bound(math.nextafter(math.exp(self.per_answer.epsilon), math.inf), ODDS_DIGITS)
+
+
+def find_reports(folder: Path) -> Path | None:
+    """Return the reports in a folder that has a crowd.json; None without them."""
+    names = [REPORTS_FILES["csv"][0], REPORTS_FILES["parquet"][0], SUMS_FILE]
+    found = [folder / name for name in names if (folder / name).is_file()]
+    if found or find_crowd(folder / names[0]) is None:
+        return found[0] if found else None
+    return folder if (folder / REPORTS_FILES["blocks"][0]).exists() else None
+
+
+def state_privacy(truths: InferredTruths, reports: Path | None) -> PrivacyStatement:
+    """Return the statement of privacy for truths and the reports from which they were inferred.
+
+    Args:
+        truths: result of the inference.
+        reports: file of reports, folder of encoded blocks, or `sums.json`; None if there is none.
+
+    Raises:
+        ReportsError: crowd.json does not belong to the reports, or the truths were inferred from other reports.
+        CertificateError: the certificate is damaged, missing, or belongs to other reports.
+    """
+    if reports is None:
+        return PrivacyStatement(status="none", reason=NOTHING_STATED)
+    found = find_crowd(reports)
+    if found is None:
+        untied = (reports.parent / CERTIFICATE_FILE).is_file()
+        return PrivacyStatement(status="none", reason=UNTIED if untied else NOTHING_STATED)
+    crowd = read_crowd(found)
+    if crowd["simulation"]:
+        return PrivacyStatement(status="simulation", reason="The reports follow from a seed.")
+    if reports.name == SUMS_FILE:
+        return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
+    evidence = read_evidence(reports, accept_edited=True)
+    _require_same_reports(truths, evidence, reports)
+    return _of_evidence(evidence)
+
+
+def _require_same_reports(truths: InferredTruths, evidence: Evidence, source: Path) -> None:
+    """Refuse truths of other tasks, or from another number of reports on a task."""
+    names = tuple(map(str, evidence.reports.tasks))
+    if names != truths.tasks or not np.array_equal(evidence.reports.per_task, truths.reports):
+        raise ReportsError(
+            "the truths must be inferred from these reports: tasks, or numbers of reports on a task, differ",
+            source=str(source),
+            hint="Give the reports that `infer` read (--reports), or run `infer` again.",
+        )
+
+
+def _of_evidence(evidence: Evidence) -> PrivacyStatement:
+    """Return the statement for checked reports; fail closed."""
+    crowd, channel = evidence.crowd, evidence.channel
+    assert crowd is not None
+    reason = _no_guarantee_reason(crowd, channel)
+    if reason or channel is None:
+        return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
+    cells, per_worker = _worker_guarantee(evidence, channel)
+    return PrivacyStatement(
+        status="protected",
+        mechanism=channel.mechanism,
+        per_answer=channel.guarantee,
+        per_worker=per_worker,
+        cells=cells,
+        not_covered=_not_covered(evidence, channel),
+        certificate_sha256=crowd["certificate_sha256"],
+        channel=channel if isinstance(channel, Channel) else None,
+    )
+
+
+def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -> str:
+    """Return why there is no guarantee; empty with one. Text of crowd.json, which may name an epsilon, is not in it."""
+    if crowd["edited"]:
+        return EDITED
+    if crowd["lists_from_answers"]:
+        text = not_public_text(crowd["lists_from_answers"])
+        return f"{text[0].upper()}{text[1:]}."
+    if channel is None or not math.isfinite(channel.guarantee.epsilon):
+        return NO_CERTIFICATE
+    if has_no_privacy_channel(channel) or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
+        return MARKED
+    return ""
+
+
+def _name(crowd: Crowd) -> str:
+    """Return the name of the mechanism, without its settings, which are not checked."""
+    return crowd["mechanism"].partition(" ")[0]
+
+
+def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable) -> tuple[int, Guarantee]:
+    """Return the largest number of cells of a worker, and the guarantee of all answers of one worker."""
+    reports, assignment = evidence.reports, evidence.assignment
+    if isinstance(channel, ChannelTable):
+        loss = account_channel_table(channel, tasks=reports.tasks, workers=reports.workers, assignment=assignment)[1]
+        return loss.cells, Guarantee(epsilon=loss.exact, unit="worker", participation=loss.participation)
+    if assignment is not None:
+        cells = int(assignment.per_worker.max(initial=0))
+    elif channel.participation == "public" and NULL not in channel.outputs:
+        cells = int(reports.per_worker.max(initial=0))  # one report for each answer
+    else:
+        cells = len(reports.tasks)
+    cells = max(cells, 1)
+    return cells, channel.guarantee.per_worker(cells)
+
+
+def _not_covered(evidence: Evidence, channel: Channel | ChannelTable) -> tuple[str, ...]:
+    """Return what the guarantee does not cover, as sentences."""
+    return (
+        "The holder of the answers, who sees them all: these reports were made from a file of answers.",
+        _visible_participation(protects_participation(channel), assigned=evidence.assignment is not None),
+        *ALWAYS_UNCOVERED,
+    )
+
+
+def _visible_participation(protected: bool, *, assigned: bool) -> str:
+    """Return which part of participation is visible, as a sentence."""
+    if not protected:
+        return "Participation: which tasks a worker answered is visible."
+    listed = "Participation: that a worker is in the list of workers is visible"
+    return f"{listed}, and which tasks were assigned." if assigned else f"{listed}."
+
+
+def sentences(statement: PrivacyStatement) -> Sequence[str]:
+    """Return the statement in plain words; epsilon stands in it only with a checked guarantee."""
+    if statement.status == "simulation":
+        return ("Simulation only: no privacy.", statement.reason)
+    if statement.per_answer is None or statement.per_worker is None:
+        return ("No privacy guarantee is stated.", statement.reason)
+    answer, worker = statement.per_answer, statement.per_worker
+    hidden = "is protected too" if answer.participation == "protected" else "is visible"
+    return (
+        "Every answer is protected by local differential privacy.",
+        f"It was randomized before it was sent: epsilon {format_bound(answer.epsilon, 4)} per single answer, "
+        f"{format_bound(worker.epsilon, 4)} for all answers of one worker (at most {statement.cells:,}).",
+        f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
+        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}, "
+        "whatever else is known.",
+    )

@@ -1,0 +1,69 @@
+"""Folders that `infer` wrote: answers read as they are, protected reports, a simulation, numbers on a scale."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.cli import main
+from crowdveil.randomness import seeded
+from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
+from crowdveil.workflow.export import reports_table, write_table
+
+Folder = Callable[..., Path]
+LABELS = ("no", "yes", "maybe")
+TASKS, WORKERS = 15, 40
+
+
+def command(*words: object) -> str:
+    """Run a command that must succeed and return what it printed."""
+    result = CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def write_answers(folder: Path, crowd: Crowd) -> None:
+    """Write answers and the lists of tasks and workers."""
+    with open(folder / "answers.csv", "wb") as stream:
+        write_table(stream, reports_table(crowd.answers))
+    for name, most in (("task", TASKS), ("worker", WORKERS)):
+        (folder / f"{name}s.csv").write_text(f"{name}\n" + "".join(f"{number}\n" for number in range(1, most + 1)))
+
+
+@pytest.fixture
+def collected(tmp_path: Path) -> Folder:
+    """Return a function that perturbs and infers a crowd of labels, and gives the folder of reports and truths."""
+    crowd = categorical_crowd(workers=WORKERS, tasks=TASKS, labels=Categories(LABELS), sparsity=0.2, source=seeded(1))
+    write_answers(tmp_path, crowd)
+
+    def collect(*options: object, epsilon: float = 3.0, method: tuple[object, ...] = ()) -> Path:
+        lists = ("--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv", "--labels", ",".join(LABELS))
+        response = ("--mechanism", "randomized-response", "--epsilon", epsilon)
+        command("perturb", tmp_path / "answers.csv", *response, *lists, *options, "--out", tmp_path / "sent")
+        command("infer", tmp_path / "sent" / "reports.csv", *method)
+        return tmp_path / "sent"
+
+    return collect
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    """Return the folder of protected numbers on a scale and their inferred truths."""
+    crowd = numeric_crowd(workers=WORKERS, tasks=TASKS, sparsity=0.2, scale=Scale(-2, 7), source=seeded(2))
+    write_answers(tmp_path, crowd)
+    lists = ("--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv", "--scale", "-2:7")
+    sent = tmp_path / "sent"
+    command("perturb", tmp_path / "answers.csv", "--mechanism", "laplace", "--epsilon", 4, *lists, "--out", sent)
+    command("infer", sent / "reports.csv")
+    return sent
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Return the folder of truths inferred from answers without a certificate."""
+    crowd = categorical_crowd(workers=WORKERS, tasks=TASKS, labels=Categories(LABELS), sparsity=0.2, source=seeded(1))
+    write_answers(tmp_path, crowd)
+    command("infer", tmp_path / "answers.csv", "--out", tmp_path / "found")
+    return tmp_path / "found"

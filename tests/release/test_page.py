@@ -1,0 +1,117 @@
+"""The page of results is one file, fails closed, names no worker by default, and can be read by everybody."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from crowdveil.release.page import PageText, content_security_policy, style_sheet, write_page
+from tests.release.conftest import Folder, command
+
+SCHEMES = re.findall(r":root \{(.*?)\}", style_sheet(), re.DOTALL)
+TEXT_ON = [
+    ("ink", "page"), ("ink", "card"), ("soft", "page"), ("soft", "card"), ("ink", "tint"), ("accent", "tint"),
+    ("accent", "page"), ("ink", "warn-tint"), ("warn", "warn-tint"),
+]  # fmt: skip
+"""Colors of text and of what is behind it."""
+
+
+def page_of(folder: Path, **text: object) -> str:
+    """Return the page of one folder."""
+    write_page(folder, folder / "report.html", text=PageText(**text))  # type: ignore[arg-type]
+    return (folder / "report.html").read_text("utf-8")
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance of a color (WCAG 2.2)."""
+    digits = color if len(color) == 6 else "".join(2 * digit for digit in color)
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["light", "dark", "print"])
+def test_text_has_contrast(scheme: str) -> None:
+    """Text has a contrast of at least 4.5:1 with what is behind it, in both schemes and on paper."""
+    colors = dict(re.findall(r"--([a-z-]+): #([0-9a-f]+);", scheme))
+    for front, back in TEXT_ON:
+        light, dark = sorted((luminance(colors[front]), luminance(colors[back])), reverse=True)
+
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_page_fetches_nothing(collected: Folder) -> None:
+    """The page names no other file or site, has no script, and its policy allows its style sheet only."""
+    page = page_of(collected())
+
+    assert [] == re.findall(r"(?:src|href|url|@import)\s*[=(]", page)
+    assert "<script" not in page
+    assert [] == re.findall(r"\sstyle=", page)
+    assert content_security_policy().replace("'", "&#39;") in page
+    assert f"<style>{style_sheet()}</style>" in page
+
+
+def test_protected_page_states_what_was_checked(collected: Folder) -> None:
+    """Epsilon per answer and per worker, participation, certificate and what is not covered stand on the page."""
+    page = page_of(collected(), title="Night shifts", question="How often?")
+
+    for text in ("Night shifts", "How often?", "randomized-response", "participation protected", "Not covered"):
+        assert text in page
+    assert 2 <= len(re.findall(r"\b45\b", page))
+    assert 1 == len(re.findall(r'<dd class="hash">[0-9a-f]{64}</dd>', page))
+
+
+@pytest.mark.parametrize("case", ["plain", "simulation"])
+def test_page_without_guarantee_has_no_epsilon(case: str, collected: Folder, request: pytest.FixtureRequest) -> None:
+    """Without a checked guarantee the word epsilon is not on the page."""
+    folder = collected("--seed", 1) if case == "simulation" else request.getfixturevalue("plain")
+    page = page_of(folder)
+
+    assert "epsilon" not in page.lower()
+    assert ("Simulation only: no privacy." if case == "simulation" else "No privacy guarantee is stated.") in page
+
+
+def test_workers_are_named_on_request_only(tmp_path: Path) -> None:
+    """Names of workers are on the page with the option only."""
+    rows = [f"t{task},person-{worker},{'yes' if task % 2 else 'no'}" for task in range(6) for worker in range(5)]
+    (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))
+    command("infer", tmp_path / "labels.csv", "--out", tmp_path / "found")
+
+    assert "person-" not in page_of(tmp_path / "found")
+    assert 5 == len(set(re.findall(r"person-\d", page_of(tmp_path / "found", with_workers=True))))
+
+
+def test_names_are_text(tmp_path: Path) -> None:
+    """A task or label that looks like HTML is shown, not interpreted."""
+    rows = [f"<b>{task}</b>,w{worker},<i>{task}</i>" for task in range(3) for worker in range(3)]
+    (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))
+    command("infer", tmp_path / "labels.csv", "--out", tmp_path / "found")
+    page = page_of(tmp_path / "found", title="<u>title</u>")
+
+    assert [] == re.findall("<[biu]>", page)
+    assert "&lt;u&gt;title&lt;/u&gt;" in page
+
+
+@pytest.mark.parametrize("case", ["labels", "numbers"])
+def test_pictures_have_titles(case: str, collected: Folder, request: pytest.FixtureRequest) -> None:
+    """Every picture is valid XML with a title and a description, which its label names."""
+    folder = collected() if case == "labels" else request.getfixturevalue("numbers")
+    pictures = re.findall(r'<svg role="img".*?</svg>', page_of(folder, with_workers=True), re.DOTALL)
+    names = []
+    for picture in pictures:
+        root = ElementTree.fromstring(picture)
+        ids = {element.get("id"): element.text for element in root if element.tag in ("title", "desc")}
+        names += ids
+
+        assert set((root.get("aria-labelledby") or "").split()) == set(ids)
+        assert all(ids.values())
+    assert {"labels": 5, "numbers": 2}[case] == len(pictures)
+    assert len(names) == len(set(names))
+
+
+def test_the_same_results_give_the_same_page(collected: Folder) -> None:
+    """The page has no date and no random part, and an earlier one is replaced."""
+    folder = collected()
+
+    assert page_of(folder) == page_of(folder)

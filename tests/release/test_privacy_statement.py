@@ -1,0 +1,147 @@
+"""Epsilon is stated from a checked certificate only; every other case says that there is no guarantee."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from crowdveil.errors import CertificateError, ReportsError
+from crowdveil.release.privacy_statement import PrivacyStatement, sentences, state_privacy
+from crowdveil.release.result_files import read_truths
+from tests.release.conftest import TASKS, Folder, command
+
+
+def statement_of(folder: Path) -> PrivacyStatement:
+    """Return the statement for the truths and reports of one folder."""
+    return state_privacy(read_truths(folder), folder / "reports.csv")
+
+
+def edit_crowd(folder: Path, **fields: object) -> None:
+    """Change fields of crowd.json."""
+    path = folder / "crowd.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | fields), "utf-8")
+
+
+def test_protected_reports_state_epsilon_per_answer_and_worker(collected: Folder) -> None:
+    """The certificate's epsilon holds per answer, and for each of the tasks of one worker."""
+    statement = statement_of(collected())
+
+    assert statement.per_answer is not None
+    assert statement.per_worker is not None
+    assert ("protected", "randomized-response", TASKS) == (statement.status, statement.mechanism, statement.cells)
+    assert pytest.approx(3.0) == statement.per_answer.epsilon
+    assert pytest.approx(3.0 * TASKS) == statement.per_worker.epsilon
+    assert ("cell", "worker") == (statement.per_answer.unit, statement.per_worker.unit)
+    assert "20.1" == statement.odds
+    assert "epsilon 3 per single answer, 45 for all answers" in sentences(statement)[1]
+
+
+def test_public_participation_counts_the_answers_of_the_busiest_worker(collected: Folder) -> None:
+    """With public participation a worker's epsilon counts the answers given, and their places are not covered."""
+    folder = collected("--participation", "public")
+    statement = statement_of(folder)
+    most = int(read_truths(folder).workers.reports.max())
+
+    assert statement.per_worker is not None
+    assert most == statement.cells
+    assert pytest.approx(3.0 * most) == statement.per_worker.epsilon
+    assert "Participation: which tasks a worker answered is visible." in statement.not_covered
+
+
+def test_simulation_has_no_privacy(collected: Folder) -> None:
+    """Reports that follow from a seed carry no privacy, and no epsilon is named."""
+    statement = statement_of(collected("--seed", 1))
+
+    assert "simulation" == statement.status
+    assert "Simulation only: no privacy." == sentences(statement)[0]
+    assert None is statement.per_answer
+    assert "epsilon" not in " ".join(sentences(statement))
+
+
+def test_simulation_that_denies_itself_has_no_privacy(collected: Folder) -> None:
+    """A crowd.json that hides the seed does not help: the certificate is marked, and it is bound to the crowd."""
+    folder = collected("--seed", 1)
+    edit_crowd(folder, simulation=False, seed=None, guarantee="none: a reason with epsilon = 3")
+    statement = statement_of(folder)
+
+    assert "none" == statement.status
+    assert "epsilon" not in " ".join((*sentences(statement), statement.mechanism))
+
+    edit_crowd(folder, guarantee="epsilon = 3 per cell, participation protected")
+    with pytest.raises(ReportsError, match="must not state a guarantee"):
+        statement_of(folder)
+
+
+def test_lists_from_answers_have_no_guarantee(collected: Folder) -> None:
+    """Lists that were taken from the answers leave no guarantee; the mechanism's settings are not repeated."""
+    folder = collected()
+    shutil.rmtree(folder)
+    root = folder.parent
+    response = ("--mechanism", "randomized-response", "--epsilon", 3, "--lists-from-answers")
+    command("perturb", root / "answers.csv", *response, "--out", folder)
+    command("infer", folder / "reports.csv")
+    statement = statement_of(folder)
+
+    assert "none" == statement.status
+    assert "were taken from the answers" in statement.reason
+    assert "randomized-response" == statement.mechanism
+
+
+def test_edited_reports_have_no_guarantee(collected: Folder) -> None:
+    """Reports that were edited after they were sent have no guarantee, whatever crowd.json states."""
+    folder = collected()
+    path = folder / "reports.csv"
+    path.write_text(path.read_text("utf-8").replace(",yes\n", ",no\n", 1), "utf-8")
+    statement = statement_of(folder)
+
+    assert ("none", "The reports were edited after they were sent.") == (statement.status, statement.reason)
+    assert None is statement.per_answer
+
+
+def test_a_certificate_alone_has_no_guarantee(collected: Folder) -> None:
+    """Without crowd.json nothing ties the certificate to the reports, so no epsilon is stated."""
+    folder = collected()
+    (folder / "crowd.json").unlink()
+    statement = statement_of(folder)
+
+    assert "none" == statement.status
+    assert "no crowd.json" in statement.reason
+
+
+@pytest.mark.parametrize("change", ["forged", "missing"])
+def test_a_wrong_certificate_is_refused(collected: Folder, change: str) -> None:
+    """A certificate that was changed, or is missing, ends the release."""
+    folder = collected()
+    path = folder / "certificate.json"
+    if change == "missing":
+        path.unlink()
+    else:
+        data = json.loads(path.read_text("utf-8"))
+        path.write_text(json.dumps(data | {"ratio": [2, 1]}), "utf-8")
+
+    with pytest.raises(CertificateError):
+        statement_of(folder)
+
+
+def test_truths_of_other_reports_are_refused(collected: Folder, tmp_path: Path) -> None:
+    """Truths of one collection do not take the guarantee of another."""
+    folder = collected()
+    truths = read_truths(folder)
+    shutil.move(folder, tmp_path / "first")
+    other = collected()
+
+    with pytest.raises(ReportsError, match="must be inferred from these reports"):
+        state_privacy(truths, other / "reports.csv")
+
+
+def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path) -> None:
+    """Matrix factorization has no certificate: its epsilon is not stated here."""
+    lists = ("--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv", "--scale", "-2:7")
+    mechanism = ("--mechanism", "matrix-factorization", "--epsilon", 4)
+    command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", tmp_path / "sums")
+    command("infer", tmp_path / "sums" / "sums.json")
+    statement = state_privacy(read_truths(tmp_path / "sums"), tmp_path / "sums" / "sums.json")
+
+    assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
+    assert "no certificate" in statement.reason
