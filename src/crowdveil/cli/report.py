@@ -35,8 +35,9 @@ def report(
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
     The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
-    constant, and the statement of privacy. Epsilon is stated only with a certificate that was checked against the
-    reports. Workers are not named unless requested, and the page has no report of any worker.
+    constant, and the statement of privacy: epsilon of a single answer (cell) and of a worker, and participation, only
+    with a certificate that was checked against the reports. It has no report of any worker, and no worker's name unless
+    requested.
     """
     from crowdveil.release.page import PageText, page_outputs, write_page
     from crowdveil.release.privacy_statement import sentences
