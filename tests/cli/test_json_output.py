@@ -44,7 +44,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
-    "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent",)),
+    "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
     "next-thresholds": (
         [(*CUTS, "--out", "round1"), ("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")],
