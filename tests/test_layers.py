@@ -40,6 +40,7 @@ FLOORS = {
     "demo": 8,
     "release": 8,
     "workflow": 8,
+    "service": 9,
     "__main__": 10,
     "cli": 10,
 }
@@ -184,7 +185,11 @@ def test_every_imported_package_is_a_dependency() -> None:
     """A default install holds every package that the library imports, but for those of the optional engines."""
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     held = {re.split(r"[<>=]", text)[0] for text in project["dependencies"]}
-    optional = {re.split(r"[<>=]", text)[0] for name in OPTIONAL for text in project["optional-dependencies"][name]}
+    optional = {
+        re.split(r"[<>=]", text)[0].replace("-", "_")
+        for name in OPTIONAL
+        for text in project["optional-dependencies"][name]
+    }
     named = {name.split(".")[0] for tree in modules().values() for name in imports(tree)}
 
     assert held == named & held

@@ -1,0 +1,268 @@
+"""Routes of the service: immutable campaign documents, links, reports, and the worker's page.
+
+Checks of a report, in this order: address, length, media type, token, stored already, days of the campaign, symbols. A
+token travels in the header Authorization only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from crowdveil.campaign.document import digest_of
+from crowdveil.campaign.receipt import REPORT_ID
+from crowdveil.campaign.token import Token
+from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
+from crowdveil.service.security import Guarded
+from crowdveil.service.store import Store
+
+CAMPAIGN_MEDIA_TYPE = "application/vnd.crowdveil.campaign.v1+json"
+BODY_SECONDS = 10.0
+IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
+NOT_STORED = {"Cache-Control": "no-store"}
+CAMPAIGN_PATH = "/v1/campaigns/{hash}"
+REPORT_PATH = CAMPAIGN_PATH + "/reports/{report_id}"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+_SCHEME = re.compile("bearer +(.*)", re.IGNORECASE)
+_NUMBER = re.compile("0|[1-9][0-9]{0,5}")
+
+
+class _File(NamedTuple):
+    """Static file with its entity tag."""
+
+    data: bytes
+    type: str
+    tag: str
+
+
+def create_app(
+    store: Store, *, curator_routes: Sequence[BaseRoute] = (), on_stop: Callable[[], None] | None = None
+) -> Starlette:
+    """Return the application of a store.
+
+    Args:
+        store: open database; `request.app.state.store`.
+        curator_routes: routes of the curator's pages, below /curator/.
+        on_stop: function called after the last request.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        if on_stop is not None:
+            await run_in_threadpool(on_stop)
+
+    routes: list[BaseRoute] = [
+        Route("/a/", _page),
+        Route("/static/{name}", _static),
+        Route(CAMPAIGN_PATH, _campaign),
+        Route(CAMPAIGN_PATH + "/parts/{number}", _part),
+        Route(CAMPAIGN_PATH + "/pictures/{sha256}", _picture),
+        Route(CAMPAIGN_PATH + "/link", _link),
+        Route(REPORT_PATH, _receipt, methods=["GET"]),
+        Route(REPORT_PATH, _put_report, methods=["PUT"]),
+        Route("/healthz", _healthz),
+        Route("/readyz", _readyz),
+        Route("/openapi.json", _openapi),
+    ]
+    handlers = {Problem: on_problem, HTTPException: on_http_error, SQLAlchemyError: _on_database_error}
+    app = Starlette(
+        routes=[*routes, *curator_routes],
+        middleware=[Middleware(Guarded)],
+        exception_handlers=handlers,
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.store = store
+    app.state.files = _static_files()
+    return app
+
+
+async def _page(request: Request) -> Response:
+    return _file_response(request, "index.html")
+
+
+async def _static(request: Request) -> Response:
+    return _file_response(request, request.path_params["name"])
+
+
+async def _campaign(request: Request) -> Response:
+    document = await run_in_threadpool(_store(request).document, _digest(request))
+    return Response(document, headers=IMMUTABLE, media_type=CAMPAIGN_MEDIA_TYPE)
+
+
+async def _part(request: Request) -> Response:
+    number = request.path_params["number"]
+    if not _NUMBER.fullmatch(number):
+        raise Problem("unknown")
+    part = await run_in_threadpool(_store(request).part, _digest(request), int(number))
+    return Response(part, headers=IMMUTABLE, media_type=CAMPAIGN_MEDIA_TYPE)
+
+
+async def _picture(request: Request) -> Response:
+    named = request.path_params["sha256"]
+    if not re.fullmatch("[0-9a-f]{64}", named):
+        raise Problem("unknown")
+    data, kind = await run_in_threadpool(_store(request).picture, _digest(request), bytes.fromhex(named))
+    return Response(data, headers=IMMUTABLE, media_type=kind)
+
+
+async def _link(request: Request) -> Response:
+    store, digest = _store(request), _digest(request)
+    token = _token(request)
+
+    def states() -> dict[str, str]:
+        link, state = store.link_state(digest, token), store.state(digest)
+        return {"state": link, "campaign": store.campaign(digest).state_on(store.today()) if state == "open" else state}
+
+    return JSONResponse(await run_in_threadpool(states), headers=NOT_STORED)
+
+
+async def _receipt(request: Request) -> Response:
+    store, digest, report_id = _store(request), _digest(request), _report_id(request)
+    receipt = await run_in_threadpool(store.receipt, digest, _token(request), report_id)
+    return Response(receipt, headers=NOT_STORED, media_type="application/json")
+
+
+async def _put_report(request: Request) -> Response:
+    store, digest = _store(request), _digest(request)
+    loaded = store.is_loaded(digest)
+    campaign = store.campaign(digest) if loaded else await run_in_threadpool(store.campaign, digest)
+    report_id = _report_id(request)
+    _check_length(request, campaign.body_bytes)
+    if request.headers.get("content-type", "").strip().lower() != REPORT_MEDIA_TYPE:
+        raise Problem("media-type")
+    token = _token(request)
+    body = await _body(request, campaign.body_bytes)
+    if store.is_loaded(digest, token.slot):
+        future = store.submit(digest, token, report_id, body)
+    else:
+        future = await run_in_threadpool(store.submit, digest, token, report_id, body)
+    receipt = await asyncio.wrap_future(future)
+    return Response(receipt, headers=NOT_STORED, media_type="application/json")
+
+
+async def _healthz(_: Request) -> Response:
+    return JSONResponse({"status": "alive"}, headers=NOT_STORED)
+
+
+async def _readyz(request: Request) -> Response:
+    if not await run_in_threadpool(_store(request).is_ready):
+        raise Problem("busy")
+    return JSONResponse({"status": "ready"}, headers=NOT_STORED)
+
+
+async def _openapi(request: Request) -> Response:
+    return _file_response(request, "openapi.json")
+
+
+async def _on_database_error(_: Request, error: Exception) -> Response:
+    """Refuse for now: the database is down, busy or full."""
+    return problem_response("busy")
+
+
+def _store(request: Request) -> Store:
+    store: Store = request.app.state.store
+    return store
+
+
+def _digest(request: Request) -> bytes:
+    """Return the campaign of the address; raises Problem `unknown`."""
+    try:
+        return digest_of(request.path_params["hash"])
+    except ValueError:
+        raise Problem("unknown") from None
+
+
+def _report_id(request: Request) -> str:
+    report_id: str = request.path_params["report_id"]
+    if not REPORT_ID.fullmatch(report_id):
+        raise Problem("report-id")
+    return report_id
+
+
+def _token(request: Request) -> Token:
+    """Return the token of the header Authorization; raises Problem `token`."""
+    given = request.headers.getlist("authorization")
+    match = _SCHEME.fullmatch(given[0]) if len(given) == 1 else None
+    if match is None:
+        raise Problem("token")
+    try:
+        return Token.from_text(match[1])
+    except ValueError:
+        raise Problem("token") from None
+
+
+def _check_length(request: Request, length: int) -> None:
+    """Check the header Content-Length against the length of every body of the campaign."""
+    given = request.headers.get("content-length")
+    if given is None:
+        raise Problem("no-length")
+    if not (given.isascii() and given.isdigit()) or len(given) > 12 or int(given) > length:
+        raise Problem("too-long")
+    if int(given) != length:
+        raise Problem("length")
+
+
+async def _body(request: Request, length: int) -> bytes:
+    """Return the body; raises Problem `length` or `deadline`. Bytes are counted while they arrive."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > length:
+                    raise Problem("too-long")
+    except TimeoutError:
+        raise Problem("deadline") from None
+    except ClientDisconnect:
+        raise Problem("length") from None
+    if len(body) != length:
+        raise Problem("length")
+    return bytes(body)
+
+
+def _static_files() -> dict[str, _File]:
+    """Return the files of the worker's page and the description of the routes, by name."""
+    package = files("crowdveil.service")
+    static = package / "static"
+    found = {path.name: path for path in static.iterdir() if path.is_file()} if static.is_dir() else {}
+    found["openapi.json"] = package / "openapi.json"
+    result = {}
+    for name, path in found.items():
+        kind = _TYPES.get("." + name.rpartition(".")[2])
+        if kind is not None:
+            data = path.read_bytes()
+            result[name] = _File(data, kind, f'"{sha256(data).hexdigest()}"')
+    return result
+
+
+def _file_response(request: Request, name: str) -> Response:
+    """Return a static file; 304 if the client has it."""
+    file = request.app.state.files.get(name)
+    if file is None:
+        raise Problem("unknown")
+    headers = {"Cache-Control": "no-cache", "ETag": file.tag}
+    if file.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(file.data, headers=headers, media_type=file.type)

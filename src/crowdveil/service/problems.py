@@ -1,0 +1,96 @@
+"""Refusals of the service as `application/problem+json` (RFC 9457).
+
+`type` is `/problems/<name>`; a device chooses its sentence by it. `detail` never repeats a value of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+MEDIA_TYPE = "application/problem+json"
+REPORT_MEDIA_TYPE = "application/vnd.crowdveil.report.v1"
+RETRY_SECONDS = 5
+CLOSE = {"Connection": "close"}
+"""Header of a refusal that leaves a body unread."""
+
+
+class _Kind(NamedTuple):
+    """Status, title and detail of one kind of refusal."""
+
+    status: int
+    title: str
+    detail: str
+
+
+PROBLEMS: dict[str, _Kind] = {
+    "request": _Kind(400, "Malformed request", "The request breaks a rule of HTTP."),
+    "length": _Kind(400, "Wrong length", "A report of this campaign has exactly body_bytes bytes."),
+    "symbol": _Kind(400, "Unknown symbol", "A symbol of the report is not an output of its channel."),
+    "report-id": _Kind(400, "Malformed report id", "A report id is 16 bytes in lower-case hexadecimal."),
+    "token": _Kind(401, "Unknown token", "The token is missing, malformed, or not one of this campaign."),
+    "early": _Kind(403, "Campaign not open yet", "Reports are accepted from the campaign's first day on."),
+    "link-revoked": _Kind(403, "Link revoked", "The curator replaced this link by another one."),
+    "forbidden": _Kind(403, "Forbidden", "The request is not allowed."),
+    "unknown": _Kind(404, "Not found", "There is nothing under this address."),
+    "method": _Kind(405, "Method not allowed", "The header Allow names the methods of this address."),
+    "deadline": _Kind(408, "Too slow", "The body did not arrive within the time allowed."),
+    "link-used": _Kind(409, "Link used", "Another report was stored with this link."),
+    "report-id-taken": _Kind(409, "Report id taken", "Another link stored a report under this id."),
+    "closed": _Kind(410, "Campaign closed", "The campaign accepts no more reports."),
+    "purged": _Kind(410, "Campaign purged", "The data of this campaign were deleted."),
+    "no-length": _Kind(411, "Length required", "A report needs the header Content-Length."),
+    "too-long": _Kind(413, "Too long", "The request is longer than any valid one."),
+    "media-type": _Kind(415, "Unknown media type", f"A report has the media type {REPORT_MEDIA_TYPE}."),
+    "rate": _Kind(429, "Too many requests", "Send the request again after the time in Retry-After."),
+    "busy": _Kind(503, "Not available", "Send the request again after the time in Retry-After."),
+    "internal": _Kind(500, "Internal error", "The service failed. The request can be sent again."),
+}
+"""Every refusal by its name."""
+_BY_STATUS = {400: "request", 403: "forbidden", 404: "unknown", 405: "method", 413: "too-long"}
+_HEADERS: dict[str, dict[str, str]] = {
+    "token": {"WWW-Authenticate": "Bearer"},
+    "deadline": CLOSE,
+    "no-length": CLOSE,
+    "too-long": CLOSE,
+    "rate": {"Retry-After": str(RETRY_SECONDS)},
+    "busy": {"Retry-After": str(RETRY_SECONDS)},
+}
+
+
+class Problem(Exception):
+    """Refusal of a request; `name` is one of `PROBLEMS`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def problem_body(name: str) -> bytes:
+    """Return the JSON of a refusal."""
+    kind = PROBLEMS[name]
+    fields = {"type": f"/problems/{name}", "title": kind.title, "status": kind.status, "detail": kind.detail}
+    return json.dumps(fields).encode()
+
+
+def problem_response(name: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the response of a refusal, with the headers of its kind and further ones."""
+    named = {"Cache-Control": "no-store", **_HEADERS.get(name, {}), **(headers or {})}
+    return Response(problem_body(name), PROBLEMS[name].status, named, MEDIA_TYPE)
+
+
+async def on_problem(_: Request, error: Exception) -> Response:
+    """Return the response of a `Problem`."""
+    assert isinstance(error, Problem)
+    return problem_response(error.name)
+
+
+async def on_http_error(_: Request, error: Exception) -> Response:
+    """Return the response of a refusal by the framework, such as an unknown address or method."""
+    assert isinstance(error, HTTPException)
+    return problem_response(_BY_STATUS.get(error.status_code, "request"), error.headers)

@@ -1,0 +1,122 @@
+"""Registration of a campaign folder in the database: document, parts, pictures, and hashes of tokens."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from hashlib import sha256
+
+from sqlalchemy import Connection, insert, select, update
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import CampaignFolder, TokenEntry
+from crowdveil.errors import SettingsError
+from crowdveil.service.schema import WRITES, campaigns, parts, pictures, reports, tokens
+from crowdveil.service.store import Store
+
+CURATOR_FILE = "curator-token.txt"
+CURATOR_PREFIX = b"crowdveil-curator/1"
+KEY_BYTES = 32
+_CURATOR_TOKEN = re.compile("[A-Za-z0-9_-]{43}")
+
+
+def curator_hash(digest: bytes, text: str) -> bytes:
+    """Return the SHA-256 of "crowdveil-curator/1", the campaign's digest and the token's 43 characters."""
+    return sha256(CURATOR_PREFIX + digest + text.encode()).digest()
+
+
+def register(store: Store, folder: CampaignFolder, *, accept_second_report: bool = False) -> list[int]:
+    """Register a campaign, or bring its links up to date; return the slots whose new link was left out.
+
+    On the first call, `curator-token.txt` is written (mode 0600) unless it exists; the database keeps its hash. A new
+    link replaces an unused one. Where the old link has stored a report, the new one is left out unless
+    `accept_second_report`: a second report is a second draw, and its epsilon adds to that of the first.
+
+    Raises:
+        CampaignError, CertificateError: the folder is damaged.
+        SettingsError: the campaign was purged, or `curator-token.txt` holds no token.
+    """
+    campaign = folder.campaign
+    with store.engine.execution_options(**{WRITES: True}).begin() as connection:
+        known = select(campaigns.c.state).where(campaigns.c.hash == campaign.digest).with_for_update()
+        state = connection.execute(known).scalar_one_or_none()
+        if state == "purged":
+            raise SettingsError(
+                "a purged campaign cannot be served", value=campaign.name, hint="A new campaign has another hash."
+            )
+        if state is None:
+            _insert_campaign(connection, folder, campaign)
+        return _update_tokens(connection, campaign, folder.tokens, accept_second_report)
+
+
+def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: Campaign) -> None:
+    digest = campaign.digest
+    connection.execute(
+        insert(campaigns).values(
+            hash=digest,
+            document=campaign.to_bytes(),
+            state="open",
+            receipt_key=secrets.token_bytes(KEY_BYTES),
+            curator_hash=curator_hash(digest, _curator_token(folder)),
+        )
+    )
+    for number in range(len(campaign.assignment_parts)):
+        document = folder.part_bytes(number)
+        connection.execute(insert(parts).values(campaign=digest, number=number, document=document))
+    for picture in {task.picture for task in campaign.tasks if task.picture is not None}:
+        connection.execute(
+            insert(pictures).values(
+                campaign=digest,
+                sha256=bytes.fromhex(picture.sha256),
+                type=picture.type,
+                document=folder.picture(picture.sha256),
+            )
+        )
+
+
+def _update_tokens(
+    connection: Connection, campaign: Campaign, entries: Sequence[TokenEntry], accept_second_report: bool
+) -> list[int]:
+    """Insert new tokens and mark revoked ones; return the slots that were left out."""
+    digest = campaign.digest
+    held = select(tokens.c.token_hash, tokens.c.revoked).where(tokens.c.campaign == digest)
+    before = {row.token_hash: row.revoked for row in connection.execute(held)}
+    used = {
+        row.token_hash for row in connection.execute(select(reports.c.token_hash).where(reports.c.campaign == digest))
+    }
+    revoked = [entry for entry in entries if entry.revoked and before.get(entry.hash) is False]
+    kept = set() if accept_second_report else {entry.slot for entry in revoked if entry.hash in used}
+    for entry in revoked:
+        if entry.slot not in kept:
+            this = (tokens.c.campaign == digest) & (tokens.c.token_hash == entry.hash)
+            connection.execute(update(tokens).where(this).values(revoked=True))
+    new = [
+        {"campaign": digest, "token_hash": entry.hash, "slot": entry.slot, "revoked": entry.revoked}
+        for entry in entries
+        if entry.hash not in before and (entry.revoked or entry.slot not in kept)
+    ]
+    if new:
+        connection.execute(insert(tokens), new)
+    return sorted(kept)
+
+
+def _curator_token(folder: CampaignFolder) -> str:
+    """Return the curator's token from `curator-token.txt`, which is written if there is none."""
+    path = folder.path / CURATOR_FILE
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        text = path.read_text("utf-8").strip()
+        if not _CURATOR_TOKEN.fullmatch(text):
+            raise SettingsError(
+                f"{CURATOR_FILE} must hold a token of 43 characters", value=str(path), hint="Move the file away."
+            ) from None
+        return text
+    text = secrets.token_urlsafe(KEY_BYTES)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    return text

@@ -1,0 +1,232 @@
+"""Tables of the service, connections to SQLite and PostgreSQL, and the version of the schema.
+
+No column, index or identifier holds a time, an address, an order of arrival, a name or an answer. In SQLite all tables
+but `schema version` are stored in the order of their primary keys (WITHOUT ROWID), and a report id is random.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError
+
+from crowdveil.errors import SettingsError
+
+MIGRATIONS = "crowdveil.service:migrations"
+SQLITE, POSTGRESQL = "sqlite", "postgresql+psycopg"
+BUSY_TIMEOUT_SECONDS = 30
+CONNECT_TIMEOUT_SECONDS = 10
+CONNECTIONS = 8
+"""Largest number of connections of one process."""
+WRITES = "writes"
+"""Execution option of a connection whose transactions take SQLite's write lock at their start."""
+
+metadata = MetaData()
+_COMPACT: dict[str, Any] = {"sqlite_with_rowid": False}
+
+campaigns = Table(
+    "campaign",
+    metadata,
+    Column("hash", LargeBinary, primary_key=True),
+    Column("document", LargeBinary),
+    Column("state", String(6), nullable=False),
+    Column("receipt_key", LargeBinary),
+    Column("curator_hash", LargeBinary),
+    Column("purged_count", Integer),
+    CheckConstraint("length(hash) = 32", name="campaign_hash_length"),
+    CheckConstraint("state IN ('open', 'closed', 'purged')", name="campaign_state"),
+    **_COMPACT,
+)
+"""`purged_count` is the number of deleted reports of a purged campaign; document and keys are then NULL."""
+
+parts = Table(
+    "part",
+    metadata,
+    Column("campaign", LargeBinary, ForeignKey("campaign.hash"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("document", LargeBinary, nullable=False),
+    **_COMPACT,
+)
+
+pictures = Table(
+    "picture",
+    metadata,
+    Column("campaign", LargeBinary, ForeignKey("campaign.hash"), primary_key=True),
+    Column("sha256", LargeBinary, primary_key=True),
+    Column("type", String(32), nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    **_COMPACT,
+)
+
+tokens = Table(
+    "token",
+    metadata,
+    Column("campaign", LargeBinary, ForeignKey("campaign.hash"), primary_key=True),
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("slot", Integer, nullable=False),
+    Column("revoked", Boolean, nullable=False),
+    CheckConstraint("length(token_hash) = 32", name="token_hash_length"),
+    **_COMPACT,
+)
+Index(
+    "token_slot",
+    tokens.c.campaign,
+    tokens.c.slot,
+    unique=True,
+    sqlite_where=~tokens.c.revoked,
+    postgresql_where=~tokens.c.revoked,
+)
+
+reports = Table(
+    "report",
+    metadata,
+    Column("campaign", LargeBinary, primary_key=True),
+    Column("report_id", LargeBinary, primary_key=True),
+    Column("token_hash", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    UniqueConstraint("campaign", "token_hash", name="report_token"),
+    ForeignKeyConstraint(["campaign", "token_hash"], ["token.campaign", "token.token_hash"], name="report_of_token"),
+    CheckConstraint("length(report_id) = 16", name="report_id_length"),
+    **_COMPACT,
+)
+
+
+def connect(url: str) -> Engine:
+    """Return the engine of `sqlite:///file` or `postgresql://...`; nothing is created and no statement is sent.
+
+    Statements and their parameters occur neither in logs nor in the messages of errors.
+
+    Raises:
+        SettingsError: another database, or not a URL.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise SettingsError(
+            "a database must be given as a URL", value="(not shown)", hint="For example sqlite:///reports.sqlite."
+        ) from None
+    kind = parsed.get_backend_name()
+    if kind == SQLITE:
+        options: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
+    elif kind == "postgresql":
+        parsed = parsed.set(drivername=POSTGRESQL)
+        options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS}
+    else:
+        raise SettingsError("the database must be sqlite or postgresql", value=kind)
+    engine = create_engine(
+        parsed,
+        connect_args=options,
+        hide_parameters=True,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_SECONDS,
+        pool_pre_ping=kind != SQLITE,
+    )
+    if kind == SQLITE:
+        event.listen(engine, "connect", _set_pragmas)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_pragmas(connection: Any, _: object) -> None:
+    """Make a commit durable at power loss (FULL), check foreign keys and overwrite deleted rows."""
+    connection.isolation_level = None  # transactions begin in `_begin` alone
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES) else "BEGIN")
+
+
+def newest_version() -> str:
+    """Return the version of the schema that this program uses."""
+    head = ScriptDirectory.from_config(_config()).get_current_head()
+    assert head is not None
+    return head
+
+
+def version_of(connection: Connection) -> str | None:
+    """Return the version of the schema of a database; None if it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def prepare(engine: Engine, *, migrate: bool = False) -> None:
+    """Create the tables in an empty database; with `migrate`, bring older tables to the newest version.
+
+    Raises:
+        SettingsError: the schema has another version and `migrate` is not set, or the tables are not the service's.
+    """
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        found, newest = version_of(connection), newest_version()
+        if found == newest:
+            return
+        if found is None and inspect(connection).has_table("campaign"):
+            raise SettingsError(
+                "the database must be empty or one of the service", value="a table campaign", hint="Give another one."
+            )
+        if found is not None and not migrate:
+            raise SettingsError(
+                f"the database must have schema {newest}",
+                value=found,
+                hint="Make a copy of it, and run crowdveil serve --migrate once.",
+            )
+        upgrade(connection)
+
+
+def upgrade(connection: Connection, version: str = "head") -> None:
+    """Apply the migrations up to a version, inside the connection's transaction."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, version)
+
+
+def rewrite(engine: Engine, *, full: bool) -> None:
+    """Rewrite the table of reports in the order of its key, so that files do not show the order of arrival.
+
+    Args:
+        engine: the database.
+        full: whether space of deleted rows is given back as well, in PostgreSQL by VACUUM FULL of all tables.
+    """
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if engine.dialect.name == SQLITE:
+            connection.execute(text("VACUUM"))
+            connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+            return
+        connection.execute(text("CLUSTER report USING report_pkey"))
+        if full:
+            for name in ("part", "picture", "token", "campaign"):
+                connection.execute(text(f"VACUUM FULL {name}"))
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", MIGRATIONS)
+    return config

