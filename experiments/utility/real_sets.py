@@ -25,7 +25,7 @@ from crowdveil import Categories, DawidSkene, DesignObjective, Gaussian, Randomi
 from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.guarantee import Participation
 from crowdveil.data.datasets import Dataset, available, load
-from crowdveil.demo.scenes import every_task
+from crowdveil.demo.crowds import every_nth_task
 from crowdveil.evaluation.metrics import score
 from crowdveil.planning import Campaign, LabelCrowd, NumberCrowd, beta_abilities, predict
 from crowdveil.planning.population import AssumedCrowd
@@ -93,7 +93,7 @@ class Row:
 def answers_of(name: str, data: Dataset) -> Reports:
     """Return the answers of a set on its labels or its public scale."""
     if name in SCALES:
-        answers = every_task(data.answers, EVERY.get(name, 1))
+        answers = every_nth_task(data.answers, EVERY.get(name, 1))
         return replace(answers, value=SCALES[name].encode(answers.value), alphabet=SCALES[name])
     alphabet = data.answers.alphabet
     assert isinstance(alphabet, Categories)

@@ -36,7 +36,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.datasets import load
 from crowdveil.data.reports import Reports
-from crowdveil.demo.scenes import every_task
+from crowdveil.demo.crowds import every_nth_task
 from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.gaussian.discretization import normal_prior
@@ -128,7 +128,7 @@ KEY = ("data", "epsilon", "mechanism", "method", "prior", "seed")
 def case(name: str) -> Case:
     """Return a data set on its public alphabet."""
     data = load(name, duplicates="first")
-    answers = every_task(data.answers, EVERY.get(name, 1))
+    answers = every_nth_task(data.answers, EVERY.get(name, 1))
     if name in SCALES:
         answers = replace(answers, value=SCALES[name].encode(answers.value), alphabet=SCALES[name])
     assert answers.alphabet is not None

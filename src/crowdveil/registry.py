@@ -167,7 +167,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     ),
 )
 """Estimators of single reports."""
-SUMS_ESTIMATOR = Entry("profile-sum", "estimators.factorization_mean", "FactorizationMean")
+SUMS_ESTIMATOR = Entry("factorization-mean", "estimators.factorization_mean", "FactorizationMean")
 """Estimator of the sums of matrix factorization, which hold no single reports."""
 
 MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(

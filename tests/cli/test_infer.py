@@ -16,7 +16,7 @@ from tests.cli.conftest import LABELS, LISTS, Run, written
 
 RunJson = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
-OTHERS = ("weighted-mean", "gaussian", "profile-sum", "ordinal-dawid-skene")
+OTHERS = ("weighted-mean", "gaussian", "factorization-mean", "ordinal-dawid-skene")
 FOR_LABELS = [name for name in METHOD_NAMES if name not in OTHERS]
 SENT = ("sent/reports.csv", "--out", "found")
 MECHANISMS = {
@@ -297,7 +297,7 @@ def test_a_public_prior_is_read_and_checked(sent: Path, run_json: RunJson, refus
 def test_methods_that_do_not_fit_are_refused(sent: Path, refusal: Refusal) -> None:
     """Means need order, labels need labels, and sums and single reports have methods of their own."""
     assert "ordered labels" in refusal("infer", *SENT, "--method", "weighted-mean")
-    assert "the method must be one of" in refusal("infer", *SENT, "--method", "profile-sum")
+    assert "the method must be one of" in refusal("infer", *SENT, "--method", "factorization-mean")
     assert "needs labels" in refusal("infer", "numbers.csv", "--method", "dawid-skene", "--out", "found")
     assert "tolerance" in refusal("infer", *SENT, "--tolerance", "nan")
     assert "tolerance" in refusal("infer", *SENT, "--tolerance", "-1")

@@ -103,17 +103,18 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,y\nb,v,x\n")
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
-    monkeypatch.setattr(crowdveil.demo, "scenes", lambda data: ())
+    monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
 
 
 def demo_result() -> Result:
-    """One line of the demo: a broken claim, and workers of whom nothing is known."""
+    """Result with one row: exact epsilon above the claimed one, workers without qualities."""
     row = Row(
-        scene="smiles", mechanism="one-layer", asked=1.0, claimed=1.0, exact=float("inf"), exact_worker=float("inf"),
-        unit="cell", participation="public", reason="a reason", method="majority-vote", through_channel=False,
+        crowd="small", mechanism="one-layer", requested=1.0, claimed=1.0, exact=float("inf"),
+        exact_worker=float("inf"), unit="cell", participation="public", reason="a reason", method="majority-vote",
+        channel_used=False,
         error=0.25, error_name="error_rate", unprotected=0.125, constant="no", constant_error=0.5, correlation=0.5,
         workers=float("nan"), scored=4, reports=9, steps=1, converged=True,
     )  # fmt: skip
@@ -296,7 +297,7 @@ def test_the_demo_without_a_patch_has_rows_of_this_form() -> None:
     line = SCHEMA["$defs"]["demo"]["properties"]["rows"]["items"]
 
     assert sorted(line["required"]) == sorted(Row.__dataclass_fields__)
-    assert Demo.__dataclass_fields__.keys() == {"scenes", "results", "page"}
+    assert Demo.__dataclass_fields__.keys() == {"crowds", "results", "page"}
 
 
 @pytest.mark.parametrize("text", re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The demo tells the truth: its rows are what the library computes, its page stands alone and says what it is."""
+"""Demo: rows equal to the results of the library, and a page without external resources."""
 
 import json
 import re
@@ -12,10 +12,19 @@ import pytest
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.reports import Reports
 from crowdveil.demo import Demo, run_demo
-from crowdveil.demo.devices import assignment_for, expected, mechanisms_for
-from crowdveil.demo.page import hidden, render, show_bound, show_claim, verdict
+from crowdveil.demo.crowds import (
+    DemoCrowd,
+    demo_assignment,
+    demo_crowds,
+    demo_mechanisms,
+    design_objective,
+    every_nth_task,
+    on_scale,
+    simulated_judgements,
+    simulated_ratings,
+)
+from crowdveil.demo.page import participation_text, render, show_bound, show_claim, verdict
 from crowdveil.demo.pictures import claims_picture
-from crowdveil.demo.scenes import Scene, every_task, on_scale, scenes, smile_crowd, sun_crowd
 from crowdveil.demo.trials import ASSIGNED, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
@@ -26,111 +35,111 @@ from crowdveil.simulate import categorical_crowd, numeric_crowd, perturb
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo on a machine without data, run once."""
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """Demo without data sets, run once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROWDVEIL_DATA", "/nonexistent")
         return run_demo(tmp_path_factory.mktemp("demo"))
 
 
-def test_every_mechanism_and_a_fitting_method_is_shown(told: Demo) -> None:
-    """Without data the demo makes up a numeric and a binary crowd and shows every registered mechanism."""
-    assert {"unprotected", *MECHANISMS} == {row.mechanism for row in told.rows}
-    assert {"simulated-numbers", "simulated-smiles"} == {row.scene for row in told.rows}
+def test_every_mechanism_is_shown(demo: Demo) -> None:
+    """Without data sets the crowds are a numeric and a binary simulation, with every registered mechanism."""
+    assert {"unprotected", *MECHANISMS} == {row.mechanism for row in demo.rows}
+    assert {"simulated-ratings", "simulated-judgements"} == {row.crowd for row in demo.rows}
 
 
-def test_every_private_row_says_what_is_protected(told: Demo) -> None:
-    """Every perturbed row names participation, claimed and exact epsilon; a broken claim carries its reason."""
-    for row in (row for row in told.rows if row.asked is not None):
+def test_every_private_row_names_epsilon_and_participation(demo: Demo) -> None:
+    """Every perturbed row has participation, claimed and exact epsilon; an epsilon above the claim has a reason."""
+    for row in (row for row in demo.rows if row.requested is not None):
         assert row.participation in ("protected", ASSIGNED, "public")
         assert row.claimed is not None
         assert row.exact is not None
         assert (row.exact > row.claimed * (1 + 1e-9)) == bool(row.reason), row
 
 
-def test_unprotected_errors_stand_beside_the_others(told: Demo) -> None:
-    """Each row carries the error of its own method on unprotected answers."""
-    plain = {(row.scene, row.method): row.error for row in told.rows if row.asked is None}
-    row = next(r for r in told.rows if r.method == "dawid-skene + channel" and r.scene == "simulated-smiles")
+def test_rows_have_the_error_on_unprotected_answers(demo: Demo) -> None:
+    """Each row has the error of its own method on unprotected answers."""
+    plain = {(row.crowd, row.method): row.error for row in demo.rows if row.requested is None}
+    row = next(r for r in demo.rows if r.method == "dawid-skene + channel" and r.crowd == "simulated-judgements")
 
-    assert plain["simulated-smiles", "dawid-skene"] == row.unprotected
+    assert plain["simulated-judgements", "dawid-skene"] == row.unprotected
 
 
-def test_a_row_is_what_the_library_computes() -> None:
-    """The channel-aware Dawid-Skene row equals a fit by hand with the same seed and settings."""
-    scene = small_scene()
+def test_a_row_equals_a_direct_fit() -> None:
+    """The channel-aware Dawid-Skene row equals a direct fit with the same seed and settings."""
+    crowd = small_crowd()
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=3.0)
-    row = run(Trial(scene=scene, mechanism=mechanism, seed=5)).rows[-1]
+    row = run(Trial(crowd=crowd, mechanism=mechanism, seed=5)).rows[-1]
 
-    reports = perturb(scene.answers, mechanism, seeded(5))
+    reports = perturb(crowd.answers, mechanism, seeded(5))
     estimate = DawidSkene(max_steps=200, tolerance=1e-3).fit(reports, channel=mechanism.channel())
-    expected = score(estimate, scene.gold, error="error_rate")
+    expected = score(estimate, crowd.gold, error="error_rate")
 
     assert "dawid-skene + channel" == row.method
     assert (expected.error, expected.baseline, expected.correlation) == (row.error, row.constant_error, row.correlation)
 
 
 def test_numbers_are_inferred_with_their_public_prior() -> None:
-    """The gaussian row equals a fit by hand with the scene's normal prior."""
+    """The gaussian row equals a direct fit with the normal prior of the crowd."""
     crowd = numeric_crowd(workers=60, tasks=30, sparsity=0.5, source=seeded(3))
-    scene = replace(small_scene(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
+    crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold, error="mae", prior=(0.0, 1.0))
     mechanism = RandomizedResponse(alphabet=Scale(0, 9), epsilon=3.0)
-    row = run(Trial(scene=scene, mechanism=mechanism, seed=5)).rows[-1]
+    row = run(Trial(crowd=crowd, mechanism=mechanism, seed=5)).rows[-1]
 
-    reports = perturb(scene.answers, mechanism, seeded(5))
+    reports = perturb(crowd.answers, mechanism, seeded(5))
     gaussian = Gaussian(prior_mean=0.0, prior_deviation=1.0, max_steps=100, tolerance=9e-3)
-    found = score(gaussian.fit(reports, channel=mechanism.channel()), scene.gold)
+    found = score(gaussian.fit(reports, channel=mechanism.channel()), crowd.gold)
 
     assert ("gaussian + channel", found.error, found.correlation) == (row.method, row.error, row.correlation)
 
 
-def test_assigned_cells_are_another_promise(told: Demo) -> None:
-    """Rows of assigned cells say so, cost a worker less than the whole campaign, and are read through the channel."""
-    rows = [row for row in told.rows if row.scene == "simulated-smiles" and row.mechanism == "randomized-response"]
+def test_assigned_cells_have_a_weaker_guarantee(demo: Demo) -> None:
+    """Rows of assigned cells name them, have a smaller loss per worker, and use the channel."""
+    rows = [row for row in demo.rows if row.crowd == "simulated-judgements" and row.mechanism == "randomized-response"]
     whole, assigned = ([row for row in rows if row.participation == what] for what in ("protected", ASSIGNED))
     by_epsilon = {row.exact: row.exact_worker or 0.0 for row in whole}
 
     assert {row.exact for row in assigned} == set(by_epsilon)
-    assert all(row.through_channel and (row.exact_worker or 0.0) < by_epsilon[row.exact] for row in assigned)
-    assert "only" in hidden(ASSIGNED)
-    assert "a weaker promise" in told.page.read_text()
+    assert all(row.channel_used and (row.exact_worker or 0.0) < by_epsilon[row.exact] for row in assigned)
+    assert "only" in participation_text(ASSIGNED)
+    assert "the guarantee is weaker" in demo.page.read_text()
 
 
-def test_nobody_is_left_out_of_a_crowd_that_is_asked_everything() -> None:
-    """Where every worker answers every task there is no assigned variant."""
+def test_a_complete_crowd_has_no_assignment() -> None:
+    """A crowd in which every worker answers every task has no trial with an assignment."""
     crowd = categorical_crowd(workers=5, tasks=6, labels=LABELS, sparsity=0.0, source=seeded(1))
-    scene = replace(small_scene(), answers=crowd.answers, gold=crowd.gold)
+    crowd = replace(small_crowd(), answers=crowd.answers, gold=crowd.gold)
 
-    assert assignment_for(scene) is None
-    assert {"protected", "public"} == {trial.participation for trial in trials_for(scene, 1)}
+    assert demo_assignment(crowd) is None
+    assert {"protected", "public"} == {trial.participation for trial in trials_for(crowd, 1)}
 
 
-def test_channels_for_numbers_are_chosen_by_the_public_prior_alone() -> None:
-    """What is expected is the normal prior rounded to the scale, and how many answers a task gets."""
-    scene = sun_crowd()
-    question = expected(Scale(0, 9), scene)
+def test_the_design_objective_has_the_public_prior() -> None:
+    """The design objective is the normal prior rounded to the scale, and the mean participation rate."""
+    crowd = simulated_ratings()
+    question = design_objective(Scale(0, 9), crowd)
 
     assert pytest.approx([0.6915, 0.2417, 0.0606], abs=1e-4) == question.prior[:3].tolist()
     assert 80 / 800 == question.participation_rate
 
 
-def test_the_channel_pays_on_the_made_up_ratings(told: Demo) -> None:
-    """On Sun et al.'s crowd at epsilon 3 the channel-aware error is a small part of the naive one."""
+def test_the_channel_reduces_the_error_on_simulated_ratings(demo: Demo) -> None:
+    """At epsilon 3 the channel-aware error on simulated ratings is less than a tenth of the naive one."""
     rows = [
-        r for r in told.rows if (r.scene, r.mechanism, r.asked) == ("simulated-numbers", "randomized-response", 3.0)
+        r for r in demo.rows if (r.crowd, r.mechanism, r.requested) == ("simulated-ratings", "randomized-response", 3.0)
     ]
     rows = [row for row in rows if row.participation == "protected"]
-    naive, knowing = (
+    naive, channel_aware = (
         next(r.error for r in rows if r.method == name) for name in ("weighted-mean", "gaussian + channel")
     )
 
-    assert knowing < naive / 10
-    assert knowing < rows[0].constant_error
+    assert channel_aware < naive / 10
+    assert channel_aware < rows[0].constant_error
 
 
-def test_page_stands_alone(told: Demo) -> None:
-    """The page is one valid file with inline pictures and fetches nothing."""
-    page = told.page.read_text()
+def test_page_has_no_external_resources(demo: Demo) -> None:
+    """The page is one valid file with inline pictures and no external resources."""
+    page = demo.page.read_text()
     parser = Balanced()
     parser.feed(page)
 
@@ -140,48 +149,48 @@ def test_page_stands_alone(told: Demo) -> None:
     assert len(re.findall(r'\bid="([^"]+)"', page)) == len(set(re.findall(r'\bid="([^"]+)"', page)))
 
 
-def test_page_says_it_is_a_simulation(told: Demo) -> None:
-    """The page and the rows for programs both name the seed and say that nobody is protected."""
-    data = json.loads((told.page.parent / "demo.json").read_text())
+def test_page_is_marked_as_a_simulation(demo: Demo) -> None:
+    """The page and demo.json state the seed and that the run is a simulation."""
+    data = json.loads((demo.page.parent / "demo.json").read_text())
 
     assert (True, 1) == (data["simulation"], data["seed"])
-    assert "This page is a simulation" in told.page.read_text()
+    assert "This page is a simulation" in demo.page.read_text()
 
 
-def test_rows_for_programs_equal_the_table(told: Demo) -> None:
-    """demo.json holds every row with the same numbers, an infinite epsilon as text."""
-    rows = json.loads((told.page.parent / "demo.json").read_text())["rows"]
+def test_json_rows_equal_the_table(demo: Demo) -> None:
+    """demo.json has every row with the same numbers, an infinite epsilon as text."""
+    rows = json.loads((demo.page.parent / "demo.json").read_text())["rows"]
 
-    assert [row.error for row in told.rows] == [row["error"] for row in rows]
+    assert [row.error for row in demo.rows] == [row["error"] for row in rows]
     assert {"infinity"} == {r["exact"] for r in rows if r["mechanism"] == "matrix-factorization-published"}
 
 
 def test_progress_reaches_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress counts every trial once."""
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr("crowdveil.demo.scenes", lambda data: (small_scene(),))
+    monkeypatch.setattr("crowdveil.demo.demo_crowds", lambda data: (small_crowd(),))
     run_demo(tmp_path, progress=lambda done, of, _: seen.append((done, of)))
 
     assert [(n + 1, seen[0][1]) for n in range(seen[0][1])] == seen
 
 
-def test_a_directory_without_the_sets_is_refused(tmp_path: Path) -> None:
-    """A named data directory that lacks a set is an error with a way out, not a silent simulation."""
+def test_a_directory_without_the_data_sets_is_refused(tmp_path: Path) -> None:
+    """A given data directory without a data set raises an error with a hint."""
     with pytest.raises(SettingsError, match="CROWDVEIL_DATA"):
-        scenes(tmp_path)
+        demo_crowds(tmp_path)
 
 
-def test_numbers_come_onto_the_scale() -> None:
-    """Free numbers are rounded to the scale and clipped to its ends; nobody's answer is lost."""
+def test_numbers_are_rounded_to_the_scale() -> None:
+    """Numbers are rounded to the scale and clipped to its bounds; every answer is kept."""
     free = Reports(np.arange(3), np.zeros(3, dtype=int), np.array([-7.0, 52.4, 300.0]), np.arange(3), np.array(["w"]))
 
     assert [0.0, 50.0, 120.0] == on_scale(free, Scale(0, 120, 5)).numbers.tolist()
 
 
-def test_a_part_of_the_tasks_keeps_its_answers() -> None:
-    """Every third task keeps its name and its answers, whoever gave them; workers stay."""
-    answers = small_scene().answers
-    part = every_task(answers, 3)
+def test_every_nth_task_keeps_its_answers() -> None:
+    """Every third task keeps its name and its answers; all workers are kept."""
+    answers = small_crowd().answers
+    part = every_nth_task(answers, 3)
     by_name = {
         (str(answers.tasks[task]), int(worker), int(value))
         for task, worker, value in zip(answers.task, answers.worker, answers.value, strict=True)
@@ -196,24 +205,24 @@ def test_a_part_of_the_tasks_keeps_its_answers() -> None:
     }
 
 
-def test_recipes_are_reproducible() -> None:
-    """The made-up crowds are the same on every machine."""
-    for make in (sun_crowd, smile_crowd):
+def test_simulated_crowds_are_reproducible() -> None:
+    """The simulated crowds are the same in every run."""
+    for make in (simulated_ratings, simulated_judgements):
         np.testing.assert_array_equal(make().answers.value, make().answers.value)
 
 
-def test_two_layer_is_left_out_where_its_claim_has_no_setting() -> None:
-    """With four labels at epsilon 1 Theorem 6.3 has no hyper-distribution from 0: no row is made up."""
-    scene = small_scene(Categories(("a", "b", "c", "d")))
-    asked = {m.epsilon for m in mechanisms_for(scene) if m.name == "two-layer"}
+def test_two_layer_is_omitted_without_a_setting_for_its_claim() -> None:
+    """With four labels at epsilon 1 Theorem 6.3 has no hyper-distribution from 0, so there is no row."""
+    crowd = small_crowd(Categories(("a", "b", "c", "d")))
+    requested = {m.epsilon for m in demo_mechanisms(crowd) if m.name == "two-layer"}
 
-    assert 1.0 not in {round(epsilon, 6) for epsilon in asked}
-    assert 3.0 in {round(epsilon, 6) for epsilon in asked}
+    assert 1.0 not in {round(epsilon, 6) for epsilon in requested}
+    assert 3.0 in {round(epsilon, 6) for epsilon in requested}
 
 
-def test_verdict_and_epsilons_for_people(told: Demo) -> None:
-    """A row within half a hundredth of the constant is equal to it; large and infinite epsilons read well."""
-    row = told.rows[0]
+def test_verdict_compares_with_the_constant(demo: Demo) -> None:
+    """An error within 0.005 of that of the constant is equal to it."""
+    row = demo.rows[0]
 
     assert "better" == verdict(replace(row, error=row.constant_error - 0.1))
     assert "equal" == verdict(replace(row, error=row.constant_error + 0.001))
@@ -221,24 +230,24 @@ def test_verdict_and_epsilons_for_people(told: Demo) -> None:
 
 
 def test_the_page_rounds_exact_epsilons_up() -> None:
-    """Exact figures are rounded up, to four digits or to a whole number; a claim is given to the nearest."""
+    """Exact epsilons are rounded up, to four digits or to a whole number; claims are rounded to nearest."""
     exact = (None, float("inf"), 33084.2, 0.5, 1.0846045)
 
     assert ("–", "infinite", "33,085", "0.5", "1.085") == tuple(map(show_bound, exact))
     assert ("–", "1", "1.084") == tuple(map(show_claim, (None, 1.0, 1.0841)))
 
 
-def test_pictures_do_not_depend_on_the_hour(told: Demo) -> None:
-    """The same rows give the same drawing, to the byte."""
-    assert claims_picture(told.rows, 1.0) == claims_picture(told.rows, 1.0)
+def test_plots_are_reproducible(demo: Demo) -> None:
+    """The same rows give the same plot, byte for byte."""
+    assert claims_picture(demo.rows, 1.0) == claims_picture(demo.rows, 1.0)
 
 
-def test_hostile_names_do_not_reach_the_page_as_markup() -> None:
-    """A title with markup in it is shown, not obeyed."""
-    scene = small_scene(title="<script>alert(1)</script>")
-    plain = run(Trial(scene=scene, mechanism=None, seed=1))
-    private = run(Trial(scene=scene, mechanism=RandomizedResponse(alphabet=LABELS, epsilon=3.0), seed=1))
-    page = render([scene], compare_with_unprotected([plain, private]), 1)
+def test_markup_in_titles_is_escaped() -> None:
+    """Markup in the title of a crowd is escaped on the page."""
+    crowd = small_crowd(title="<script>alert(1)</script>")
+    plain = run(Trial(crowd=crowd, mechanism=None, seed=1))
+    private = run(Trial(crowd=crowd, mechanism=RandomizedResponse(alphabet=LABELS, epsilon=3.0), seed=1))
+    page = render([crowd], compare_with_unprotected([plain, private]), 1)
 
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -247,29 +256,31 @@ def test_hostile_names_do_not_reach_the_page_as_markup() -> None:
 LABELS = Categories(("no", "yes"))
 
 
-def small_scene(labels: Categories = LABELS, title: str = "Small") -> Scene:
-    """A crowd small enough for a test."""
+def small_crowd(labels: Categories = LABELS, title: str = "Small") -> DemoCrowd:
+    """Crowd of 30 workers and 40 tasks."""
     crowd = categorical_crowd(workers=30, tasks=40, labels=labels, sparsity=0.4, source=seeded(3))
     answers: Reports = crowd.answers
-    return Scene(name="small", title=title, story="Made up.", answers=answers, gold=crowd.gold, error="error_rate")
+    return DemoCrowd(
+        name="small", title=title, description="Simulated.", answers=answers, gold=crowd.gold, error="error_rate"
+    )
 
 
 class Balanced(HTMLParser):
-    """Collects elements that were opened and never closed, or closed in the wrong order."""
+    """Parser that collects unclosed elements and asserts the order of end tags."""
 
     EMPTY = frozenset(("meta", "br", "path", "use", "rect", "image", "circle", "line"))
 
     def __init__(self) -> None:
-        """Start with nothing open."""
+        """Start without open elements."""
         super().__init__()
         self.open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Remember an element."""
+        """Add an element."""
         if tag not in self.EMPTY:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Forget it when it is closed."""
+        """Remove the element, which must be the last one."""
         if tag not in self.EMPTY:
             assert self.open.pop() == tag

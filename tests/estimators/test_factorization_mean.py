@@ -136,7 +136,7 @@ def test_estimate_claims_nothing_about_workers():
     assert ("weight", 50) == (estimate.workers.quality_name, len(estimate.workers.quality))
     assert [50] * 3 == estimate.reports_per_task.tolist()
     assert {1} == set(estimate.reports_per_worker.tolist())
-    assert ("profile-sum", False, 1, True, ()) == (
+    assert ("factorization-mean", False, 1, True, ()) == (
         estimate.method,
         estimate.categorical,
         estimate.steps,

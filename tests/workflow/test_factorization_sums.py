@@ -124,5 +124,5 @@ def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
 def test_sums_have_one_method_without_settings(sent: Path) -> None:
     """Another method, or steps and a tolerance, are refused."""
     for method in (Method(name="dawid-skene"), Method(max_steps=3), Method(tolerance=1.0)):
-        with pytest.raises(SettingsError, match="profile-sum"):
+        with pytest.raises(SettingsError, match="factorization-mean"):
             infer_from_sums(sent / "sums.json", method)

@@ -62,9 +62,9 @@ def _print_table(done: Demo) -> None:
     from rich.table import Table
 
     console = Console(highlight=False)
-    for scene in done.scenes:
-        rows = [row for row in done.rows if row.scene == scene.name]
-        console.print(f"\n[bold]{scene.title}[/bold]", scene.story, sep="\n", markup=True)
+    for crowd in done.crowds:
+        rows = [row for row in done.rows if row.crowd == crowd.name]
+        console.print(f"\n[bold]{crowd.title}[/bold]", crowd.description, sep="\n", markup=True)
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1))
         table.add_column("inference", overflow="fold")
         for name in ("error", "constant", "unprotected", "correlation"):
@@ -79,9 +79,10 @@ def _print_table(done: Demo) -> None:
 
 def _protection(row: Row) -> str:
     """Return mechanism, participation and epsilon per cell."""
-    from crowdveil.demo.page import hidden
+    from crowdveil.demo.page import participation_text
 
     if row.claimed is None or row.exact is None:
         return row.mechanism
     claim = "" if row.exact <= row.claimed * (1 + 1e-9) else f" (claimed {row.claimed:.4g})"
-    return f"{row.mechanism}, {hidden(row.participation)}: epsilon {format_bound(row.exact, 4)}{claim} per cell"
+    hidden = participation_text(row.participation)
+    return f"{row.mechanism}, {hidden}: epsilon {format_bound(row.exact, 4)}{claim} per cell"

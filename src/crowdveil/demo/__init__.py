@@ -1,4 +1,4 @@
-"""The whole story in two minutes: answers, devices that perturb them, a curator who infers, one page that compares."""
+"""Demo: every mechanism and estimator on three crowds, as rows and one HTML page."""
 
 import json
 import math
@@ -10,24 +10,24 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
+from crowdveil.demo.crowds import DemoCrowd, demo_crowds
 from crowdveil.demo.page import render
-from crowdveil.demo.scenes import Scene, scenes
 from crowdveil.demo.trials import Result, Row, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.engines.processes import ProcessHandle
 from crowdveil.files.atomic_write import Outputs, write_outputs
 
 PAGE_FILE = "demo.html"
 ROWS_FILE = "demo.json"
-MOST_CORES = 8
+MAX_PROCESSES = 8
 Progress = Callable[[int, int, str], None]
-"""Called as trials end: how many are done, of how many, and what ended."""
+"""Callback with the number of finished trials, the number of all trials, and the title of the last one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demo:
-    """What the demo found: its crowds, the results in the order of the table, and where the page was written."""
+    """Crowds, results in the order of the table, and path of the page."""
 
-    scenes: tuple[Scene, ...]
+    crowds: tuple[DemoCrowd, ...]
     results: tuple[Result, ...]
     page: Path
 
@@ -37,7 +37,7 @@ class Demo:
         return tuple(row for result in self.results for row in result.rows)
 
     def to_json(self, seed: int) -> dict[str, object]:
-        """Return the rows for a program; an epsilon that promises nothing is the text "infinity"."""
+        """Return the rows as a JSON object; an infinite epsilon is the text "infinity"."""
         rows = [
             {name: "infinity" if value == math.inf else value for name, value in asdict(row).items()}
             for row in self.rows
@@ -51,33 +51,33 @@ def demo_outputs(out: Path) -> Outputs:
 
 
 def run_demo(out: Path, *, data: Path | None = None, seed: int = 1, progress: Progress | None = None) -> Demo:
-    """Perturb every crowd with every mechanism, infer with every method that fits, and write page and rows.
+    """Perturb every crowd with every mechanism, infer with every applicable method, and write page and rows.
 
-    Devices are simulated from `seed`: the same seed gives the same numbers, and nobody is protected by them.
+    Simulation only, no privacy: the reports follow from `seed`.
 
     Args:
         out: folder for `demo.html` and `demo.json`.
-        data: folder with the data sets; by default the data directory, and made-up crowds where it has none.
-        seed: of the simulated devices.
-        progress: called after every trial.
+        data: folder of the data sets; by default the data directory. Without data sets the crowds are simulated.
+        seed: seed of the simulated devices.
+        progress: callback after each trial.
 
     Raises:
-        SettingsError: the folder cannot be written, or holds other files of these names.
+        SettingsError: the folder cannot be written, or contains other files with these names.
     """
     outputs = demo_outputs(out)
     outputs.check()
-    crowds = scenes(data)
-    plain = [Trial(scene=scene, mechanism=None, seed=seed) for scene in crowds]
-    private = [trial for scene in crowds for trial in trials_for(scene, seed)]
+    crowds = demo_crowds(data)
+    plain = [Trial(crowd=crowd, mechanism=None, seed=seed) for crowd in crowds]
+    private = [trial for crowd in crowds for trial in trials_for(crowd, seed)]
     results = compare_with_unprotected(_in_order(plain + private, progress))
-    demo = Demo(scenes=crowds, results=results, page=out / PAGE_FILE)
+    demo = Demo(crowds=crowds, results=results, page=out / PAGE_FILE)
     rows = json.dumps(demo.to_json(seed), indent=1)
     write_outputs(outputs, {PAGE_FILE: render(crowds, results, seed), ROWS_FILE: rows})
     return demo
 
 
 def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
-    """Run trials on all cores and return their results in the order given."""
+    """Run trials on all cores and return their results in the given order."""
     found: dict[int, Result] = {}
     with closing(_run_all(trials)) as results:
         for place, result in results:
@@ -88,11 +88,11 @@ def _in_order(trials: list[Trial], progress: Progress | None) -> list[Result]:
 
 
 def _run_all(trials: list[Trial]) -> Generator[tuple[int, Result]]:
-    """Yield places and results as trials end; worker processes end with the generator, whatever they are about."""
+    """Yield index and result of each finished trial; closing the generator ends the worker processes."""
     with ExitStack() as stack:
         waiting = iter(enumerate(trials))
         running: dict[Future[Result], tuple[int, ProcessHandle]] = {}
-        for place, trial in islice(waiting, min(os.cpu_count() or 1, MOST_CORES)):
+        for place, trial in islice(waiting, min(os.cpu_count() or 1, MAX_PROCESSES)):
             process = stack.enter_context(closing(ProcessHandle()))
             running[process.submit(run, trial, trial.title)] = place, process
         while running:

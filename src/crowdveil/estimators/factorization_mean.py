@@ -90,7 +90,7 @@ class FactorizationMean:
         count_threshold: smallest informative count, in standard deviations of its noise.
     """
 
-    name: ClassVar[str] = "profile-sum"
+    name: ClassVar[str] = "factorization-mean"
     truth_deviation: float | None = None
     count_threshold: float = 2.0
 

@@ -1,0 +1,235 @@
+"""Crowds of the demo, and the mechanisms and the assignment that each is perturbed with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from crowdveil.channel_design import design_channel, normal_worker_model
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.datasets import available, load
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.mechanisms import (
+    Designed,
+    DesignObjective,
+    Laplace,
+    MatrixFactorization,
+    MatrixFactorizationPublished,
+    Mechanism,
+    OneLayer,
+    QuantizedResponse,
+    RandomizedResponse,
+    SunTwoLayer,
+    TwoLayer,
+)
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd, numeric_crowd, simulated_assignment
+
+CROWD_SEED = 1
+EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0)
+TABLE_EPSILONS = (1.0, 3.0, 5.0)
+REAL = {"adult2", "duchenne", "weather_temperature"}
+TEMPERATURES = Scale(0, 120, 5)
+"""Public scale of temperatures in cities, in degrees Fahrenheit."""
+TASK_STEP = 8
+"""Every eighth task of the temperatures is used, to keep the demo short."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DemoCrowd:
+    """Answers of a crowd with known truths.
+
+    Attributes:
+        name: unique short name.
+        title: heading of the page.
+        description: source of the answers, in one sentence.
+        answers: unprotected answers.
+        gold: known truth by task name.
+        error: measure of error.
+        prior: mean and standard deviation of the public normal prior of numbers; None for labels.
+    """
+
+    name: str
+    title: str
+    description: str
+    answers: Reports
+    gold: Mapping[Any, Any]
+    error: ErrorName
+    prior: tuple[float, float] | None = None
+
+    @property
+    def participation_rate(self) -> float:
+        """Share of answered cells, from the public mean number of answers per task."""
+        return round(len(self.answers) / len(self.answers.tasks)) / len(self.answers.workers)
+
+
+def demo_crowds(data: Path | None) -> tuple[DemoCrowd, ...]:
+    """Return AdultContent2, Duchenne and temperatures of cities, or two simulated crowds without the data sets.
+
+    Raises:
+        SettingsError: a data set is missing in the given directory.
+    """
+    if data is not None or REAL.issubset(available()):
+        ratings = labelled_crowd("adult2", "web sites rated G, P, R or X by how adult they are", data)
+        judgements = labelled_crowd("duchenne", "photographs judged: a true smile or a posed one", data)
+        return ratings, judgements, temperature_crowd(data)
+    return simulated_ratings(), simulated_judgements()
+
+
+def labelled_crowd(name: str, question: str, directory: Path | None) -> DemoCrowd:
+    """Return a data set with the first answer of each worker to each task."""
+    data = load(name, duplicates="first", directory=directory)
+    size = f"{len(data.answers.workers):,} workers, {len(data.answers.tasks):,} tasks, {len(data.answers):,} answers"
+    return DemoCrowd(
+        name=name,
+        title=data.meta["title"],
+        description=f"Real answers: {question} ({size}; {data.gold_with_answers} tasks with gold).",
+        answers=data.answers,
+        gold=data.gold,
+        error="error_rate",
+    )
+
+
+def temperature_crowd(directory: Path | None) -> DemoCrowd:
+    """Return temperatures claimed by web sites, on a public scale, with the first claim of each site per task.
+
+    The public prior is normal: mean at the middle of the scale, standard deviation a quarter of its range.
+    """
+    data = load("weather_temperature", duplicates="first", directory=directory)
+    answers = on_scale(every_nth_task(data.answers, TASK_STEP), TEMPERATURES)
+    shown = set(answers.tasks.tolist())
+    gold = {task: truth for task, truth in data.gold.items() if task in shown}
+    return DemoCrowd(
+        name=data.name,
+        title="Temperatures that web sites claim",
+        description=f"Real answers: {len(answers.workers)} web sites claim the temperature of a US city at an hour, in "
+        f"degrees Fahrenheit, on the scale 0, 5, ..., 120 (every eighth task: {len(answers.tasks):,}, "
+        f"{len(answers):,} answers; {len(gold):,} tasks with gold).",
+        answers=answers,
+        gold=gold,
+        error="mae",
+        prior=(TEMPERATURES.low + TEMPERATURES.range / 2, TEMPERATURES.range / 4),
+    )
+
+
+def every_nth_task(answers: Reports, step: int) -> Reports:
+    """Return the answers to every `step`-th task, over the same workers."""
+    kept = answers.task % step == 0
+    return replace(
+        answers,
+        task=answers.task[kept] // step,
+        worker=answers.worker[kept],
+        value=answers.value[kept],
+        tasks=answers.tasks[::step],
+    )
+
+
+def on_scale(answers: Reports, scale: Scale) -> Reports:
+    """Return numbers rounded to a scale and clipped to its bounds."""
+    return replace(answers, value=scale.encode(answers.value), alphabet=scale)
+
+
+def simulated_ratings() -> DemoCrowd:
+    """Return a crowd as in Sun et al. (2018), section VI-A, with 800 workers and 60 tasks; numbers 0 to 9."""
+    simulated = numeric_crowd(workers=800, tasks=60, sparsity=0.9, source=seeded(CROWD_SEED))
+    return DemoCrowd(
+        name="simulated-ratings",
+        title="Simulated ratings from 0 to 9",
+        description="Simulated as in Sun et al. (2018), smaller: 800 workers, 60 tasks, 90 % of the cells without an "
+        "answer; standard deviation 1 for half of the workers, 5 for the others. No data directory was found.",
+        answers=simulated.answers,
+        gold=simulated.gold,
+        error="mae",
+        prior=(0.0, 1.0),
+    )
+
+
+def simulated_judgements() -> DemoCrowd:
+    """Return a binary crowd as large as Duchenne: 64 workers, 2,134 tasks, mean ability 0.75."""
+    simulated = categorical_crowd(
+        workers=64,
+        tasks=2134,
+        labels=Categories(("no", "yes")),
+        sparsity=0.87,
+        prior=(0.6, 0.4),
+        ability=lambda generator, count: np.clip(generator.normal(0.75, 0.12, count), 0.5, 0.98),
+        source=seeded(CROWD_SEED),
+    )
+    return DemoCrowd(
+        name="simulated-judgements",
+        title="Simulated yes/no judgements",
+        description="Simulated: 64 workers, 2,134 tasks, about eight answers per task, mean ability 0.75. "
+        "No data directory was found.",
+        answers=simulated.answers,
+        gold=simulated.gold,
+        error="error_rate",
+    )
+
+
+def demo_mechanisms(crowd: DemoCrowd) -> list[Mechanism]:
+    """Return every mechanism for the alphabet of the crowd, at several epsilons each."""
+    alphabet = crowd.answers.alphabet
+    assert alphabet is not None
+    found: list[Mechanism] = [RandomizedResponse(alphabet=alphabet, epsilon=epsilon) for epsilon in EPSILONS]
+    for epsilon in TABLE_EPSILONS:
+        if isinstance(alphabet, Scale):
+            found += _numeric_mechanisms(alphabet, epsilon, crowd)
+        else:
+            found += _label_mechanisms(alphabet, epsilon, len(crowd.answers.tasks), int(crowd.answers.per_worker.max()))
+    kinds = list(dict.fromkeys((mechanism.name, mechanism.participation) for mechanism in found))
+    return sorted(found, key=lambda mechanism: kinds.index((mechanism.name, mechanism.participation)))
+
+
+def _label_mechanisms(alphabet: Categories, epsilon: float, tasks: int, busiest: int) -> list[Mechanism]:
+    """Return the mechanisms of Li et al. with public participation, and the extension to NULL of Sun et al."""
+    one_layer = OneLayer(alphabet=alphabet, epsilon=epsilon, participation="public")
+    extended = SunTwoLayer(alphabet=alphabet, epsilon=epsilon, answers=tasks)
+    return [one_layer, *_published_two_layer(alphabet, epsilon, busiest), extended]
+
+
+def _published_two_layer(alphabet: Alphabet, epsilon: float, answers: int) -> list[Mechanism]:
+    try:
+        return [TwoLayer.as_published(alphabet=alphabet, epsilon=epsilon, participation="public", answers=answers)]
+    except SettingsError:  # Theorem 6.3 has no b <= 1 for this epsilon and number of labels.
+        return []
+
+
+def _numeric_mechanisms(scale: Scale, epsilon: float, crowd: DemoCrowd) -> list[Mechanism]:
+    objective, tasks = design_objective(scale, crowd), len(crowd.answers.tasks)
+    return [
+        Laplace(alphabet=scale, epsilon=epsilon),
+        MatrixFactorizationPublished(alphabet=scale, epsilon=epsilon, tasks=tasks, dimensions=5, ridge=0.1),
+        MatrixFactorization(alphabet=scale, epsilon=epsilon),
+        QuantizedResponse.for_objective(objective, epsilon),
+        Designed.from_channel(design_channel(objective, epsilon, null_apart=True)),
+    ]
+
+
+def design_objective(scale: Scale, crowd: DemoCrowd) -> DesignObjective:
+    """Return the design objective from public numbers: normal prior, participation rate, and worker noise.
+
+    The standard deviation is one step for half of the workers, five steps for the others.
+    """
+    mean, deviation = crowd.prior or (scale.low + scale.range / 2, scale.range / 4)
+    edges = scale.values[:-1] + scale.step / 2
+    prior = np.diff(ndtr((edges - mean) / deviation), prepend=0.0, append=1.0)
+    worker_model = normal_worker_model(scale, (scale.step, 5 * scale.step))
+    return DesignObjective(
+        alphabet=scale, prior=prior, worker_model=worker_model, participation_rate=crowd.participation_rate
+    )
+
+
+def demo_assignment(crowd: DemoCrowd) -> Assignment | None:
+    """Return a simulated assignment of about two cells per answer; None if it would contain every cell.
+
+    Simulation only: the assignment contains the answered cells.
+    """
+    workers = len(crowd.answers.workers)
+    per_task = max(round(2 * crowd.participation_rate * workers), int(crowd.answers.per_task.max()))
+    return None if per_task >= workers else simulated_assignment(crowd.answers, per_task, seeded(CROWD_SEED))
