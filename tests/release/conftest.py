@@ -9,8 +9,11 @@ from click.testing import CliRunner
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
 from crowdveil.randomness import seeded
+from crowdveil.release.privacy_statement import worker_name
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
+from crowdveil.workflow.evidence import GUARANTEE_SCOPE
 from crowdveil.workflow.export import reports_table, write_table
+from tests.campaign.builders import build_campaign, response
 
 Folder = Callable[..., Path]
 LABELS = ("no", "yes", "maybe")
@@ -67,3 +70,34 @@ def plain(tmp_path: Path) -> Path:
     write_answers(tmp_path, crowd)
     command("infer", tmp_path / "answers.csv", "--out", tmp_path / "found")
     return tmp_path / "found"
+
+
+@pytest.fixture
+def campaign_folder(tmp_path: Path) -> Folder:
+    """Return a function that gives a folder with the reports of a campaign, their truths and campaign.json.
+
+    The reports are perturbed from a file of answers; `from_devices` writes crowd.json as devices' reports have it.
+    """
+
+    def collect(*, from_devices: bool = True, epsilon: float = 3.0) -> Path:
+        built = build_campaign(channels=[response(Categories(LABELS), epsilon)], tasks=6, slots=WORKERS)
+        campaign = built.campaign
+        names = {"task": [task.id for task in campaign.tasks], "worker": list(map(worker_name, range(WORKERS)))}
+        rows = [
+            f"{task},{worker},{LABELS[i % 3]}" for i, task in enumerate(names["task"]) for worker in names["worker"]
+        ]
+        (tmp_path / "answers.csv").write_text("\n".join(["task,worker,label", *rows]))
+        for name, listed in names.items():
+            (tmp_path / f"{name}s.csv").write_text("\n".join([name, *listed]))
+        lists = ("--tasks", tmp_path / "tasks.csv", "--workers", tmp_path / "workers.csv", "--labels", ",".join(LABELS))
+        sent = tmp_path / "sent"
+        mechanism = ("--mechanism", "randomized-response", "--epsilon", 3)
+        command("perturb", tmp_path / "answers.csv", *mechanism, *lists, "--out", sent)
+        command("infer", sent / "reports.csv")
+        if from_devices:
+            crowd = sent / "crowd.json"
+            crowd.write_text(crowd.read_text("utf-8").replace(f"; {GUARANTEE_SCOPE}", ""), "utf-8")
+        (sent / "campaign.json").write_bytes(campaign.to_bytes())
+        return sent
+
+    return collect

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from crowdveil.campaign.folder import read_campaign
 from crowdveil.release.page import PageText, content_security_policy, style_sheet, write_page
 from tests.release.conftest import Folder, command
 
@@ -115,3 +116,14 @@ def test_the_same_results_give_the_same_page(collected: Folder) -> None:
     folder = collected()
 
     assert page_of(folder) == page_of(folder)
+
+
+def test_page_of_a_campaign(campaign_folder: Folder) -> None:
+    """A campaign gives title, question, texts of tasks and its hash."""
+    folder = campaign_folder()
+    page = folder / "page.html"
+    command("report", folder, "--campaign", folder / "campaign.json", "--out", page)
+    campaign = read_campaign(folder / "campaign.json")
+
+    for text in (campaign.title, campaign.question, campaign.tasks[0].text, campaign.name, "Results of a campaign"):
+        assert text in page.read_text("utf-8")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.campaign.folder import read_campaign
 from crowdveil.errors import CertificateError, ReportsError
-from crowdveil.release.privacy_statement import PrivacyStatement, sentences, state_privacy
+from crowdveil.release.privacy_statement import HOLDER, PrivacyStatement, sentences, state_privacy
 from crowdveil.release.result_files import read_truths
 from tests.release.conftest import TASKS, Folder, command
 
@@ -145,3 +146,32 @@ def test_sums_without_certificate_state_no_epsilon(numbers: Path, tmp_path: Path
 
     assert ("none", "matrix-factorization") == (statement.status, statement.mechanism)
     assert "no certificate" in statement.reason
+
+
+def test_campaign_states_its_own_guarantee(campaign_folder: Folder) -> None:
+    """With a campaign, epsilon per worker counts the largest number of tasks of one worker."""
+    folder = campaign_folder()
+    campaign = read_campaign(folder / "campaign.json")
+    statement = state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+
+    assert statement.per_worker is not None
+    assert (campaign.name, campaign.cells) == (statement.campaign, statement.cells)
+    assert campaign.worker_epsilon == statement.per_worker.epsilon
+    assert HOLDER not in statement.not_covered
+
+
+def test_campaign_whose_answers_somebody_held_says_so(campaign_folder: Folder) -> None:
+    """Reports that were made from a file of answers are not protected against the holder of that file."""
+    folder = campaign_folder(from_devices=False)
+    campaign = read_campaign(folder / "campaign.json")
+
+    assert HOLDER in state_privacy(read_truths(folder), folder / "reports.csv", campaign).not_covered
+
+
+def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> None:
+    """A campaign with another channel does not lend its guarantee to these reports."""
+    folder = campaign_folder(epsilon=1.0)
+    campaign = read_campaign(folder / "campaign.json")
+
+    with pytest.raises(ReportsError, match="other certificate"):
+        state_privacy(read_truths(folder), folder / "reports.csv", campaign)

@@ -82,13 +82,21 @@ class CampaignFolder:
         return parse_tokens(self._read(TOKENS_FILE, MAX_TOKENS_BYTES), self.campaign)
 
     def _read(self, name: str, most: int) -> bytes:
-        """Return the content of a file, at most one byte more than `most`."""
-        try:
-            with open(self.path / name, "rb") as stream:
-                return stream.read(most + 1)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise CampaignError("file", f"{self.path / name} cannot be read: {reason}.") from error
+        return _read_file(self.path / name, most)
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Return the campaign of a `campaign.json`; raises CampaignError or CertificateError if it is invalid."""
+    return Campaign.from_bytes(_read_file(path, MAX_BYTES))
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    """Return the content of a file, at most one byte more than `most`."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(most + 1)
+    except OSError as error:
+        raise CampaignError("file", f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def tokens_bytes(entries: Iterable[TokenEntry], campaign: Campaign) -> bytes:

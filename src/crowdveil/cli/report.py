@@ -19,6 +19,7 @@ from crowdveil.cli.options import PATH, json_option
     metavar="REPORTS",
     help="Reports that infer read, with crowd.json and certificate.json in their folder. [default: those in FOLDER]",
 )
+@click.option("--campaign", type=PATH, metavar="FILE", help="campaign.json of the campaign that collected the reports.")
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
@@ -27,6 +28,7 @@ def report(
     folder: Path,
     out: Path | None,
     reports: Path | None,
+    campaign: Path | None,
     title: str | None,
     question: str | None,
     workers: bool,
@@ -39,13 +41,20 @@ def report(
     with a certificate that was checked against the reports. It has no report of any worker, and no worker's name unless
     requested.
     """
-    from crowdveil.release.page import PageText, page_outputs, write_page
+    from crowdveil.campaign.folder import read_campaign
+    from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
     from crowdveil.release.privacy_statement import sentences
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
-    given = {name: value for name, value in (("title", title), ("question", question)) if value is not None}
-    statement = write_page(folder, path, text=PageText(**given, with_workers=workers), reports=reports)
+    if campaign is not None and (title, question) != (None, None):
+        raise click.UsageError("--title and --question are those of the campaign: leave them out.")
+    if campaign is None:
+        asked, text = None, PageText(title=title or NO_TITLE, question=question or "", with_workers=workers)
+    else:
+        asked = read_campaign(campaign)
+        text = campaign_text(asked, with_workers=workers)
+    statement = write_page(folder, path, text=text, reports=reports, campaign=asked)
     data = {
         "privacy": statement.status,
         "statement": list(sentences(statement)),

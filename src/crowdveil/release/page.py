@@ -6,8 +6,8 @@ It has no date: the same results give the same bytes.
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -28,6 +29,8 @@ MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
 DOUBTFUL = 10
 PAGE = "page of results"
+NO_TITLE = "Inferred truths"
+"""Heading of a page without a title."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +42,34 @@ class PageText:
         question: question that the workers were asked; may be empty.
         language: language tag of title and question.
         with_workers: whether workers and their qualities are named: only where they agreed to it.
+        task_texts: text of each task, by its name; tasks without one have their name only.
+        facts: further lines of the statement, as pairs of name and text.
     """
 
-    title: str = "Inferred truths"
+    title: str = NO_TITLE
     question: str = ""
     language: str = "en"
     with_workers: bool = False
+    task_texts: Mapping[str, str] = field(default_factory=dict)
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
+    """Return the text of the page of a campaign."""
+    facts = (
+        ("Campaign", campaign.name),
+        ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
+        ("Workers asked", f"{campaign.slots:,}"),
+        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
+    )
+    return PageText(
+        title=campaign.title,
+        question=campaign.question,
+        language=campaign.language,
+        with_workers=with_workers,
+        task_texts={task.id: task.text for task in campaign.tasks},
+        facts=facts,
+    )
 
 
 def style_sheet() -> str:
@@ -67,7 +92,9 @@ def page_outputs(path: Path) -> Outputs:
     return Outputs(folder=path.parent, names=(path.name,), kind=PAGE)
 
 
-def write_page(folder: Path, out: Path, *, text: PageText, reports: Path | None = None) -> PrivacyStatement:
+def write_page(
+    folder: Path, out: Path, *, text: PageText, reports: Path | None = None, campaign: Campaign | None = None
+) -> PrivacyStatement:
     """Write the page of results of one folder, and return the statement of privacy in it.
 
     Args:
@@ -75,6 +102,7 @@ def write_page(folder: Path, out: Path, *, text: PageText, reports: Path | None 
         out: file of the page.
         text: title, question, and whether workers are named.
         reports: reports from which the truths were inferred; by default those in the folder.
+        campaign: campaign that collected the reports; None without one.
 
     Raises:
         ReportsError: as `read_truths` and `state_privacy`.
@@ -82,7 +110,7 @@ def write_page(folder: Path, out: Path, *, text: PageText, reports: Path | None 
         SettingsError: the page would replace a file that is not a page of results.
     """
     truths = read_truths(folder)
-    statement = state_privacy(truths, find_reports(folder) if reports is None else reports)
+    statement = state_privacy(truths, find_reports(folder) if reports is None else reports, campaign)
     write_outputs(page_outputs(out), {out.name: render(truths, statement, text)})
     return statement
 
@@ -109,8 +137,8 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
         summary=_summary(truths),
         pictures=list(_pictures(truths)),
         channel_picture=None if channel is None else channel_table("channel", channel),
-        rows=list(_rows(truths, range(min(len(truths.tasks), MAX_TASKS)))),
-        doubtful=list(_rows(truths, truths.doubtful(DOUBTFUL))),
+        rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
+        doubtful=list(_rows(truths, text, truths.doubtful(DOUBTFUL))),
         doubt=_doubt(truths),
         workers=list(_workers(truths)) if text.with_workers else [],
         worker_picture=_worker_picture(truths) if text.with_workers else None,
@@ -172,13 +200,14 @@ def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:
         yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
 
 
-def _rows(truths: InferredTruths, chosen: Any) -> Iterator[dict[str, Any]]:
+def _rows(truths: InferredTruths, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:
     """Yield task, truth, confidence or interval, and number of reports."""
     texts, confidence = truths.texts(), truths.confidence
     for task in chosen:
         low, high = (None, None) if truths.low is None or truths.high is None else (truths.low[task], truths.high[task])
         yield {
             "task": truths.tasks[task],
+            "text": text.task_texts.get(truths.tasks[task], ""),
             "truth": texts[task],
             "confidence": None if confidence is None else float(confidence[task]),
             "interval": "" if low is None or not np.isfinite(low) else f"{low:.4g} to {high:.4g}",

@@ -4,18 +4,20 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - `crowd.json` belongs to the reports (digest), is no simulation, and its reports are not edited;
 - its certificate is present, belongs to it (digest) and was verified in integers;
 - the lists of labels, tasks and workers that the guarantee needs were public;
-- the truths were inferred from these reports: the same tasks, and as many reports on each.
+- the truths were inferred from these reports: the same tasks, and as many reports on each;
+- with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from crowdveil.accounting import account_channel_table
+from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -24,7 +26,13 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ReportsError
 from crowdveil.release.result_files import InferredTruths
-from crowdveil.workflow.evidence import Evidence, has_no_privacy_channel, protects_participation, read_evidence
+from crowdveil.workflow.evidence import (
+    GUARANTEE_SCOPE,
+    Evidence,
+    has_no_privacy_channel,
+    protects_participation,
+    read_evidence,
+)
 from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
 
 Status = Literal["protected", "simulation", "none"]
@@ -34,6 +42,12 @@ NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no ep
 EDITED = "The reports were edited after they were sent."
 MARKED = "The collection is marked as without privacy."
 ODDS_DIGITS = 3
+HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
+FROM_DEVICES = (
+    "That somebody opened a link, which whoever watches the connection can see.",
+    "A device that runs another program than the one whose code was checked.",
+    "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
+)
 ALWAYS_UNCOVERED = (
     "Time and network address of a report, which the network and the operator of the service can see.",
     "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
@@ -53,6 +67,7 @@ class PrivacyStatement:
         per_answer, per_worker: guarantees; None without a checked one.
         cells: largest number of answers of one worker, missing ones included where participation is protected.
         not_covered: what the guarantee does not cover, as sentences.
+        campaign: name of the campaign, 43 characters; None without one.
         certificate_sha256: digest of the checked certificate, in hexadecimal.
         channel: checked channel, if there is a single one.
     """
@@ -64,6 +79,7 @@ class PrivacyStatement:
     per_worker: Guarantee | None = None
     cells: int = 0
     not_covered: tuple[str, ...] = ()
+    campaign: str | None = None
     certificate_sha256: str | None = None
     channel: Channel | None = None
 
@@ -84,15 +100,17 @@ def find_reports(folder: Path) -> Path | None:
     return folder if (folder / REPORTS_FILES["blocks"][0]).exists() else None
 
 
-def state_privacy(truths: InferredTruths, reports: Path | None) -> PrivacyStatement:
+def state_privacy(truths: InferredTruths, reports: Path | None, campaign: Campaign | None = None) -> PrivacyStatement:
     """Return the statement of privacy for truths and the reports from which they were inferred.
 
     Args:
         truths: result of the inference.
         reports: file of reports, folder of encoded blocks, or `sums.json`; None if there is none.
+        campaign: campaign that collected the reports; None without one.
 
     Raises:
-        ReportsError: crowd.json does not belong to the reports, or the truths were inferred from other reports.
+        ReportsError: crowd.json does not belong to the reports, the truths were inferred from other reports, or the
+            reports are not those of the campaign.
         CertificateError: the certificate is damaged, missing, or belongs to other reports.
     """
     if reports is None:
@@ -108,7 +126,10 @@ def state_privacy(truths: InferredTruths, reports: Path | None) -> PrivacyStatem
         return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
     evidence = read_evidence(reports, accept_edited=True)
     _require_same_reports(truths, evidence, reports)
-    return _of_evidence(evidence)
+    if campaign is not None:
+        _require_campaign(campaign, evidence, reports)
+    made_from_answers = GUARANTEE_SCOPE in crowd["guarantee"]
+    return _of_evidence(evidence, campaign, made_from_answers=made_from_answers)
 
 
 def _require_same_reports(truths: InferredTruths, evidence: Evidence, source: Path) -> None:
@@ -122,21 +143,53 @@ def _require_same_reports(truths: InferredTruths, evidence: Evidence, source: Pa
         )
 
 
-def _of_evidence(evidence: Evidence) -> PrivacyStatement:
+def _require_campaign(campaign: Campaign, evidence: Evidence, source: Path) -> None:
+    """Refuse reports with other certificates, tasks or workers than those of the campaign."""
+    channel, reports = evidence.channel, evidence.reports
+    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
+    sealed = {certificate["sha256"] for certificate in campaign.certificates}
+    foreign = [
+        name
+        for name, ok in (
+            ("certificate", all(one is not None and one.certificate()["sha256"] in sealed for one in channels)),
+            ("tasks", set(map(str, reports.tasks)) <= {task.id for task in campaign.tasks}),
+            ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),
+        )
+        if not ok
+    ]
+    if foreign:
+        raise ReportsError(
+            "the reports must be those of the campaign",
+            source=str(source),
+            examples=f"other {' and '.join(foreign)}",
+            hint="Give the campaign.json from which these reports were exported.",
+        )
+
+
+def worker_name(slot: int) -> str:
+    """Return the name of a slot in exported reports."""
+    return f"w{slot:04}"
+
+
+def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
     assert crowd is not None
     reason = _no_guarantee_reason(crowd, channel)
     if reason or channel is None:
         return PrivacyStatement(status="none", reason=reason, mechanism=_name(crowd))
-    cells, per_worker = _worker_guarantee(evidence, channel)
+    guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel)
+    if campaign is not None:
+        guarantee, cells = campaign.guarantee, campaign.cells
+        per_worker = replace(guarantee, epsilon=campaign.worker_epsilon, unit="worker")
     return PrivacyStatement(
         status="protected",
         mechanism=channel.mechanism,
-        per_answer=channel.guarantee,
+        per_answer=guarantee,
         per_worker=per_worker,
         cells=cells,
-        not_covered=_not_covered(evidence, channel),
+        not_covered=_not_covered(evidence, channel, made_from_answers=made_from_answers),
+        campaign=None if campaign is None else campaign.name,
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
     )
@@ -177,10 +230,10 @@ def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable) -> tu
     return cells, channel.guarantee.per_worker(cells)
 
 
-def _not_covered(evidence: Evidence, channel: Channel | ChannelTable) -> tuple[str, ...]:
+def _not_covered(evidence: Evidence, channel: Channel | ChannelTable, *, made_from_answers: bool) -> tuple[str, ...]:
     """Return what the guarantee does not cover, as sentences."""
     return (
-        "The holder of the answers, who sees them all: these reports were made from a file of answers.",
+        *((HOLDER,) if made_from_answers else FROM_DEVICES),
         _visible_participation(protects_participation(channel), assigned=evidence.assignment is not None),
         *ALWAYS_UNCOVERED,
     )
