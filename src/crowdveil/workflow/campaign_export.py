@@ -1,0 +1,133 @@
+"""Reports of a campaign as the folder that `crowdveil infer` reads.
+
+`infer` counts an assigned cell without a row as a NULL report. Therefore only workers whose report arrived are listed
+in `crowd.json` and in `assignment.csv`. Workers are named by their slot, w0017, and are in the order of slots.
+"""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.alphabet import NULL
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.public_lists import ALL_LISTS
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.workflow.evidence import ASSIGNED
+from crowdveil.workflow.export import (
+    ASSIGNMENT_FILE,
+    CERTIFICATE_FILE,
+    CROWD_FILE,
+    REPORTS_FILE,
+    describe_crowd,
+    write_reports,
+)
+
+EXPORT_FILES = (CERTIFICATE_FILE, ASSIGNMENT_FILE, CROWD_FILE, REPORTS_FILE)
+"""Files that `write_campaign_reports` writes."""
+
+
+class AcceptedReport(NamedTuple):
+    """One worker's report: slot, task indices, and the code of the report symbol of each task.
+
+    A code that is no output of the cell's channel, such as `report_body.NOT_ANSWERED`, is no answer.
+    """
+
+    slot: int
+    tasks: Sequence[int]
+    codes: Sequence[int]
+
+
+def worker_name(slot: int) -> str:
+    """Return the name of a worker in exported files."""
+    return f"w{slot:04}"
+
+
+def write_campaign_reports(
+    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
+) -> Reports:
+    """Write `EXPORT_FILES` and return the non-NULL reports; the files depend on the set of reports only.
+
+    Args:
+        directory: folder to be written.
+        campaign: campaign of the reports.
+        accepted: at most one report per slot, in any order.
+        replace: whether an earlier collection in the folder is removed.
+
+    Raises:
+        SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
+    """
+    ordered = sorted(accepted, key=lambda report: report.slot)
+    _require_enough(len(ordered), campaign)
+    slots = [report.slot for report in ordered]
+    if len(set(slots)) != len(slots):
+        raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
+    channel = exported_channel(campaign, slots)
+    reports, assignment = _coded_reports(campaign, channel, ordered)
+    protected, certificate = campaign.participation == "protected", channel.certificate()
+    crowd = describe_crowd(
+        reports,
+        mechanism=f"{channel.mechanism}; campaign {campaign.name}",
+        guarantee=channel.guarantee,
+        participation=campaign.participation,
+        notes=(ASSIGNED,) if protected else (),
+        simulation=False,
+        certificate=certificate,
+        assignment=assignment.to_csv(),
+    )
+    write_reports(directory, reports, certificate, crowd, assignment=assignment.to_csv(), replace=replace)
+    return reports
+
+
+def exported_channel(campaign: Campaign, slots: Sequence[int]) -> Channel | ChannelTable:
+    """Return the channel of a campaign; with several, the table over its task ids and the names of these slots."""
+    groups = campaign.groups
+    if groups is None:
+        return campaign.channels[0]
+    return ChannelTable(
+        channels=campaign.channels,
+        choice=groups.choice,
+        workers={worker_name(slot): groups.slot_group[slot] for slot in slots},
+        tasks={task.id: group for task, group in zip(campaign.tasks, groups.task_group, strict=True)},
+    )
+
+
+def _require_enough(found: int, campaign: Campaign) -> None:
+    """Refuse a release below the least number of reports; the message holds no count."""
+    if found < campaign.min_reports:
+        raise SettingsError(
+            f"nothing is released below {campaign.min_reports} reports, the least number of this campaign",
+            value=f"fewer than {campaign.min_reports}",
+            hint="Wait for more reports.",
+        )
+
+
+def _coded_reports(
+    campaign: Campaign, channel: Channel | ChannelTable, ordered: Sequence[AcceptedReport]
+) -> tuple[Reports, Assignment]:
+    """Return the non-NULL reports, and the assignment of the workers that reported."""
+    code_of = {name: code for code, name in enumerate(channel.report_alphabet.names)}
+    task = np.array([index for report in ordered for index in report.tasks], dtype=np.int32)
+    worker = np.repeat(np.arange(len(ordered), dtype=np.int32), [len(report.tasks) for report in ordered])
+    code = np.array([code_of.get(name, -1) for report in ordered for name in _symbols(campaign, report)])
+    tasks, workers = _names(one.id for one in campaign.tasks), _names(worker_name(one.slot) for one in ordered)
+    sent = code >= 0
+    reports = Reports(task[sent], worker[sent], code[sent], tasks, workers, channel.report_alphabet, ALL_LISTS)
+    return reports, Assignment(tasks, workers, task.astype(np.int64), worker.astype(np.int64))
+
+
+def _symbols(campaign: Campaign, report: AcceptedReport) -> Iterable[str]:
+    """Yield the name of the report symbol of each cell; NULL for a cell without an answer."""
+    for task, code in zip(report.tasks, report.codes, strict=True):
+        outputs = campaign.channel_of(report.slot, task).outputs
+        yield outputs[code] if 0 <= code < len(outputs) else NULL
+
+
+def _names(names: Iterable[str]) -> NDArray[np.object_]:
+    return np.array(list(names), dtype=object)
