@@ -25,6 +25,7 @@ from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.report import report
 from crowdveil.cli.rounds import join, next_thresholds
+from crowdveil.cli.serve import serve
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
@@ -37,6 +38,7 @@ COMMANDS: tuple[click.Command, ...] = (
     encode,
     infer,
     report,
+    serve,
     join,
     next_thresholds,
     account,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, start_http_server
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, disable_created_metrics, start_http_server
 from prometheus_client.multiprocess import MultiProcessCollector
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable with the folder in which several processes count together."""
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they hold the time of the first request
 requests = Counter("crowdveil_requests", "Requests by route template and status.", ("route", "status"))
 
 

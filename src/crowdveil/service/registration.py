@@ -7,11 +7,12 @@ import re
 import secrets
 from collections.abc import Sequence
 from hashlib import sha256
+from pathlib import Path
 
 from sqlalchemy import Connection, insert, select, update
 
 from crowdveil.campaign.document import Campaign
-from crowdveil.campaign.folder import CampaignFolder, TokenEntry
+from crowdveil.campaign.folder import CAMPAIGN_FILE, CampaignFolder, TokenEntry
 from crowdveil.errors import SettingsError
 from crowdveil.service.schema import WRITES, campaigns, parts, pictures, reports, tokens
 from crowdveil.service.store import Store
@@ -120,3 +121,31 @@ def _curator_token(folder: CampaignFolder) -> str:
         stream.flush()
         os.fsync(stream.fileno())
     return text
+
+
+def prepare_database(
+    url: str, campaign_file: Path, *, migrate: bool = False, accept_second_report: bool = False
+) -> tuple[str, list[int]]:
+    """Prepare a database for a campaign; return the campaign's name, and the slots as `register`.
+
+    Raises:
+        SettingsError: as `Store.open` and `register`, or the file is not called campaign.json.
+        CampaignError, CertificateError: the folder is damaged.
+    """
+    folder = folder_of(campaign_file)
+    store = Store.open(url, migrate=migrate)
+    try:
+        return folder.campaign.name, register(store, folder, accept_second_report=accept_second_report)
+    finally:
+        store.close()
+
+
+def folder_of(campaign_file: Path) -> CampaignFolder:
+    """Return the folder of a `campaign.json`.
+
+    Raises:
+        SettingsError: the file has another name.
+    """
+    if campaign_file.name != CAMPAIGN_FILE:
+        raise SettingsError(f"a campaign must be given as its {CAMPAIGN_FILE}", value=str(campaign_file))
+    return CampaignFolder(campaign_file.parent)

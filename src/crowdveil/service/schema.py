@@ -6,6 +6,7 @@ but `schema version` are stored in the order of their primary keys (WITHOUT ROWI
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from alembic import command
@@ -117,12 +118,12 @@ reports = Table(
 
 
 def connect(url: str) -> Engine:
-    """Return the engine of `sqlite:///file` or `postgresql://...`; nothing is created and no statement is sent.
+    """Return the engine of `sqlite:///file` or `postgresql://...`; no statement is sent.
 
     Statements and their parameters occur neither in logs nor in the messages of errors.
 
     Raises:
-        SettingsError: another database, or not a URL.
+        SettingsError: another database, not a URL, or a file that cannot be written.
     """
     try:
         parsed = make_url(url)
@@ -132,6 +133,7 @@ def connect(url: str) -> Engine:
         ) from None
     kind = parsed.get_backend_name()
     if kind == SQLITE:
+        _create_private(parsed.database)
         options: dict[str, Any] = {"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
     elif kind == "postgresql":
         parsed = parsed.set(drivername=POSTGRESQL)
@@ -151,6 +153,17 @@ def connect(url: str) -> Engine:
         event.listen(engine, "connect", _set_pragmas)
         event.listen(engine, "begin", _begin)
     return engine
+
+
+def _create_private(path: str | None) -> None:
+    """Create the file of a database with access for its owner alone; its log and index get the same rights."""
+    if path and path != ":memory:":
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise SettingsError(
+                "the file of the database must be writable", value=path, hint=f"{error.strerror}."
+            ) from error
 
 
 def _set_pragmas(connection: Any, _: object) -> None:

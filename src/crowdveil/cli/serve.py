@@ -1,0 +1,133 @@
+"""`crowdveil serve`: HTTP service of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import COUNT, PATH
+from crowdveil.cli.verb import Verb
+from crowdveil.errors import SettingsError
+
+HELP = """Collect the reports of a campaign over HTTP.
+
+CAMPAIGN is the campaign.json that campaign new wrote; its folder holds assignment parts, pictures and hashes of links.
+A report is stored durably before its receipt is sent. Workers open the page /a/ with their links; the curator opens
+/curator/ with the token in curator-token.txt, which is written on the first start."""
+
+DETAILS = """The database is SQLite on a local disk, or PostgreSQL. It holds no time, address or name. Plain HTTP is
+served on the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its
+own.
+
+New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the requests in progress, then end."""
+
+database_option = click.option(
+    "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
+)
+
+
+def require_service() -> None:
+    """Check that the packages of the extra are installed.
+
+    Raises:
+        SettingsError: they are not.
+    """
+    try:
+        import alembic  # noqa: F401
+        import sqlalchemy  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise SettingsError(
+            "the service needs further packages",
+            value=error.name,
+            hint="Install them: pip install 'crowdveil[service]'.",
+        ) from error
+
+
+def database_url(campaign: Path, given: str | None) -> str:
+    """Return the URL of the database: the given one, or that of the file beside the campaign."""
+    return given or f"sqlite:///{campaign.absolute().parent / 'reports.sqlite'}"
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil serve week4/campaign.json",
+    main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy", "migrate"),
+    short_help="Collect the reports of a campaign over HTTP.",
+)
+@click.argument("campaign", type=PATH)
+@database_option
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port.")
+@click.option("--workers", type=COUNT, default=1, show_default=True, metavar="N", help="Processes.")
+@click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM).")
+@click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM).")
+@click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address.")
+@click.option("--migrate", is_flag=True, help="Bring the tables of an older version up to date first.")
+@click.option("--metrics", metavar="HOST:PORT", help="Serve /metrics on this address.")
+@click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
+@click.option(
+    "--accept-second-report",
+    is_flag=True,
+    help="New links are valid although the old link has a report; epsilon of both reports adds up.",
+)
+def serve(
+    campaign: Path,
+    database: str | None,
+    host: str,
+    port: int,
+    workers: int,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    migrate: bool,
+    metrics: str | None,
+    log_requests: bool,
+    accept_second_report: bool,
+) -> None:
+    """Register the campaign, print where it is served, and serve."""
+    require_service()
+    from crowdveil.service.registration import CURATOR_FILE, prepare_database
+    from crowdveil.service.server import ServerSettings, bind, run
+
+    settings = ServerSettings(
+        database=database_url(campaign, database),
+        host=host,
+        port=port,
+        workers=workers,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
+        behind_proxy=behind_proxy,
+        metrics=_address(metrics),
+        log_requests=log_requests,
+    )
+    listening = bind(settings)
+    name, left_out = prepare_database(
+        settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
+    )
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
+    slots = ", ".join(map(str, left_out))
+    rows = [
+        ("campaign", name),
+        ("workers' page", f"{address}/a/"),
+        ("curator's page", f"{address}/curator/, token in {campaign.parent / CURATOR_FILE}"),
+        *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
+    ]
+    print_result({}, rows, as_json=False)
+    run(settings, listening)
+
+
+def _address(text: str | None) -> tuple[str, int] | None:
+    """Return host and port of HOST:PORT."""
+    if text is None:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise click.UsageError(f"--metrics {text} is not HOST:PORT.")
+    return host.strip("[]"), int(port)

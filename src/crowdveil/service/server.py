@@ -1,0 +1,206 @@
+"""Processes of the service: one, or several that share a listening socket and a database."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from crowdveil.errors import SettingsError
+
+MAX_WORKERS = 64
+GRACE_SECONDS = 30
+BACKLOG = 2048
+RESTART_SECONDS = 1.0
+"""Delay before a worker process that ended is started again."""
+HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """Settings of the server.
+
+    Attributes:
+        database: URL of the database.
+        host, port: listening address; port 0 is a free one.
+        workers: number of processes.
+        tls_certificate, tls_key: files in PEM format; both or none.
+        behind_proxy: whether a proxy ends TLS, so that plain HTTP is accepted beyond the loopback address.
+        metrics: listening address of `/metrics`; None for none.
+        log_requests: whether each request has a log line of route, status and class of duration.
+
+    Raises:
+        SettingsError: plain HTTP beyond the loopback address, or settings that contradict one another.
+    """
+
+    database: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    workers: int = 1
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    metrics: tuple[str, int] | None = None
+    log_requests: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise SettingsError(f"workers must be in 1..{MAX_WORKERS}", value=self.workers)
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise SettingsError("TLS needs a certificate and its key", value=str(self.tls_certificate or self.tls_key))
+        if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
+            raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=HINT)
+        if self.tls_certificate is not None and self.tls_key is not None:
+            _check_tls(self.tls_certificate, self.tls_key)
+
+    @property
+    def scheme(self) -> str:
+        """Scheme of the server's own addresses."""
+        return "http" if self.tls_certificate is None else "https"
+
+
+def bind(settings: ServerSettings) -> socket.socket:
+    """Return the listening socket.
+
+    Raises:
+        SettingsError: the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.host, settings.port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise SettingsError(
+            "the listening address must be free", value=f"{settings.host}:{settings.port}", hint=str(error.strerror)
+        ) from error
+    listening.set_inheritable(True)
+    return listening
+
+
+def run(settings: ServerSettings, listening: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; requests in progress are answered before the end."""
+    with _metrics(settings):
+        if settings.workers == 1:
+            _serve(settings, listening)
+        else:
+            _supervise(settings, listening)
+
+
+def _serve(settings: ServerSettings, listening: socket.socket) -> None:
+    """Serve in this process."""
+    from crowdveil.service.app import create_app
+    from crowdveil.service.security import BoundedProtocol
+    from crowdveil.service.store import Store
+
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
+    store = Store.open(settings.database)
+    config = uvicorn.Config(
+        create_app(store, on_stop=store.close),
+        http=BoundedProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+    )
+    # uvicorn raises the signal again after its shutdown; the process then ends in good order.
+    with _signals_ignored():
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _supervise(settings: ServerSettings, listening: socket.socket) -> None:
+    """Run worker processes, and start one again that ended without being asked to."""
+    context = multiprocessing.get_context("spawn")
+    reader, writer = os.pipe()
+
+    def stop(_: int, __: FrameType | None) -> None:
+        os.write(writer, b"x")
+
+    def start() -> Any:
+        worker = context.Process(target=_serve, args=(settings, listening))
+        worker.start()
+        return worker
+
+    handlers = {code: signal.signal(code, stop) for code in (signal.SIGTERM, signal.SIGINT)}
+    workers = [start() for _ in range(settings.workers)]
+    try:
+        while reader not in wait([reader, *(worker.sentinel for worker in workers)]):
+            if reader in wait([reader], timeout=RESTART_SECONDS):
+                break
+            workers = [worker if worker.is_alive() else start() for worker in workers]
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join()
+        for code, handler in handlers.items():
+            signal.signal(code, handler)
+
+
+@contextmanager
+def _signals_ignored() -> Iterator[None]:
+    handlers = {code: signal.signal(code, lambda *_: None) for code in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for code, handler in handlers.items():
+            signal.signal(code, handler)
+
+
+@contextmanager
+def _metrics(settings: ServerSettings) -> Iterator[None]:
+    """Serve `/metrics` from this process; several processes count together in a temporary folder."""
+    if settings.metrics is None:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="crowdveil-metrics-") as folder:
+        if settings.workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read when the counters are imported
+        from crowdveil.service.metrics import serve_metrics
+
+        stop = serve_metrics(*settings.metrics)
+        try:
+            yield
+        finally:
+            stop()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_tls(certificate: Path, key: Path) -> None:
+    """Check that certificate and key can be read and belong together."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(
+            "TLS needs a certificate and its key in PEM format",
+            value=f"{certificate}, {key}",
+            hint=f"{getattr(error, 'reason', None) or error.strerror or error}.",
+        ) from error

@@ -1,0 +1,101 @@
+"""Processes of the service: addresses that are refused, the end in good order, several processes, and metrics."""
+
+import re
+import secrets
+import socket
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from crowdveil.errors import SettingsError
+from crowdveil.service.problems import REPORT_MEDIA_TYPE
+from crowdveil.service.server import ServerSettings, bind
+from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.service.running import ServiceProcess
+
+DATABASE = "sqlite:///unused.sqlite"
+
+
+def put_report(port: int, built: BuiltCampaign, slot: int) -> int:
+    """Send a report and return the status."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/campaigns/{built.campaign.name}/reports/{secrets.token_hex(16)}",
+        data=b"\0" * built.campaign.body_bytes,
+        headers={"Authorization": f"Bearer {built.tokens[slot].text}", "Content-Type": REPORT_MEDIA_TYPE},
+        method="PUT",
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return int(response.status)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_plain_http_stays_on_the_loopback_address(host: str) -> None:
+    """Beyond the loopback address plain HTTP needs a proxy that ends TLS."""
+    with pytest.raises(SettingsError, match="loopback address only"):
+        ServerSettings(database=DATABASE, host=host)
+
+    assert "http" == ServerSettings(database=DATABASE, host=host, behind_proxy=True).scheme
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_plain_http_is_served_on_loopback_addresses(host: str) -> None:
+    """Every loopback address is accepted."""
+    assert host == ServerSettings(database=DATABASE, host=host).host
+
+
+def test_a_certificate_needs_its_key(tmp_path: Path) -> None:
+    """TLS settings are checked before the start."""
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("no certificate")
+
+    with pytest.raises(SettingsError, match="a certificate and its key"):
+        ServerSettings(database=DATABASE, tls_certificate=wrong)
+    with pytest.raises(SettingsError, match="in PEM format"):
+        ServerSettings(database=DATABASE, tls_certificate=wrong, tls_key=wrong)
+
+
+def test_a_taken_address_is_refused() -> None:
+    """A second service on the same port is refused by name."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings = ServerSettings(database=DATABASE, port=other.getsockname()[1])
+        with pytest.raises(SettingsError, match="must be free"):
+            bind(settings)
+
+
+def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path) -> None:
+    """A report that is on its way when the service is stopped has its receipt; the log is empty."""
+    built = build_campaign()
+    service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log")
+    statuses: list[int] = []
+    sender = threading.Thread(target=lambda: statuses.append(put_report(service.port, built, 0)))
+    sender.start()
+    sender.join()
+
+    assert 0 == service.stop()
+    assert [200] == statuses
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert ["campaign", "workers'", "curator's"] == [line.split()[0] for line in lines]
+
+
+def test_several_workers_count_together(tmp_path: Path) -> None:
+    """Two processes serve one campaign, and their metrics are one; no metric names the campaign."""
+    built = build_campaign(slots=8)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        metrics = free.getsockname()[1]
+    options = ("--workers", "2", "--metrics", f"127.0.0.1:{metrics}", "--log-requests")
+    service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log", *options)
+
+    statuses = [put_report(service.port, built, slot) for slot in range(8)]
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=30) as response:
+        text = response.read().decode()
+    assert 0 == service.stop()
+    assert [200] * 8 == statuses
+    counted = 'crowdveil_requests_total{route="PUT /v1/campaigns/{hash}/reports/{report_id}",status="200"} 8.0'
+    assert counted in text
+    assert built.campaign.name not in text
+    logged = (tmp_path / "log").read_text()
+    assert re.search(r"INFO crowdveil.service: PUT /v1/campaigns/\{hash\}/reports/\{report_id\} 200 ", logged)
+    assert built.tokens[0].text not in logged
