@@ -49,7 +49,7 @@ def cases() -> Iterator[tuple[str, Any, Reports, Channel | None]]:
 
 
 def large_cases() -> Iterator[tuple[str, Any, Reports, Channel | None]]:
-    """Yield fits of made-up crowds of 300,000 reports: labels, ordered labels and numbers."""
+    """Yield fits of simulated crowds of 300,000 reports: labels, ordered labels and numbers."""
     rng = np.random.default_rng(7)
     task, worker = rng.permutation(600_000)[:300_000] % 30_000, rng.integers(0, 2_000, 300_000)
     truth = rng.integers(0, 4, 30_000)

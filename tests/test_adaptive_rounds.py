@@ -24,7 +24,7 @@ def cuts_at(values: list[float], most: int = 12) -> list[int]:
 
 
 def test_every_task_is_cut_next_to_its_estimate() -> None:
-    """The cut c stands between c - 1 and c: near 0 that is 1, near 9 it is 9, else beside the estimate."""
+    """The cut c stands between c - 1 and c: near 0 that is 1, near 9 it is 9, else next to the estimate."""
     assert [1, 1, 3, 4, 9, 9] == cuts_at([0.0, 0.9, 2.6, 3.4, 8.4, 9.0])
     assert ["a", "b"] == list(next_thresholds(np.array(["a", "b"]), np.zeros(2), SCALE))
 
@@ -155,7 +155,7 @@ def test_what_does_not_belong_together_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", [" r1a", "r1a\u00a0", "r1\u200ba"])
-def test_a_worker_under_a_name_that_looks_alike_is_refused(name: str) -> None:
+def test_a_worker_with_a_confusable_name_is_refused(name: str) -> None:
     """A worker who reports again, the name written with a space or an invisible character, is not taken for another."""
     tasks, labels = np.array(["t"]), cut(3).report_alphabet
     one, other = (

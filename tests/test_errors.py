@@ -89,7 +89,7 @@ def test_refusals_travel_between_processes(error):
 
 
 def test_engine_error_says_how_often_it_was_tried():
-    """Attempts are told where there was more than one."""
+    """Several attempts are counted in the message."""
     assert "Workers died (3 attempts). Use fewer." == str(EngineError("Workers died", attempts=3, hint="Use fewer."))
     assert "No answer. Start it." == str(EngineError("No answer", hint="Start it."))
 

@@ -52,7 +52,7 @@ def test_size_decides_unless_the_environment_does(monkeypatch: pytest.MonkeyPatc
     assert use_compiled_code(1, 10)
 
 
-def test_an_unknown_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names an unknown value of the environment variable."""
     monkeypatch.setenv(KERNELS_VARIABLE, "fast")
 

@@ -63,7 +63,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
-def room(module: str) -> str:
+def folder_of(module: str) -> str:
     """The file or folder directly under the package that a module belongs to."""
     return module.split(".")[0]
 
@@ -101,17 +101,17 @@ def inner_imports(module: str) -> set[str]:
 
 def test_every_file_has_a_floor() -> None:
     """Each file or folder of the package stands on a floor, and no floor is kept for one that is gone."""
-    assert sorted(FLOORS) == sorted({room(module) for module in modules()} - {PUBLIC_FACE})
+    assert sorted(FLOORS) == sorted({folder_of(module) for module in modules()} - {PUBLIC_FACE})
 
 
 def test_nothing_imports_a_higher_floor() -> None:
     """A file imports files of its own floor and of lower ones only."""
     climbing = [
-        f"{module} (floor {FLOORS[room(module)]}) imports {other} (floor {FLOORS[room(other)]})"
+        f"{module} (floor {FLOORS[folder_of(module)]}) imports {other} (floor {FLOORS[folder_of(other)]})"
         for module in modules()
         if module != PUBLIC_FACE
         for other in inner_imports(module)
-        if FLOORS[room(other)] > FLOORS[room(module)]
+        if FLOORS[folder_of(other)] > FLOORS[folder_of(module)]
     ]
 
     assert climbing == []
@@ -135,7 +135,7 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
         (module, other)
         for module in modules()
         for other in inner_imports(module)
-        if {room(module), room(other)} == SEPARATE
+        if {folder_of(module), folder_of(other)} == SEPARATE
     ]
 
     assert crossing == []
@@ -143,11 +143,13 @@ def test_mechanisms_and_estimators_never_import_one_another() -> None:
 
 def test_synthesis_is_separate() -> None:
     """Only its workflow and command import synthesis; it imports errors, randomness, channels and data alone."""
-    inside = {room(other) for module in modules() if room(module) == "synthesis" for other in inner_imports(module)}
-    users = {module for module in modules() for other in inner_imports(module) if room(other) == "synthesis"}
+    inside = {
+        folder_of(other) for module in modules() if folder_of(module) == "synthesis" for other in inner_imports(module)
+    }
+    users = {module for module in modules() for other in inner_imports(module) if folder_of(other) == "synthesis"}
 
     assert inside == {"errors", "randomness", "channels", "data", "synthesis"}
-    assert {module for module in users if room(module) != "synthesis"} == {
+    assert {module for module in users if folder_of(module) != "synthesis"} == {
         "cli.synthesize",
         "workflow.synthesis",
         "workflow.synthesis_plots",
@@ -158,14 +160,14 @@ def test_the_workers_half_imports_the_standard_library_and_numpy_only() -> None:
     """No file that runs on a device names another package, or a file of the curator's half."""
     allowed = sys.stdlib_module_names | {"numpy", "crowdveil"}
     for module, tree in modules().items():
-        if room(module) in WORKERS_HALF:
+        if folder_of(module) in WORKERS_HALF:
             assert {name.split(".")[0] for name in imports(tree)} - allowed == set(), module
-            assert {room(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
+            assert {folder_of(other) for other in inner_imports(module)} - WORKERS_HALF == set(), module
 
 
 def test_the_workers_half_loads_the_standard_library_and_numpy_only() -> None:
     """A fresh interpreter that imports the worker's half has loaded nothing else, numpy's own needs included."""
-    half = sorted(module for module in modules() if room(module) in WORKERS_HALF)
+    half = sorted(module for module in modules() if folder_of(module) in WORKERS_HALF)
     program = (
         "import importlib, json, sys; before = set(sys.modules); "
         f"[importlib.import_module('crowdveil.' + name) for name in {half}]; "

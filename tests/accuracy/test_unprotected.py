@@ -1,7 +1,7 @@
 """Accuracy on unprotected answers of nine public data sets, held to the figures that peers reach (within 0.005).
 
 Policy: of a worker's repeated answers to a task the first in file order counts; ties are split (a label that shares the
-top with t - 1 others earns 1 / t); gold tasks nobody answered are left out. Expectation-maximization starts from vote
+top with t - 1 others earns 1 / t); gold tasks without answers are omitted. Expectation-maximization starts from vote
 shares and stops when no posterior moves by more than 1e-8, which all of these fits reach: no figure depends on a cap.
 """
 

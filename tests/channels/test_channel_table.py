@@ -142,11 +142,11 @@ def test_a_label_may_be_named_like_the_format_of_a_table() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"workers": {"ann": 0, "ann\u200b": 1}}, {"workers": {"ann": 0, "ann ": 1}}])
-def test_a_table_with_names_that_look_alike_is_not_certified(changes: dict[str, Any]) -> None:
-    """Two workers whose names look alike are refused where the certificate is made."""
+def test_a_table_with_confusable_names_is_not_certified(changes: dict[str, Any]) -> None:
+    """Two workers with confusable names have no certificate."""
     sound: dict[str, Any] = {"channels": (cut(1), cut(3)), "choice": ((0,), (1,)), "workers": OWN}
 
-    with pytest.raises(CertificateError, match="look alike"):
+    with pytest.raises(CertificateError, match="are confusable"):
         ChannelTable(**(sound | changes)).certificate()
 
 

@@ -108,7 +108,7 @@ def test_text_names_unit_and_participation():
 
 
 def test_text_shows_claim_delta_and_reason():
-    """A wrong claim is printed beside the truth."""
+    """A false claim is printed with the exact epsilon."""
     shown = str(Guarantee(epsilon=math.inf, delta=0.25, claimed=1.0, reason="leaks"))
 
     assert "epsilon = none (infinite) (claimed 1), delta = 0.25 per cell, participation protected; leaks" == shown

@@ -99,7 +99,7 @@ def test_printing_text_is_a_name(name):
     ],
 )
 def test_what_is_no_name_is_said_why(name, fault):
-    """A name that nobody could tell from another by looking is refused, with what was found."""
+    """A name that is confusable with another is refused, and the defect is named."""
     assert fault == name_defect(name)
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_name_is_said_why(name, fault):
         *(("r1a", f"r1{sign}a") for sign in INVISIBLE_SIGNS),
     ],
 )
-def test_names_that_look_alike_are_found(one, other):
+def test_confusable_names_are_found(one, other):
     """White space around or repeated, its kind, what is not printable and the normal form do not make two names."""
     assert (one, other) == first_confusable_pair(["w", one, "v", other, "u"])
 

@@ -84,7 +84,7 @@ def test_an_output_cannot_take_the_place_of_the_record(refusal: Refusal, monkeyp
     assert not Path("found").exists()
 
 
-def test_a_pipe_beside_the_outputs_is_not_waited_for(refusal: Refusal) -> None:
+def test_a_pipe_in_the_output_folder_is_not_waited_for(refusal: Refusal) -> None:
     """A record, or a saved fit to be replaced, that is a named pipe is refused at once."""
     Path("found").mkdir()
     os.mkfifo("found/.crowdveil.json")

@@ -206,7 +206,7 @@ def test_mechanisms_without_a_channel_are_not_assigned(refusal: Refusal, asked: 
 
 
 def test_answers_outside_the_assignment_are_refused(refusal: Refusal, folder: Path) -> None:
-    """An answer that nobody asked for is not silently sent or dropped."""
+    """An answer to an unassigned cell is refused."""
     first = rows("labels.csv")[0]
     write("asked.csv", "task,worker", f"{first['task']},{first['worker']}")
 

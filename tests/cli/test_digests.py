@@ -1,4 +1,4 @@
-"""Files of one collection are tied together: what was changed, or laid beside another collection, is refused."""
+"""Digests of the files of a collection: changed files and those of another collection are refused."""
 
 import gzip
 import hashlib
@@ -37,7 +37,7 @@ def reports_in(folder: str, form: str) -> str:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_the_crowd_names_the_reports_by_their_digest(form: str, run: Run) -> None:
-    """crowd.json holds the SHA-256 of the file of reports as it was written, beside the seal of the certificate."""
+    """crowd.json holds the SHA-256 of the file of reports as it was written, with the digest of the certificate."""
     run(*RESPONSE, "--epsilon", 1, "--format", form, "--out", "sent")
     written = Path("sent", FORMS[form]).read_bytes()
 
@@ -62,7 +62,7 @@ def test_reports_of_another_epsilon_are_refused(form: str, run: Run, refusal: Re
     assert not any(Path(name).exists() for name in "abc")
 
 
-def test_a_simulation_beside_a_real_crowd_is_refused(run: Run, refusal: Refusal) -> None:
+def test_a_simulation_with_a_real_crowd_is_refused(run: Run, refusal: Refusal) -> None:
     """Seeded reports do not pass under the crowd.json and the certificate of a real collection."""
     run(*RESPONSE, "--epsilon", 2, "--out", "real")
     run(*RESPONSE, "--epsilon", 2, "--seed", 3, "--out", "simulated")
@@ -135,7 +135,7 @@ def test_untouched_reports_need_no_leave(run: Run, run_json: RunJson) -> None:
 
 
 def test_cuts_need_the_certificate_of_their_round(run: Run, refusal: Refusal) -> None:
-    """A certificate beside a crowd.json that names another one is refused by next-thresholds, too."""
+    """A certificate with the crowd.json of another one is refused by next-thresholds, too."""
     cuts = (
         "perturb",
         "numbers.csv",

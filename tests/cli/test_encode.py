@@ -38,7 +38,7 @@ def test_blocks_infer_as_the_file_does(blocks: Path, run_json: RunJson) -> None:
     assert Path("sent/truths.csv").read_bytes() == Path("blocks/truths.csv").read_bytes()
 
 
-def test_what_is_written_is_told(blocks: Path, run: Run, run_json: RunJson) -> None:
+def test_written_files_are_printed(blocks: Path, run: Run, run_json: RunJson) -> None:
     """Counts, labels and size are those of the folder; the table says them too."""
     data = run_json("encode", "sent/reports.csv", "--out", "again")
     table = " ".join(run("encode", "labels.csv", "--out", "answers").stdout.split())

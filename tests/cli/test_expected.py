@@ -1,4 +1,4 @@
-"""Options that say what is publicly expected, by which quantized-response and designed are chosen."""
+"""Options of expected answers, for the design of quantized-response and designed."""
 
 import json
 from collections.abc import Callable
@@ -35,9 +35,9 @@ def test_the_channel_is_chosen_for_the_prior(mechanism: str, run_json: RunJson) 
 
 @pytest.mark.parametrize("mechanism", ["quantized-response", "designed"])
 def test_reports_in_blocks_are_inferred_from(mechanism: str, run_json: RunJson) -> None:
-    """Reports are blocks, truths are labels: nearly all of 30 workers at epsilon 8 tell 0 and more from less.
+    """Reports are blocks, truths are labels: at epsilon 8 nearly all of 30 workers report their own block.
 
-    The truths of 20 tasks are within one of gold on average (fixed seeds); the best constant is scored beside.
+    The truths of 20 tasks are within one of gold on average (fixed seeds); the best constant is scored too.
     """
     words = ("numbers.csv", "--scale", "-2:7", "--epsilon", 8, "--seed", 1, "--out", "sent")
     cuts = ("--cuts", "-1,0,1,2,4") if mechanism == "quantized-response" else SKEWED
@@ -67,5 +67,5 @@ def test_cuts_are_taken_as_they_are(run_json: RunJson) -> None:
     ],
 )
 def test_options_without_a_meaning_are_wrong_usage(words: tuple[object, ...], said: str, run: Run) -> None:
-    """An expectation belongs to the two mechanisms that are chosen by it, and not beside cuts."""
+    """Expected answers are options of the two designed mechanisms, without cuts."""
     assert said in run("perturb", *NUMBERS, *words, code=2).stderr

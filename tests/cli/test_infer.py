@@ -128,7 +128,7 @@ def test_outputs_have_the_promised_columns(sent: Path, run: Run) -> None:
     assert written("found") == {"truths.csv", "workers.csv"}
 
 
-def test_outputs_stand_beside_the_reports_unless_told_otherwise(sent: Path, run: Run) -> None:
+def test_outputs_are_in_the_folder_of_the_reports_by_default(sent: Path, run: Run) -> None:
     """Without --out, truths.csv and workers.csv appear in the folder of the reports, and the table says where."""
     result = run("infer", "sent/reports.csv")
 
@@ -158,7 +158,7 @@ def test_json_and_table_say_the_same_numbers(sent: Path, run: Run, run_json: Run
 
 
 def test_the_certificate_matters_and_can_be_left_out(sent: Path, run_json: RunJson) -> None:
-    """With the certificate found beside the reports the channel is in the fit; with --no-certificate it is not."""
+    """With the certificate in the folder of the reports the channel is in the fit; with --no-certificate it is not."""
     through, without = run_json("infer", *SENT), run_json("infer", *SENT, "--no-certificate")
     (sent / "certificate.json").rename("elsewhere.json")
     given = run_json("infer", *SENT, "--certificate", "elsewhere.json")
@@ -258,12 +258,12 @@ def test_numbers_from_file_to_truth_through_a_channel_with_a_public_prior(
     through = ("infer", *SENT, "--certificate", "sent/certificate.json", "--method", "gaussian")
     labels = run_json(*through, "--prior", "prior.csv", "--score", "numbers-gold.csv")
     normal = run_json(*through, "--prior-mean", 0, "--prior-deviation", 1, "--score", "numbers-gold.csv")
-    told = run_json(
+    known = run_json(
         *through, "--prior-mean", 0, "--prior-deviation", 1, "--sigmas", "1,3", "--score", "numbers-gold.csv"
     )
 
-    assert told["truths"] != normal["truths"]
-    for data in (labels, normal, told):
+    assert known["truths"] != normal["truths"]
+    for data in (labels, normal, known):
         assert ("gaussian", True, True) == (data["method"], data["channel_used"], data["converged"])
         assert data["score"]["error"] < 0.75 * data["score"]["baseline"]
     assert labels["truths"] != normal["truths"]
@@ -304,7 +304,7 @@ def test_methods_that_do_not_fit_are_refused(sent: Path, refusal: Refusal) -> No
 
 
 def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) -> None:
-    """A column of numbers can be labels if told so, and repeats follow the stated policy."""
+    """A column of numbers can be labels if known so, and repeats follow the stated policy."""
     Path("twice.csv").write_text("task,worker,value\na,u,1\na,u,2\nb,u,2\nb,v,2\n")
 
     assert "--duplicates" in refusal("infer", "twice.csv", "--out", "found")

@@ -38,9 +38,9 @@ def test_a_fit_goes_on_with_more_reports(run_json: RunJson, grown: tuple[str, st
 def test_the_table_shows_what_it_cost(run: Run, grown: tuple[str, str]) -> None:
     """The line `passes` gives the number of steps over all reports."""
     run("infer", grown[1], "--save-fit", "one.fit", "--out", "a")
-    told = run("infer", grown[1], "--start-from", "one.fit", "--out", "a").output
+    output = run("infer", grown[1], "--start-from", "one.fit", "--out", "a").output
 
-    assert "over all reports" in told
+    assert "over all reports" in output
 
 
 def test_another_channel_is_refused(run: Run, grown: tuple[str, str]) -> None:
@@ -49,10 +49,10 @@ def test_another_channel_is_refused(run: Run, grown: tuple[str, str]) -> None:
     run("perturb", "labels.csv", *words, "--out", "sent")
     run("infer", "labels.csv", "--labels", ",".join(LABELS), "--save-fit", "one.fit", "--out", "a")
 
-    told = run("infer", "sent/reports.csv", "--start-from", "one.fit", "--out", "b", code=1).output
+    output = run("infer", "sent/reports.csv", "--start-from", "one.fit", "--out", "b", code=1).output
 
-    assert "cannot resume: the channel" in told
-    assert "fit from the start" in told
+    assert "cannot resume: the channel" in output
+    assert "fit from the start" in output
 
 
 def test_missing_reports_damage_and_inputs_are_refused(run: Run, grown: tuple[str, str]) -> None:

@@ -174,7 +174,7 @@ def test_done_is_one_document(name: str, run: Run, made_up: None) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_refusal_is_one_document(name: str, run: Run, made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that cannot be met prints an error with rule and message, beside the line on stderr."""
+    """A command that cannot be met prints an error with rule and message, and the line on stderr."""
     if name == "datasets list":
         Path("data/tiny/meta.json").write_text("{")
     result = run(*name.split(), *REFUSED[name], "--json", code=1)

@@ -1,4 +1,4 @@
-"""Labels that look like one: counted in a warning, merged on request; a column of counts is asked about."""
+"""Spellings of the same label: counted in a warning, merged on request; a column of counts is refused."""
 
 import json
 from collections.abc import Callable

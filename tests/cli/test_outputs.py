@@ -26,7 +26,7 @@ def contents(folder: str | Path) -> dict[str, bytes]:
 
 
 def test_a_second_collection_is_refused(run: Run, refusal: Refusal) -> None:
-    """A folder that holds a collection keeps it: another mechanism's reports beside it would add their epsilon."""
+    """A folder that holds a collection keeps it: the epsilon of another collection would add up."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     before = contents("sent")
 
@@ -135,7 +135,7 @@ def test_a_saved_fit_replaces_nothing_else(name: str, run: Run, refusal: Refusal
 
 
 def test_a_saved_fit_replaces_a_saved_fit(run: Run, run_json: RunJson) -> None:
-    """A fit goes on from a file and is saved in it; the result names it as replaced."""
+    """A fit resumes a file and is saved in it; the result names it as replaced."""
     run("infer", "labels.csv", "--out", "x", "--save-fit", "kept.fit")
     data = run_json("infer", "labels.csv", "--out", "x", "--start-from", "kept.fit", "--save-fit", "kept.fit")
 
@@ -150,8 +150,8 @@ def test_truths_and_a_saved_fit_need_two_names(refusal: Refusal) -> None:
 
 
 @pytest.mark.parametrize("words", [("sent/reports.csv",), ("sent/reports.csv", "--score", "labels-gold.csv")])
-def test_known_truths_beside_the_reports_stay(words: tuple[str, ...], run: Run, refusal: Refusal) -> None:
-    """Without --out, truths go beside the reports, but never in place of somebody's truths.csv."""
+def test_known_truths_in_the_folder_of_the_reports_are_kept(words: tuple[str, ...], run: Run, refusal: Refusal) -> None:
+    """Without --out, truths are in the folder of the reports, and never replace a foreign truths.csv."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
     gold = Path("sent/truths.csv")
     gold.write_bytes(Path("labels-gold.csv").read_bytes())
@@ -173,7 +173,7 @@ def test_an_estimate_replaces_its_predecessor_and_says_so(run: Run, run_json: Ru
 
 
 def test_an_edited_estimate_stays(run: Run, refusal: Refusal) -> None:
-    """Truths that somebody corrected by hand are not overwritten."""
+    """Edited truths are not overwritten."""
     run("infer", "labels.csv", "--out", "found")
     Path("found/truths.csv").write_text(Path("found/truths.csv").read_text().replace("yes", "no"))
     before = contents("found")
@@ -183,7 +183,7 @@ def test_an_edited_estimate_stays(run: Run, refusal: Refusal) -> None:
 
 
 def test_encode_never_replaces_another_collection(run: Run, refusal: Refusal, run_json: RunJson) -> None:
-    """Blocks beside the certificate and crowd of other reports are refused; with --replace those reports go too."""
+    """Blocks in the folder of another collection are refused; --replace removes that collection."""
     run("perturb", "labels.csv", *RESPONSE, "--out", "c6")
     run("perturb", "labels.csv", *RESPONSE, "--out", "c7")
     before = contents("c7")

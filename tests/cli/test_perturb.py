@@ -286,7 +286,7 @@ def test_the_written_epsilon_is_not_below_the_exact_one(run: Run, low: float, hi
 
 
 def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Path, run: Run) -> None:
-    """A label with a space around it and workers that look alike are refused by name, and no file appears."""
+    """A label with a space around it and confusable workers are refused by name, and no file appears."""
     answers = {"label.csv": "task,worker,label\nt,r1a,no\n", "worker.csv": "task,worker,label\nt,r1a,no\nu, r1a,yes\n"}
     for name, text in answers.items():
         Path(name).write_text(text)
@@ -296,5 +296,5 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Pat
     worker = run("perturb", "worker.csv", *words, "--labels", "no,yes", code=1).stderr
 
     assert "label 'yes\\xa0': it has leading or trailing white space" in label
-    assert "'workers' of a crowd must differ by more than white space" in worker
+    assert "'workers' of a crowd must be distinguishable" in worker
     assert not Path("sent").exists()

@@ -40,7 +40,7 @@ def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def listed(folder: Path) -> None:
-    """Write lists and an assignment of three tasks and four workers, one of whom nobody hears of."""
+    """Write lists and an assignment of three tasks and four workers, one of whom has no answer."""
     write("tasks.csv", "task", "a", "b", "c")
     write("every-worker.csv", "worker", "dan", "cid", "bob", "ann")
     write("asked.csv", "task,worker", "a,ann", "a,bob", "b,bob", "b,dan", "c,cid")
@@ -60,7 +60,7 @@ def test_a_list_that_is_not_given_is_refused(missing: tuple[str, ...], refusal: 
 
 @pytest.mark.parametrize("missing", ["labels", "tasks", "workers"])
 def test_lists_from_answers_leave_no_epsilon(missing: str, run: Run, run_json: RunJson) -> None:
-    """Who only wants to look gets files in which the caveat stands in place of every epsilon, and infer repeats it."""
+    """With --lists-from-answers the files have a caveat in place of every epsilon, and infer repeats it."""
     given = [word for name, words in GIVEN.items() if name != missing for word in words]
     words = ("perturb", "labels.csv", *RESPONSE, *given, "--lists-from-answers")
     table = run(*words, "--out", "sent").stdout
@@ -164,7 +164,7 @@ def test_a_repeated_answer_of_a_data_set_is_not_counted(
     assert ["Several answers of a worker to a task: policy 'first'."] == data["warnings"]
 
 
-def test_a_data_set_lists_its_own_names_for_a_look_only(
+def test_a_data_set_lists_its_own_names_without_privacy_only(
     refusal: Refusal, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tasks and workers of a data set come from its answers: without a seed they are refused."""

@@ -53,7 +53,7 @@ def test_an_engine_changes_no_number(run_json: Callable[..., dict[str, Any]], mo
 
 def test_engines_without_an_address_refuse_one(run: Run, refusal: Callable[..., str]) -> None:
     """An address belongs to a cluster; sums are worked on nowhere else."""
-    told = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
+    message = refusal("infer", "labels.csv", "--engine", "processes", "--address", "tcp://10.0.0.1:8786")
 
-    assert "the engine processes has no address" in told
+    assert "the engine processes has no address" in message
     assert "Sums go with --method" in run("infer", "sums.json", "--engine", "dask", code=2).stderr

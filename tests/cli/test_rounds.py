@@ -70,7 +70,7 @@ def test_two_rounds_are_read_as_one(run: Run, run_json: RunJson, first: None) ->
 
 
 def test_what_cannot_be_joined_is_refused(run: Run, refusal: Refusal, first: None) -> None:
-    """A worker of two rounds, reports without a certificate, and an output beside an input are refused."""
+    """A worker of two rounds, reports without a certificate, and an output in the folder of an input are refused."""
     assert "one round only" in refusal("join", "round1/reports.csv", "round1/reports.csv", "--out", "rounds")
     assert "certificate and a crowd.json" in refusal("join", "numbers.csv", "--out", "rounds")
     assert "replace an input" in refusal("join", "round1/reports.csv", "--out", "round1")

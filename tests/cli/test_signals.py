@@ -35,7 +35,7 @@ start()
 def started(
     folder: Path, *words: str, program: tuple[str, ...] = ("-m", "crowdveil")
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a process of its own, which is killed at the end if it goes on then."""
+    """Start a command in a process of its own, which is killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, *program, *words],
         stdout=subprocess.DEVNULL,
@@ -109,7 +109,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next_one(place: Path, run:
 
 
 def test_a_signal_that_was_ignored_stays_ignored(place: Path) -> None:
-    """Under nohup, where SIGHUP is ignored from the start, a command goes on."""
+    """Under nohup, where SIGHUP is ignored from the start, a command continues."""
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SLOW
     with started(place, "infer", "labels.csv", "--out", "found", program=("-c", program)) as process:
         assert process.stderr is not None

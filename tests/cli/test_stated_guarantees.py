@@ -29,7 +29,7 @@ def lists(out: str, worker: str) -> tuple[str, ...]:
 
 
 def reworded(folder: str, **changes: object) -> dict[str, Any]:
-    """Change some fields of a crowd.json by hand; return what stood there."""
+    """Change some fields of a crowd.json and return the original values."""
     path = Path(folder) / "crowd.json"
     crowd: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(crowd | changes), encoding="utf-8")
@@ -63,11 +63,11 @@ def test_a_public_round_makes_joined_rounds_public(run: Run, run_json: RunJson, 
 
 
 def test_encoded_blocks_are_promised_what_the_certificate_promises(run: Run, rounds: None) -> None:
-    """The crowd.json of encoded blocks states the guarantee of the certificate, whatever stood beside the reports."""
-    honest = reworded("first", guarantee=FORGED)
+    """The crowd.json of encoded blocks states the guarantee of the certificate, not that of the edited crowd.json."""
+    original = reworded("first", guarantee=FORGED)
     run("encode", "first/reports.csv", "--out", "blocks")
 
-    assert honest["guarantee"] == json.loads(Path("blocks/crowd.json").read_text(encoding="utf-8"))["guarantee"]
+    assert original["guarantee"] == json.loads(Path("blocks/crowd.json").read_text(encoding="utf-8"))["guarantee"]
 
 
 def test_a_crowd_cannot_promise_what_its_certificate_does_not(run: Run, refusal: Refusal, rounds: None) -> None:

@@ -1,4 +1,4 @@
-"""What `infer`, `encode` and `perturb` say of numbers that they change and of columns that they do not read."""
+"""Warnings of `infer`, `encode` and `perturb` about changed numbers and unread columns."""
 
 import csv
 from collections.abc import Callable

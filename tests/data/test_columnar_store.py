@@ -23,7 +23,7 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
 from tests.data.test_reports import cells
 from tests.strategies import small_numeric_reports, small_reports
-from tests.workflow.test_output import assert_same
+from tests.workflow.test_export import assert_same
 
 CODES = ("pointers.i64", "worker.i32", "value.bin")
 

@@ -80,7 +80,7 @@ def make(home: Path, name: str, meta: dict[str, object], answers: str, truth: st
 
 
 def test_the_first_answer_and_the_first_truth_count(home) -> None:
-    """Of repeated answers the first in file order counts, of two truths too; gold nobody answered is counted."""
+    """Of repeated answers the first in file order counts, of two truths too; gold without answers is counted."""
     meta = {"kind": "categorical", "labels": ["x", "y", "z"]}
     make(home, "small", meta, "a,v,y\na,v,x\nb,v,x\n", "a,y\nq,x\na,x\n")
 
@@ -144,16 +144,16 @@ def test_answers_outside_the_labels_are_refused(home) -> None:
 
 
 def test_the_directory_follows_the_rule(monkeypatch, tmp_path) -> None:
-    """The variable wins; else shared/data beside the checkout; else the user's cache."""
+    """The variable wins; else shared/data next to the checkout; else the user's cache."""
     module = tmp_path / "checkout" / "src" / "crowdveil" / "data" / "datasets.py"
-    beside = tmp_path / "shared" / "data"
+    sibling = tmp_path / "shared" / "data"
     monkeypatch.setattr(datasets, "__file__", str(module))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv(datasets.VARIABLE, raising=False)
     assert tmp_path / "cache" / "crowdveil" / "data" == datasets.data_directory()
 
-    beside.mkdir(parents=True)
-    assert beside == datasets.data_directory()
+    sibling.mkdir(parents=True)
+    assert sibling == datasets.data_directory()
 
     monkeypatch.setattr(datasets, "__file__", str(tmp_path / "checkout" / "lib" / "crowdveil" / "data" / "datasets.py"))
     monkeypatch.delenv("XDG_CACHE_HOME")

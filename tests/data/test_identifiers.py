@@ -20,7 +20,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.data.store_manifest import MANIFEST_FILE
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import MajorityVote
-from tests.workflow.test_output import assert_same
+from tests.workflow.test_export import assert_same
 
 RULE = NumberedIdentifiers(prefix="tâche-", digits=3, count=7, first=95)
 LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]
@@ -28,7 +28,7 @@ LISTED = [f"tâche-{number:03d}" for number in range(95, 102)]
 
 @pytest.fixture(params=["rule", "text", "numbers"])
 def both(request, monkeypatch) -> tuple[LazyIdentifiers, list[object]]:
-    """Return lazy names beside the list that they stand for, in pieces of two."""
+    """Return lazy names in pieces of two, and the equal list."""
     monkeypatch.setattr(names_module, "IDENTIFIERS_PER_BATCH", 2)
     if request.param == "rule":
         return RULE, list(LISTED)
@@ -43,7 +43,7 @@ def test_lazy_names_are_an_array(both) -> None:
 
     assert (len(held), held, held, held) == (len(lazy), lazy.tolist(), array.tolist(), list(lazy))
     assert held[3] in lazy
-    assert "nobody" not in lazy
+    assert "unknown" not in lazy
     assert (held[2], held[-1], held[0]) == (lazy[2], lazy[-1], lazy[np.int64(0)])
     assert (held[2:5], held[4:2], held[::3]) == (lazy[2:5].tolist(), lazy[4:2].tolist(), lazy[::3].tolist())
     assert isinstance(lazy[2:5], LazyIdentifiers)
@@ -61,7 +61,7 @@ def test_codes_beyond_the_names_are_refused(both, code) -> None:
 def test_places_are_found(both) -> None:
     """Each wanted name that is there has its code, in lazy names and in arrays, read as text."""
     lazy, held = both
-    wanted = [held[6], held[1], "nobody", "tâche-094", "tâche-102", "tâche-0095", "tâche-09x"]
+    wanted = [held[6], held[1], "unknown", "tâche-094", "tâche-102", "tâche-0095", "tâche-09x"]
     expected = {str(held[6]): 6, str(held[1]): 1}
 
     assert expected == index_of(lazy, wanted) == index_of(np.array(held), wanted)
@@ -128,8 +128,8 @@ def test_reports_with_numbered_names_survive_the_folder(tmp_path) -> None:
     assert ["ruled"] == formats
     assert isinstance(opened.tasks, NumberedIdentifiers)
     assert_same(listed, opened)
-    truths = MajorityVote().fit(opened, gold={"tâche-096": "x", "nobody": "y"}).tasks_frame()
-    assert MajorityVote().fit(listed, gold={"tâche-096": "x", "nobody": "y"}).tasks_frame().to_pydict() == (
+    truths = MajorityVote().fit(opened, gold={"tâche-096": "x", "unknown": "y"}).tasks_frame()
+    assert MajorityVote().fit(listed, gold={"tâche-096": "x", "unknown": "y"}).tasks_frame().to_pydict() == (
         truths.to_pydict()
     )
 

@@ -49,7 +49,7 @@ def test_reading_says_which_lists_were_given(given: tuple[str, ...], tmp_path: P
 
 
 def test_what_does_not_say_so_is_not_public(tmp_path: Path) -> None:
-    """Reports that are put together by hand, and opened folders, have no public lists unless somebody says so."""
+    """Constructed reports and opened folders have no public lists by default."""
     made = Reports([0], [0], [0], np.array(["a"]), np.array(["u"]), LABELS)  # type: ignore[arg-type]
     made.with_public_lists(ALL_LISTS).save(tmp_path)
 
@@ -89,7 +89,7 @@ def test_needed_lists_follow_from_participation() -> None:
 
 @pytest.mark.parametrize("missing", ["labels", "tasks", "workers"])
 def test_the_library_refuses_what_the_command_refuses(missing: str, tmp_path: Path) -> None:
-    """`collect` without a seed refuses a list taken from answers; told to go on, it writes no epsilon."""
+    """`collect` without a seed refuses a list taken from answers; with permission it writes no epsilon."""
     held = answers("tasks", "workers", "alphabet").with_public_lists(ALL_LISTS - {missing})
     setup = Setup(mechanism=MECHANISM)
 
@@ -121,7 +121,7 @@ def test_a_crowd_describes_no_guarantee_that_its_lists_do_not_carry() -> None:
     assert made_up["guarantee"].startswith("none: a simulation carries no privacy; ")
 
 
-def test_lists_from_answers_are_not_written_beside_a_certificate_that_promises(tmp_path: Path) -> None:
+def test_lists_from_answers_are_not_written_with_a_certificate_of_privacy(tmp_path: Path) -> None:
     """A certificate without the mark of lists from answers is refused where lists are missing; a marked one is not."""
     held = answers("alphabet")
     channel = MECHANISM.channel()

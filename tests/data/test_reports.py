@@ -72,7 +72,7 @@ def test_listed_names_keep_their_order_and_the_silent() -> None:
 
 
 def test_floats_that_are_whole_are_whole() -> None:
-    """1.0 and 2.0, what integers become beside a NaN elsewhere, are the ids 1, 2 and the labels "1", "2"."""
+    """1.0 and 2.0, which pandas makes of integers with a NaN, are the ids 1, 2 and the labels "1", "2"."""
     reports = Reports.from_arrays([1.0, 2.0], ["v", "w"], [1.0, 2.0])
 
     assert [(1, "v", "1"), (2, "w", "2")] == cells(reports)

@@ -136,7 +136,7 @@ def test_nothing_perturbed_gives_the_shares_of_votes(name: str) -> None:
 
 
 def test_an_empty_task_has_the_prior() -> None:
-    """Where nothing was perturbed and nobody voted, a public prior is all there is."""
+    """Without noise and without reports the posterior is the public prior."""
     reports = random_reports(np.random.default_rng(3), LABELS, tasks=4, workers=5, share=0.9)
     prior = np.array([0.2, 0.5, 0.3])
     summary = summary_of(reports, None, prior)
@@ -263,7 +263,7 @@ def test_the_vote_weighs_reports_by_what_they_say() -> None:
     assert ["a", "b", "c"] == list(MajorityVote().fit(reports, channel=channel).truth)
 
 
-def test_silence_is_believed_where_it_cannot_be_told_from_answers() -> None:
+def test_the_prior_is_kept_if_nulls_are_uninformative() -> None:
     """Through a Laplace table whose NULL row is the mean of the others, the pool's participation is not overstated."""
     channel = Laplace(alphabet=Scale(0, 3), epsilon=3.0).channel()
     truth = np.array([0.0076, 0.0012, 0.0005, 0.0008, 0.9899])

@@ -176,7 +176,7 @@ def test_public_nulls_cannot_be_counted() -> None:
 
 
 def test_progress_sees_every_step() -> None:
-    """The caller is told each step's number and its largest change; the first change is infinite, the last small."""
+    """The callback gets number and largest change of each step; the first is infinite, the last small."""
     seen: list[tuple[int, float]] = []
 
     estimate = DawidSkene().fit(REPORTS, progress=lambda step, moved: seen.append((step, moved)))

@@ -127,16 +127,16 @@ def test_parameters_of_tasks_are_stored_as_posteriors_are(options: dict[str, Any
 
 @pytest.mark.parametrize("kernels", ["plain", "compiled"])
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: one.name)
-def test_progress_is_told_the_largest_change(method: Any, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_gets_the_largest_change(method: Any, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step is said to have moved is the largest difference of the posteriors of fits one step apart."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
-    told: list[float] = []
+    changes: list[float] = []
     with in_blocks():
         ends = [
             replace(method, tolerance=0.0, max_steps=steps).fit(REPORTS, gold=GOLD).posterior for steps in (1, 2, 3)
         ]
         replace(method, tolerance=0.0, max_steps=3).fit(
-            REPORTS, gold=GOLD, progress=lambda _, moved: told.append(moved)
+            REPORTS, gold=GOLD, progress=lambda _, moved: changes.append(moved)
         )
 
-    assert told == [np.inf, *(np.nanmax(np.abs(new - old)) for old, new in pairwise(ends))]
+    assert changes == [np.inf, *(np.nanmax(np.abs(new - old)) for old, new in pairwise(ends))]

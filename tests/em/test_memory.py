@@ -1,4 +1,4 @@
-"""A fit under a memory limit: the same numbers, less room."""
+"""A fit under a memory limit: the same results in less memory."""
 
 import errno
 import os
@@ -69,7 +69,7 @@ def test_a_limit_changes_no_number(cls: Any, kernels: str, tmp_path: Path, monke
 
 
 def test_blocks_are_kept_only_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without room every step makes every block anew, and looking back once more; with it a block is made once."""
+    """Without a cache every step and the intervals encode each block again; with it a block is encoded once."""
     made: list[int] = []
     block, coin = Blocks.__getitem__, OneCoin(max_steps=5, tolerance=0.0)
 
@@ -97,8 +97,8 @@ def test_a_limit_below_one_block_is_refused() -> None:
     assert WeightedMean().fit(REPORTS, memory=least(WeightedMean())).converged
 
 
-def test_room_is_shared_out() -> None:
-    """Threads come first, then posteriors, then coded blocks; without a limit there is room for all."""
+def test_memory_is_allotted_in_order() -> None:
+    """Threads come first, then posteriors, then coded blocks; without a limit all are kept."""
     one, two, posteriors = LOAD.working_set(1), LOAD.working_set(2), LOAD.posteriors
 
     assert MemoryPlan(4) == MemoryPlan.for_limit(None, 4, LOAD)
@@ -139,7 +139,7 @@ def test_a_fit_takes_no_more_than_its_limit(
     cls: Any, kernels: str, crowd_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The most that numpy has allocated at once, in one thread or two, is within the limit: the smallest that is
-    accepted, and one that leaves room to keep things. Names are on disk."""
+    accepted, and one that allows a cache. Names are on disk."""
     monkeypatch.setenv("CROWDVEIL_KERNELS", kernels)
     assert_within_limits(cls(max_steps=3), crowd_folder, monkeypatch)
 
@@ -200,7 +200,7 @@ def test_posteriors_are_put_together(scratch: bool) -> None:
     assert held.get(0, 1) is None
 
 
-def test_posteriors_of_some_blocks_take_no_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_posteriors_of_some_blocks_need_no_memory_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has some blocks of a fit has files as large as these."""
     made: list[tuple[int, ...]] = []
     scratch = memory.scratch_array
@@ -232,7 +232,7 @@ def test_a_scratch_file_without_a_place_is_refused(tmp_path: Path, monkeypatch: 
         memory.scratch_array((50, 2))
 
 
-@pytest.mark.skipif("posix_fallocate" not in dir(os), reason="this system reserves no room on a disk")
+@pytest.mark.skipif("posix_fallocate" not in dir(os), reason="this system reserves no disk space")
 def test_a_full_disk_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is reserved whole: what does not fit on the disk is refused before the first step, not by a signal."""
 

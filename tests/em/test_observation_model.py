@@ -143,7 +143,7 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
 
 
 def all_alike(table: ChannelTable) -> bool:
-    """Whether participation is treated alike everywhere; visible silence is counted beside protected cells only."""
+    """Whether participation is treated alike everywhere; visible NULL is counted only with protected cells."""
     return len({channel.participation for channel in table.channels}) == 1
 
 
@@ -176,7 +176,7 @@ def test_everyone_assigned_everything_is_no_assignment(method: DawidSkene | OneC
 
 
 def test_a_report_from_an_unassigned_cell_is_refused() -> None:
-    """A cell that nobody asked for has no NULL report to stand in for: the error names it."""
+    """A report of an unassigned cell is refused, and the error names the cell."""
     reports = Reports([0, 1], [0, 1], [0, 1], np.arange(2), np.arange(2), LABELS)
     assignment = Assignment(np.arange(2), np.arange(2), np.array([0]), np.array([0]))
 
@@ -184,13 +184,13 @@ def test_a_report_from_an_unassigned_cell_is_refused() -> None:
         DawidSkene().fit(reports, channel=response(1.0), assignment=assignment)
 
 
-def test_a_report_that_its_channel_never_sends_is_refused() -> None:
+def test_a_report_of_another_channel_is_refused() -> None:
     """A block's name from a worker whose channel knows no blocks is refused by name, task and worker."""
     table = ChannelTable.by_worker([response(1.0), blocks_channel()], {"0": 0, "1": 1})
     blocks = table.report_alphabet.names.index("a or b")
     reports = Reports([0, 0], [0, 1], [blocks, blocks], np.arange(1), np.arange(2), table.report_alphabet)
 
-    with pytest.raises(ReportsError, match=r"1 cells hold what .* never sends.*'a or b' of task 0, worker 0"):
+    with pytest.raises(ReportsError, match=r"1 reports are not symbols of their channel.*'a or b' of task 0, worker 0"):
         observation_model(table, reports, None)
 
 

@@ -319,7 +319,7 @@ def test_constant_reports_give_the_constant(cls: AnyClass) -> None:
 
 @every
 def test_tasks_and_workers_without_reports_are_listed(cls: AnyClass) -> None:
-    """Tasks and workers that the lists name but nobody reported on have their place in every table."""
+    """Listed tasks and workers without reports are in every table."""
     estimate = cls().fit(crowd())
 
     assert "task 40" == estimate.tasks_columns()["task"][40]

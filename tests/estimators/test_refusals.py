@@ -1,4 +1,4 @@
-"""Numbers that belong to no alphabet are refused by whoever needs one."""
+"""Numbers without an alphabet are refused by estimators that need one."""
 
 from typing import Any
 

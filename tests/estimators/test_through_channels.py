@@ -190,7 +190,7 @@ def test_no_information_gives_one_constant(method: Estimator[Any, Any], epsilon:
 @each_method
 @pytest.mark.parametrize("participation", ["public", "protected"])
 def test_no_information_gives_the_public_prior(method: Estimator[Any, Any], participation: Any) -> None:
-    """With a public prior every posterior is that prior (to 0.02), and its likeliest label every truth."""
+    """With a public prior every posterior is that prior (to 0.02), and its most probable label every truth."""
     labels = Categories(("G", "P", "R", "X"))
     prior = {"G": 0.3, "P": 0.1, "R": 0.4, "X": 0.2}
     crowd = categorical_crowd(workers=100, tasks=200, labels=labels, sparsity=0.5, source=seeded(0))
@@ -216,8 +216,8 @@ def test_a_crowd_of_one(method: Estimator[Any, Any], channel: Channel) -> None:
 @each_pair
 def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
     """All reports NULL: every task has the same proper posterior, and every participation is a share."""
-    nobody = np.array([], dtype=int)
-    reports = Reports(nobody, nobody, nobody, np.arange(5), np.arange(4), sent_alphabet(channel))
+    empty = np.array([], dtype=int)
+    reports = Reports(empty, empty, empty, np.arange(5), np.arange(4), sent_alphabet(channel))
 
     estimate = method.fit(reports, channel=channel)
 
@@ -229,7 +229,7 @@ def test_a_silent_crowd(method: Estimator[Any, Any], channel: Channel) -> None:
 
 @each_method
 def test_many_tasks_without_reports(method: Estimator[Any, Any]) -> None:
-    """With public participation 1,000 tasks nobody reported on share one posterior, and change no other truth."""
+    """With public participation 1,000 tasks without reports share one posterior, and change no other truth."""
     channel = CHANNELS["randomized response, public"]
     few = random_reports(np.random.default_rng(9), LABELS, tasks=20, workers=15, share=0.9)
     many = Reports(few.task, few.worker, few.value, np.arange(1020), few.workers, LABELS)

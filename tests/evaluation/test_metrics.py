@@ -24,7 +24,7 @@ def estimate_of(posterior, alphabet, reports_per_task=None):
     table = np.array(posterior, dtype=float)
     tasks = len(table)
     return Estimate(
-        method="made-up",
+        method="simulated",
         alphabet=alphabet,
         tasks=np.array([f"t{k}" for k in range(tasks)]),
         posterior=table,
@@ -127,7 +127,7 @@ def test_ordered_labels_can_be_scored_by_position(name, constant, baseline):
 
 @settings(max_examples=40)
 @given(estimates_with_gold(), st.randoms(use_true_random=False))
-def test_changes_are_differences_of_errors_beside_the_constants(case, shuffler):
+def test_changes_are_differences_of_errors_and_constants(case, shuffler):
     """Both changes are the error from reports minus the error from answers, and the constant's minus the latter."""
     estimate, gold, truths = case
     rows = estimate.posterior.tolist()
@@ -262,7 +262,7 @@ def test_no_constant_beats_the_best_constant(truths):
 
 
 def test_the_best_constant_is_named():
-    """Majority label, lower median and mean are what stands beside their errors."""
+    """Majority label, lower median and mean are the constants of their errors."""
     assert ("b", pytest.approx(1 / 3)) == metrics.best_constant(["b", "a", "b"], "error_rate")
     assert metrics.best_constant([1, 2, 3, 5], "mae") == ("2", 1.25)
     assert ("2.75", pytest.approx(np.std([1, 2, 3, 5]))) == metrics.best_constant([1, 2, 3, 5], "rmse")

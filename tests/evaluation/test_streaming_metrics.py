@@ -84,7 +84,7 @@ def test_scores_are_those_of_the_whole(
     some = [task for task in range(40) if task % 3]
     rows = labelled(some if order != "backwards" else some[::-1])
     rows = [(f"task-{task:02}" if numbered else name, truth) for (name, truth), task in zip(rows, some, strict=True)]
-    rows += [("nobody", "no"), ("nothing", "perhaps"), ("nobody", "no")] if order == "with others" else []
+    rows += [("unknown", "no"), ("nothing", "perhaps"), ("unknown", "no")] if order == "with others" else []
     rows += rows[:3] if order == "twice" else []
     guide = write(tmp_path, rows[:2], "guide.csv")
 
@@ -107,7 +107,7 @@ REFUSED = {
     "another label": ([("0", "perhaps")], "gold label 'perhaps' of task .* is not among"),
     "a truth that contradicts": ([("1", "no"), ("1", "yes")], "a gold task has one truth"),
     "a missing truth": ([("2", "")], "every gold task needs a truth"),
-    "no known task": ([("nobody", "no")], "none of the 1 gold tasks is among the 40 tasks"),
+    "no known task": ([("unknown", "no")], "none of the 1 gold tasks is among the 40 tasks"),
 }
 
 

@@ -74,7 +74,7 @@ def test_many_claims_need_no_more_panels_than_bandwidths() -> None:
 
 
 def test_steps_and_parabolas_are_integrated_too() -> None:
-    """A flat density against itself gives 0, against an Epanechnikov bump the integral done by hand."""
+    """A flat density against itself gives 0, against an Epanechnikov bump the exact integral."""
     flat = HistogramDensities(
         task=np.array([0]),
         low=np.array([-10.0]),
@@ -110,8 +110,8 @@ def reports(value: list[float]) -> Reports:
     return Reports.from_arrays(np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), value, numeric=True)
 
 
-def test_truths_are_compared_beside_the_best_constant() -> None:
-    """The same claims have no gap; the constant's error stands beside; unlike tasks are refused."""
+def test_truths_are_compared_with_the_best_constant() -> None:
+    """The same claims have no gap; the constant's error is given; different tasks are refused."""
     ours = reports([1, 1, 1, 2, 2, 2, 6, 6, 6])
     same, moved = truth_gap(ours, ours), truth_gap(ours, reports([2, 2, 2, 3, 3, 3, 7, 7, 7]))
 
@@ -119,6 +119,6 @@ def test_truths_are_compared_beside_the_best_constant() -> None:
     assert moved == (3, pytest.approx(1.0), pytest.approx(5 / 3), pytest.approx(1.0))
     with pytest.raises(SettingsError, match="same tasks"):
         truth_gap(ours, Reports.from_arrays([0], [0], [1.0], numeric=True))
-    nobody = Reports(*np.zeros((3, 0)), ours.tasks, ours.workers)
+    empty = Reports(*np.zeros((3, 0)), ours.tasks, ours.workers)
     with pytest.raises(SettingsError, match="both sides"):
-        truth_gap(ours, nobody)
+        truth_gap(ours, empty)

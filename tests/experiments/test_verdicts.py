@@ -100,7 +100,7 @@ def huai_theorem_1() -> str:
 
 
 def huai_loop() -> str:
-    """Exact delta of the loop at epsilon 20 beside the claimed one."""
+    """Exact delta of the loop at epsilon 20 and the claimed one."""
     test = PrivacyTest(k=20, gamma=4.0, epsilon0=1.0)
     one, other = lone_claims(25, test)
     exact = excess(one.given_pass(), other.given_pass(), one.step, 20.0)

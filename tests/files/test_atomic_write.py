@@ -169,9 +169,7 @@ def test_outputs_of_one_kind_can_be_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("last_fails", [False, True])
-def test_what_is_written_needs_no_room_once_the_first_file_is_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_fails: bool
-) -> None:
+def test_renames_need_no_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last_fails: bool) -> None:
     """Nothing is written between the first rename and the last; a record that cannot be put last fails nothing."""
     write_files(tmp_path, {"a": "old", "b": "old"}, kind="demo")
     moved, renamed = os.replace, 0

@@ -1,4 +1,4 @@
-"""Encoded blocks under fitting checksums, but with contents that nobody wrote: refused, never a crash."""
+"""Encoded blocks with valid checksums and invalid contents: refused."""
 
 import json
 import subprocess

@@ -64,7 +64,7 @@ def test_what_was_not_made_here_is_never_removed(tmp_path: Path) -> None:
     """Neither the name of a folder nor a link to one with a marker makes it ours; files of that name stay too."""
     theirs = tmp_path / f"{PREFIX}theirs"
     theirs.mkdir()
-    (theirs / "letter").write_text("dear")
+    (theirs / "foreign").write_text("dear")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / MARKER_FILE).write_text("")
@@ -74,5 +74,5 @@ def test_what_was_not_made_here_is_never_removed(tmp_path: Path) -> None:
         pass
 
     assert {theirs.name, "elsewhere", f"{PREFIX}link", f"{PREFIX}file"} == set(os.listdir(tmp_path))
-    assert ["letter"] == os.listdir(theirs)
+    assert ["foreign"] == os.listdir(theirs)
     assert [MARKER_FILE] == os.listdir(elsewhere)

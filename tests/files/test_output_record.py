@@ -14,7 +14,7 @@ from crowdveil.files.output_record import RECORD_FILE, OutputEntry, read_record
 
 
 def write_record(folder: Path, *entries: dict[str, Any]) -> None:
-    """Write a record by hand."""
+    """Write a record."""
     folder.mkdir(exist_ok=True)
     (folder / RECORD_FILE).write_text(json.dumps({"format": "crowdveil-record/1", "files": entries}))
 
@@ -26,7 +26,7 @@ def named(name: str, like: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["../victim", "{}/victim", "deeper/../../victim", "own/../../victim"])
 def test_a_record_reaches_no_file_outside_its_folder(tmp_path: Path, name: str) -> None:
-    """A record that names a file of another folder is refused, even beside a true entry of that name."""
+    """A record that names a file of another folder is refused, also with a true entry of that name."""
     folder, victim = tmp_path / "folder", tmp_path / "victim"
     victim.write_text("mine")
     folder.mkdir()
@@ -62,7 +62,7 @@ def test_an_entry_that_no_command_writes_is_refused(tmp_path: Path, changed: dic
 
 
 @pytest.mark.parametrize("name", [RECORD_FILE, ".crowdveil-temporary", "", "..", "a/b", "bad\udcff.csv"])
-def test_a_name_that_no_output_can_have_is_refused_by_the_check(tmp_path: Path, name: str) -> None:
+def test_an_invalid_file_name_is_refused_by_the_check(tmp_path: Path, name: str) -> None:
     """The record, temporary folders and what is not UTF-8 are refused before any work, with the name."""
     with pytest.raises(SettingsError, match="an output must have the name of a file") as refused:
         Outputs(folder=tmp_path, names=(name,), kind="demo").check()

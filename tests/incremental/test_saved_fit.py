@@ -63,7 +63,7 @@ def test_every_method_survives_the_file(method: str, tmp_path: Path) -> None:
 
 
 def test_the_same_fit_gives_the_same_bytes(whole: bytes, tmp_path: Path) -> None:
-    """Nothing in the file tells when it was written."""
+    """The file has no time of writing."""
     some_fit().save(tmp_path / "again")
 
     assert whole == (tmp_path / "again").read_bytes()
@@ -233,7 +233,7 @@ def test_unknown_arrays_and_missing_workers_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_probability_that_rounding_took_above_one_is_read(tmp_path: Path) -> None:
-    """Shares of answered tasks are quotients of sums: 1 can be 1.0000000000000002, and such a fit goes on."""
+    """Shares of answered tasks are quotients of sums: 1 can be 1.0000000000000002, and such a fit is resumed."""
     saved = some_fit("dawid-skene")
     changed(saved, "by_worker", "participation", put(1.0000000000000002)).save(tmp_path / "fit")
 

@@ -59,7 +59,9 @@ def distances(stream: Stream, whole: Estimate, reports: Reports) -> tuple[float,
     return float(differ.mean()), float(np.abs(posterior - whole.posterior).max())
 
 
-def told(estimator: ConfusionEstimator, parts: Iterator[Reports], alphabet: Categories = LABELS, **more: Any) -> Stream:
+def streamed(
+    estimator: ConfusionEstimator, parts: Iterator[Reports], alphabet: Categories = LABELS, **more: Any
+) -> Stream:
     """Return a stream that took some parts in."""
     stream = Stream(estimator, None if "channel" in more else alphabet, **more)
     for one in parts:
@@ -75,7 +77,7 @@ def test_made_up_crowds_are_near_the_whole_fit(estimator: ConfusionEstimator, or
     reports = crowd(seed=5, tasks=600, workers=20, per_task=8)
     whole = estimator.fit(reports)
 
-    stream = told(estimator, batches(reports, order(reports, number)))
+    stream = streamed(estimator, batches(reports, order(reports, number)))
 
     assert distances(stream, whole, reports)[0] <= 0.02
     stream.settle()
@@ -96,7 +98,7 @@ def test_real_crowds_are_near_the_whole_fit(estimator: ConfusionEstimator, name:
     assert isinstance(data.answers.alphabet, Categories)
     whole = estimator.fit(data.answers)
 
-    stream = told(estimator, batches(data.answers, by_task(data.answers, 20)), data.answers.alphabet)
+    stream = streamed(estimator, batches(data.answers, by_task(data.answers, 20)), data.answers.alphabet)
 
     assert distances(stream, whole, data.answers)[0] <= 0.03
     if name == "snow_rte":
@@ -119,7 +121,7 @@ def test_channels_are_read(estimator: ConfusionEstimator, participation: Any) ->
         everyone = {}
     whole = estimator.fit(reports, channel=channel)
 
-    stream = told(estimator, batches(reports, by_task(reports, 20)), channel=channel, **everyone)
+    stream = streamed(estimator, batches(reports, by_task(reports, 20)), channel=channel, **everyone)
 
     assert distances(stream, whole, reports)[0] <= 0.03
     stream.settle()
@@ -139,7 +141,7 @@ def test_blocks_of_labels_are_read() -> None:
     reports = Reports(answers.task, answers.worker, value, answers.tasks, answers.workers, sent)
     whole = OneCoin().fit(reports, channel=channel)
 
-    stream = told(OneCoin(), batches(reports, by_row(reports, 10)), channel=channel)
+    stream = streamed(OneCoin(), batches(reports, by_row(reports, 10)), channel=channel)
     stream.settle()
 
     assert (2, 3) == (sent.size, stream.posterior(str(reports.tasks[0])).size)
@@ -152,7 +154,7 @@ def test_a_stream_does_not_begin_upside_down() -> None:
     for seed in range(10):
         labels = Categories(("no", "yes"))
         reports = crowd(seed=seed, tasks=150, workers=12, per_task=8, alphabet=labels)
-        stream = told(OneCoin(), batches(reports, by_task(reports, 15, seed)), labels)
+        stream = streamed(OneCoin(), batches(reports, by_task(reports, 15, seed)), labels)
 
         assert distances(stream, OneCoin().fit(reports), reports)[0] < 0.1
 
@@ -164,7 +166,7 @@ def test_sums_are_those_of_the_posteriors(reports: Reports, number: int, kept: i
     by worker and symbol; counts are those of all reports."""
     alphabet = reports.alphabet
     assert isinstance(alphabet, Categories)
-    stream = told(DawidSkene(), batches(reports, by_row(reports, number)), alphabet, kept_reports=kept)
+    stream = streamed(DawidSkene(), batches(reports, by_row(reports, number)), alphabet, kept_reports=kept)
     crowd_known = stream._crowd
 
     if stream.kept == len(reports):
@@ -202,7 +204,7 @@ def test_an_add_never_costs_its_past() -> None:
 def test_memory_follows_workers_tasks_and_what_is_kept() -> None:
     """No more reports are kept than asked for, and what was dropped still counts for its worker."""
     reports = crowd(tasks=400, workers=20, per_task=5)
-    stream = told(OneCoin(), batches(reports, by_task(reports, 20)), kept_reports=300)
+    stream = streamed(OneCoin(), batches(reports, by_task(reports, 20)), kept_reports=300)
 
     assert stream.kept <= 300
     assert sum(len(sent.worker) for sent in stream._open.values()) == stream.kept
@@ -215,7 +217,7 @@ def test_late_reports_on_closed_tasks_are_read() -> None:
     labels = Categories(("no", "yes"))
     reports = crowd(seed=5, tasks=100, workers=10, per_task=8, alphabet=labels)
     first = [part(reports, by_task(reports, 2) == 0)]
-    stream = told(DawidSkene(), iter(first), labels, gold={"new": "no", "never": "yes"}, kept_reports=0)
+    stream = streamed(DawidSkene(), iter(first), labels, gold={"new": "no", "never": "yes"}, kept_reports=0)
     good = stream.estimate().worker_names[np.argsort(-stream.estimate().workers.quality)[:3]]
 
     beliefs = []
@@ -235,7 +237,7 @@ def test_gold_guides_a_stream() -> None:
     """A known truth is certain, in the truths and in the estimate."""
     reports = crowd(tasks=30)
     name = str(reports.tasks[4])
-    stream = told(OneCoin(), batches(reports, by_row(reports, 3)), gold={name: "maybe"})
+    stream = streamed(OneCoin(), batches(reports, by_row(reports, 3)), gold={name: "maybe"})
 
     assert stream.truth(name) == "maybe"
     assert in_order(stream.estimate(), reports)[4].tolist() == [0, 0, 1]
@@ -279,6 +281,6 @@ def test_complete_tasks_stay_complete() -> None:
     ],
 )
 def test_what_cannot_be_streamed_is_refused(wrong: Any) -> None:
-    """Other methods, no labels, workers in the wrong place, negative room and unknown labels raise an error."""
+    """Other methods, no labels, workers in the wrong place, negative capacity and unknown labels raise an error."""
     with pytest.raises((SettingsError, ReportsError)):
         wrong()

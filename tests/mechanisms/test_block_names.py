@@ -29,7 +29,7 @@ def test_a_block_is_named_by_what_it_holds(alphabet, block, name):
     assert (name,) == block_names(alphabet, [block])
 
 
-def test_labels_that_look_like_composed_names_do_not_collide():
+def test_labels_in_the_form_of_composed_names_do_not_collide():
     """Every set of labels with dots and bars in them, NULL too, has a name of its own; single labels keep theirs."""
     labels = ("a", "b", "a|b", "a..b", "b|a..b", "a|b|NULL")
     for ordered in (False, True):

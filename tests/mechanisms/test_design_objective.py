@@ -62,7 +62,7 @@ def test_information_is_the_double_sum_of_its_definition(seed, participation):
 
 @given(st.integers(0, 10**6), st.sampled_from(["protected", "public"]))
 def test_correct_is_the_probability_of_the_best_guess(seed, participation):
-    """Every report is answered by its likeliest truth; a cell that is visibly not answered by the prior's."""
+    """Every report is answered by its most probable truth; a visible NULL is decoded as that of the prior."""
     objective = random_question(seed, participation=participation, criterion="correct")
     table = np.random.default_rng(seed + 1).dirichlet(np.ones(4), size=objective.input_count)
     right = 0.0
@@ -87,7 +87,7 @@ def test_tiny_information_does_not_drown_in_rounding():
 
 
 def test_a_channel_without_noise_gives_all_there_is():
-    """Zeros in table, prior and model: the identity tells two even truths apart, ln 2 nats; an unused label is fine."""
+    """Zeros in table, prior and model are allowed: the identity has ln 2 nats for two labels."""
     labels = Categories(("a", "b", "c"))
     objective = DesignObjective(
         alphabet=labels, prior=[0.5, 0.5, 0.0], worker_model=[[1, 0, 0], [0, 1, 0], [0, 1, 0]], participation="public"

@@ -44,7 +44,7 @@ class _OutOfScriptError(Exception):
 
 
 def enumerate_outcomes(draw: Callable, least: Fraction) -> tuple[dict, Fraction]:
-    """Follow every path of uniform draws whose probability is at least `least`.
+    """Follow every sequence of uniform draws whose probability is at least `least`.
 
     Returns:
         The exact probability with which each outcome was reached, and that of the paths given up.
@@ -158,20 +158,20 @@ def test_a_simulated_sum_of_one_term_follows_the_definition():
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(MAX_SCALE + 1)])
 def test_absurd_scales_are_refused(scale):
-    """The scale is positive and leaves room in 64 bits."""
+    """The scale is positive and is small enough for 64 bits."""
     for draw in (sample_discrete_laplace, lambda s, n, source: simulate_discrete_laplace_sum(s, 1, n, source)):
         with pytest.raises(SettingsError, match="noise scale"):
             draw(scale, 1, seeded(0))
 
 
 def test_a_sum_has_terms():
-    """Nothing is the sum of nobody's noise."""
+    """The sum over no workers is 0."""
     with pytest.raises(SettingsError, match="at least one term"):
         simulate_discrete_laplace_sum(Fraction(1), 0, 3, seeded(0))
 
 
 def test_the_largest_scale_stays_far_from_overflow():
-    """At the largest scale a million reports' noise fits in 64 bits with room to spare."""
+    """At the largest scale a million reports' noise fits in 64 bits."""
     assert isinstance(seeded(0), Seeded)
     assert abs(simulate_discrete_laplace_sum(Fraction(MAX_SCALE), 10**6, 4, seeded(1))).max() < 2**58
     assert max(map(abs, sample_discrete_laplace(Fraction(MAX_SCALE), 4, secure()))) < 2**50

@@ -22,7 +22,7 @@ DIGITS = Scale(0, 9)
 
 @pytest.mark.parametrize(("scale", "epsilon"), [(DIGITS, 1.0), (Scale(-1, 1, 0.25), 4.0), (Scale(0, 100, 100), 0.3)])
 def test_table_is_geometric_noise_clipped_into_the_domain(scale, epsilon):
-    """P(report) sums the two-sided geometric law, decay exp(-epsilon step / range), over all noise clipped to it."""
+    """P(report) is two-sided geometric with decay exp(-epsilon step / range), clipped to the scale."""
     decay = math.exp(-epsilon * scale.step / scale.range)
     expected = np.zeros((scale.size, scale.size))
     for x in range(scale.size):
@@ -110,7 +110,7 @@ def test_labels_without_order_are_refused():
 
 @pytest.mark.parametrize("null_value", [-1.0, 4.5, 10.0, math.nan, math.inf])
 def test_null_value_outside_the_domain_is_refused(null_value):
-    """What stands for NULL must be a value that a worker could have answered."""
+    """The replacement of NULL must be a possible answer."""
     with pytest.raises(SettingsError, match="null_value must be"):
         Laplace(alphabet=DIGITS, epsilon=1.0, null_value=null_value)
 
@@ -162,7 +162,7 @@ def test_continuous_form_refuses_bad_settings(epsilon, null_value):
 
 @pytest.mark.parametrize("scale", [DIGITS, Scale(-1, 1, 0.25), Scale(0, 100, 100)])
 @pytest.mark.parametrize("epsilon", [0.3, 4.0])
-def test_binned_channel_is_the_law_between_half_steps(scale, epsilon):
+def test_binned_channel_integrates_between_half_steps(scale, epsilon):
     """A bin holds the step of Laplace's distribution function between half steps around it; the ends have the tails."""
     width = scale.range / epsilon
 

@@ -171,7 +171,7 @@ def test_dense_profiles_have_norm_exactly_one(dimensions, tasks, seed):
 
 
 def test_dense_profiles_follow_from_their_public_seed():
-    """Worker and curator derive the same table; another seed gives another one; nobody can change it."""
+    """Worker and curator derive the same table; another seed gives another one; it is read-only."""
     tables = [
         MatrixFactorization(
             alphabet=SCALE, epsilon=1.0, dimensions=3, profiles="dense", profile_seed=seed

@@ -16,7 +16,7 @@ NULL = SCALE.size
 
 
 def make(**settings) -> MatrixFactorizationPublished:
-    """Return the mechanism on 0..9 with 12 tasks and 3 dimensions unless told otherwise."""
+    """Return the mechanism on 0..9 with 12 tasks and 3 dimensions by default."""
     return MatrixFactorizationPublished(
         **({"alphabet": SCALE, "epsilon": 1.0, "tasks": 12, "dimensions": 3} | settings)
     )
@@ -177,7 +177,7 @@ def participation_auc(mechanism: MatrixFactorizationPublished, codes: np.ndarray
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_participation_attack_reads_off_who_answered_what(epsilon):
-    """Fewer answers than dimensions and a tiny ridge: the curator tells answered from NULL cells with AUC above 0.999.
+    """The curator distinguishes answered from NULL cells with AUC above 0.999 (tiny ridge).
 
     A mechanism with epsilon-LDP for participation allows at most e^epsilon / (1 + e^epsilon): 0.525 at 0.1, 0.731 at 1.
     """

@@ -134,7 +134,7 @@ def test_report_has_one_shape_for_a_number_of_tasks(mechanism):
 @pytest.mark.parametrize("mechanism", CASES, ids=repr)
 @pytest.mark.parametrize("wrong", ["too large", "negative", "fraction", "table"])
 def test_answers_outside_the_alphabet_are_refused(mechanism, wrong):
-    """A code that is no label's and not NULL's is refused, never perturbed into something that looks right."""
+    """A code other than those of labels and NULL is refused."""
     answers = np.zeros(task_count(mechanism), dtype=int)
     spoilt = {
         "too large": answers + mechanism.alphabet.size + 1,
@@ -200,7 +200,7 @@ def test_secure_randomness_works_or_the_mechanism_promises_nothing(mechanism):
 
 @pytest.mark.parametrize("mechanism", CELLWISE, ids=repr)
 def test_reports_follow_the_channel(mechanism):
-    """Chi-square of 200,000 reports per answer against the table; a table with 5 % more on the likeliest is rejected.
+    """Chi-square of 200,000 reports per answer accepts the table and rejects one changed by 5 %.
 
     False alarms: each row (about 50 in all) fails by chance with probability 1e-5. Fixed seeds.
     """

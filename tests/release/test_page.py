@@ -84,7 +84,7 @@ def test_workers_are_named_on_request_only(tmp_path: Path) -> None:
 
 
 def test_names_are_text(tmp_path: Path) -> None:
-    """A task or label that looks like HTML is shown, not interpreted."""
+    """Markup in a task or label is escaped."""
     rows = [f"<b>{task}</b>,w{worker},<i>{task}</i>" for task in range(3) for worker in range(3)]
     (tmp_path / "labels.csv").write_text("\n".join(["task,worker,label", *rows]))
     command("infer", tmp_path / "labels.csv", "--out", tmp_path / "found")

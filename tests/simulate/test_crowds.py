@@ -185,7 +185,7 @@ def made(tmp_path_factory) -> tuple[CrowdFolder, Path]:
         return categorical_crowd_folder(folder, **SETTINGS, ability=two_abilities, source=seeded(3)), folder
 
 
-def test_answers_follow_the_law(made) -> None:
+def test_answers_follow_the_distribution(made) -> None:
     """Truths have the prior's shares, cells answer alike, and answers are right by ability, else any other label.
 
     3,000 truths and 24,000 expected answers, one seed; chi-square tests, each refused at 1e-4: 5e-4 false alarms.

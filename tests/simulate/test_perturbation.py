@@ -29,7 +29,7 @@ YES_NO = Categories(("no", "yes"))
 
 
 def crowd_answers(seed=1, labels=LABELS, **sizes):
-    """Answers of a small made-up crowd."""
+    """Answers of a small simulated crowd."""
     return categorical_crowd(
         **{"workers": 30, "tasks": 20, "sparsity": 0.7} | sizes, labels=labels, source=seeded(seed)
     ).answers
@@ -63,7 +63,7 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("answers", "workers", "tasks", "alphabet", "epsilon", "reports"), EXPECTED)
 def test_the_number_of_reports_is_as_derived(answers, workers, tasks, alphabet, epsilon, reports):
-    """Made-up reports outnumber answers as derived by hand, and a draw is within 5 standard deviations (6e-7) of it."""
+    """Reports of NULL outnumber answers as derived, and a draw is within 5 standard deviations (6e-7) of it."""
     given = exactly(answers, workers, tasks, alphabet)
     mechanism = RandomizedResponse(alphabet=alphabet, epsilon=epsilon)
     symbols = alphabet.size + math.exp(epsilon)
@@ -134,12 +134,12 @@ def test_a_seed_makes_the_same_reports_again():
 
 def test_an_empty_crowd_still_sends_made_up_reports():
     """Workers who answered nothing are protected too: their NULL cells turn into labels."""
-    nobody = exactly(0, 300, 100, LABELS)
+    empty = exactly(0, 300, 100, LABELS)
     mechanism = RandomizedResponse(alphabet=LABELS, epsilon=1.0)
     public = RandomizedResponse(alphabet=LABELS, epsilon=1.0, participation="public")
 
-    assert len(perturb(nobody, mechanism, seeded(1))) > 10_000
-    assert [0, 0] == [len(perturb(nobody, public, source)) for source in (seeded(1), secure())]
+    assert len(perturb(empty, mechanism, seeded(1))) > 10_000
+    assert [0, 0] == [len(perturb(empty, public, source)) for source in (seeded(1), secure())]
 
 
 def test_memory_follows_the_reports_and_not_the_cells():
@@ -175,9 +175,9 @@ def test_reports_in_a_folder_are_the_same(tmp_path, monkeypatch):
 def test_memory_of_a_streamed_crowd_follows_one_chunk(tmp_path, monkeypatch):
     """Three million reports, 30 MB in memory, are written in chunks of 2**16 below 8 MB."""
     monkeypatch.setattr(bernoulli, "SUCCESSES_PER_CHUNK", 1 << 16)
-    nobody = exactly(0, 10_000, 1000, YES_NO)
+    empty = exactly(0, 10_000, 1000, YES_NO)
     tracemalloc.start()
-    reports = perturb(nobody, RandomizedResponse(alphabet=YES_NO, epsilon=1.6), seeded(2), folder=tmp_path)
+    reports = perturb(empty, RandomizedResponse(alphabet=YES_NO, epsilon=1.6), seeded(2), folder=tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -286,14 +286,14 @@ def test_a_refusal_for_size_follows_from_the_lists(monkeypatch, limit):
     """With protected participation, no answer and an answer in every cell are refused alike, or let through alike."""
     monkeypatch.setattr(perturbation, "MAX_REPORTS", limit)
     mechanism = RandomizedResponse(alphabet=YES_NO, epsilon=2.0)
-    told = set()
+    errors = set()
     for answered in (0, 1, 1200):
         crowd = exactly(answered, 30, 40, YES_NO)
         try:
             perturb(crowd, mechanism, seeded(1))
-            told.add("")
+            errors.add("")
         except SettingsError as error:
-            told.add(str(error))
+            errors.add(str(error))
 
-    assert 1 == len(told)
-    assert (limit == 200) == ("got 256" in told.pop())
+    assert 1 == len(errors)
+    assert (limit == 200) == ("got 256" in errors.pop())

@@ -67,7 +67,7 @@ def transitions(answers, reports, mechanism):
 
 
 def alarms(counts, table):
-    """Input symbols whose row of counts does not look like the table's row."""
+    """Input symbols whose row of counts differs from that of the table."""
     pvalues = [
         chisquare(row, row.sum() * shares / shares.sum()).pvalue for row, shares in zip(counts, table, strict=True)
     ]
@@ -106,7 +106,7 @@ def test_a_table_that_is_5_percent_wrong_is_noticed(mechanism, source):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_both_paths_agree(mechanism):
+def test_both_samplers_agree(mechanism):
     """Per input symbol, the vectorised path and the devices have the same frequencies (two-sample chi-square)."""
     answers = answers_for(mechanism)
     two = [transitions(answers, perturb(answers, mechanism, s), mechanism) for s in (seeded(24), Replayed(seeded(25)))]
@@ -116,7 +116,7 @@ def test_both_paths_agree(mechanism):
 
 
 def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
-    """A NULL cell beside an answered one turns into a label as often as any other, across many chunks.
+    """A NULL cell next to an answered one turns into a label as often as any other, across many chunks.
 
     Two-sided comparison of about 29,000 neighbours of answers with about 43,000 other NULL cells.
     """
@@ -125,8 +125,10 @@ def test_made_up_labels_do_not_show_where_answers_are(monkeypatch):
     answers = answers_for(mechanism)
     given = dense(answers).ravel() < LABELS.size
     sent = dense(perturb(answers, mechanism, seeded(26))).ravel() < LABELS.size
-    empty, beside = ~given[1:], given[:-1]
-    table = [[(sent[1:] & empty & side).sum(), (~sent[1:] & empty & side).sum()] for side in (beside, ~beside)]
+    empty, after_answer = ~given[1:], given[:-1]
+    table = [
+        [(sent[1:] & empty & side).sum(), (~sent[1:] & empty & side).sum()] for side in (after_answer, ~after_answer)
+    ]
 
     assert chi2_contingency(np.array(table)).pvalue > FALSE_ALARM
 

@@ -56,7 +56,7 @@ def test_a_task_with_missing_numbers_only_stays_in_the_list() -> None:
     assert (claims.per_task.tolist(), claims.missing) == ([1, 0], 1)
 
 
-def test_missing_numbers_are_refused_unless_told() -> None:
+def test_missing_numbers_are_refused_by_default() -> None:
     """A row without a number is an error that names the policy."""
     with pytest.raises(ReportsError, match=r"1 in all.*missing='drop'"):
         Claims.from_arrays(*ROWS, [1.0, 2.0, None, 3.0])
@@ -69,7 +69,7 @@ def test_without_bounds_infinities_are_refused(bad: float) -> None:
         Claims.from_arrays(*ROWS, [1.0, 2.0, bad, 3.0])
 
 
-def test_outside_given_bounds_is_refused_unless_told() -> None:
+def test_outside_given_bounds_is_refused_by_default() -> None:
     """A claim outside the user's bounds is an error by default."""
     with pytest.raises(ReportsError, match=r"within the bounds.*11.*1 in all.*'clip' or 'drop'"):
         Claims.from_arrays(*ROWS, [1, 2, 11, 3], bounds=(0, 10))

@@ -107,7 +107,7 @@ def test_the_warning_says_whether_records_are_better_at_all(error: float, word: 
 
 
 def test_truths_that_hardly_differ_are_found_in_the_records() -> None:
-    """Useful for truths anywhere, but worse than a constant for truths this close: the records tell, in numbers."""
+    """Useful for truths anywhere, but worse than a constant for truths this close: the expected errors show it."""
     claims, method = crowd(300, 12, spread=0.1), PooledShape(epsilon=0.5)
     said = release_errors(method, claims, method.release(claims, seeded(2)))
     real, constant = errors(method, claims)

@@ -56,7 +56,7 @@ def worst_loss(tables: Sequence[np.ndarray], states: Sequence[State], unit: Unit
 def histogram_table(state: State, method: Histogram) -> np.ndarray:
     """Probabilities, up to a common factor, of the noisy counts of both bins that the claims can be in.
 
-    Counts are 0 or 1, so that noisy counts below 0 tell as much as 0, and those above 1 as much as 1.
+    Counts are 0 or 1, so that noisy counts below 0 have the information of 0, and those above 1 that of 1.
     """
     claims = worker_claims(state)
     budgets = allocate(
@@ -124,7 +124,7 @@ def _chances(claims: Claims, budgets: TaskBudgets, method: PooledShape) -> Calla
             levels = np.abs(largest_range_counts(here, DyadicRanges())[1:] - spread).sum()
             weight = exponential_weights(location_scores(here, 8), epsilon=rest, largest=8)
             places = np.prod([weight[t, place[t]] / weight[t].sum() for t in rows])
-            # Claims lie at two places, so that three shape bins around two places tell everything.
+            # Claims lie at two places, so that three shape bins around two places are sufficient.
             counts = shape_counts(here, (np.array(place) + 0.5) / 8, np.ones(2), np.zeros(2, dtype=int)).ravel()
             occupied = counts[_occupied_bins(claims, place)]
             shapes = np.abs(columns - occupied).sum(axis=1)

@@ -34,7 +34,7 @@ def test_a_delta_of_one_is_no_guarantee() -> None:
 
 
 def test_workers_are_numbered_within_their_task() -> None:
-    """The first record of every task belongs to made-up worker 0, and the release reads as reports."""
+    """The first record of every task belongs to synthetic worker 0, and the release reads as reports."""
     task = np.array([0, 0, 2, 2, 2])
     made = Release(
         method="test",

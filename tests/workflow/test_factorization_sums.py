@@ -111,7 +111,7 @@ def test_what_is_no_json_or_has_no_crowd_is_refused(sent: Path) -> None:
 
 
 def test_sums_and_reports_of_one_folder_are_not_mixed_up(sent: Path) -> None:
-    """Reports beside the crowd of sums, and sums beside the crowd of labels, are refused."""
+    """Reports with the crowd of sums, and sums with the crowd of labels, are refused."""
     (sent / "reports.csv").write_text("task,worker,value\n1,1,3\n")
     with pytest.raises(ReportsError, match="belongs to sums"):
         read_evidence(sent / "reports.csv")

@@ -29,7 +29,7 @@ def test_every_registered_estimator_can_be_asked_for(name: str, evidence: Eviden
 
 
 def test_a_normal_prior_reaches_gaussian(evidence: Evidence) -> None:
-    """Mean and deviation are those of the estimator, beside its other settings."""
+    """Mean and deviation are settings of the estimator, as the others are."""
     method = Method(name="gaussian", prior_mean=40.0, prior_deviation=20.0, tolerance=0.5)
 
     assert Gaussian(prior_mean=40.0, prior_deviation=20.0, tolerance=0.5) == build_estimator(method, evidence)

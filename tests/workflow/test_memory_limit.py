@@ -51,8 +51,8 @@ def least(folder, method):
     said, sys.stderr = sys.stderr, open(folder + "/refusal", "w+")
     code, _ = run(folder, method, 1)
     sys.stderr.seek(0)
-    told, sys.stderr = sys.stderr.read(), said
-    return int(re.search(r"must be at least ([0-9,]+) bytes", told)[1].replace(",", ""))
+    message, sys.stderr = sys.stderr.read(), said
+    return int(re.search(r"must be at least ([0-9,]+) bytes", message)[1].replace(",", ""))
 
 asked = json.loads(sys.argv[1])
 run(asked[0][0], "dawid-skene", 10**9)  # loads what there is to load

@@ -1,13 +1,13 @@
-"""Channel certificates: JSON with a SHA-256 checksum, and all checks of its outer form.
+"""Channel certificates: JSON with a SHA-256 checksum, and validation of their format.
 
-A certificate holds the exact integer channel: `rows[input][output]` are non-negative integers, every row sums to
+A certificate contains the exact integer channel: `rows[input][output]` are non-negative integers, every row sums to
 `denominator` = 2^48, and P(output | input) = rows[input][output] / 2^48. `ratio` is the claimed bound on the largest
-ratio of two entries of one column, as numerator and denominator; epsilon is its logarithm. Readers compute the ratio
-again from the integers (`Channel.from_certificate`).
+ratio of two entries of one column, as numerator and denominator; epsilon is its logarithm. Readers recompute the ratio
+from the integers (`Channel.from_certificate`).
 
-`sha256` is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all other fields. It detects accidents,
-not forgery. `mechanism` is a word of a fixed list; it is not checked against the table and guarantees nothing. The
-same holds for the mark of a simulation.
+`sha256` is the SHA-256 of the canonical JSON (sorted keys, no spaces, ASCII) of all other fields. It detects accidental
+changes, not forgery. `mechanism` is one of a fixed list of names. It is not checked against the table and is no
+guarantee; neither is the mark of a simulation.
 """
 
 import hashlib
@@ -24,15 +24,15 @@ MAX_BYTES = 32_000_000
 MAX_SYMBOLS = 1025
 """Largest number of input or output symbols: 1,024 labels and NULL."""
 DESIGNED = "designed"
-"""Mechanism of a channel that is given by its table."""
+"""Mechanism of a channel given by its table."""
 CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED)
-"""Mechanisms that a certificate can name: those with one channel for every cell."""
+"""Mechanisms with the same channel for every cell, which a certificate can contain."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel of binned simulated real-valued reports."""
 MAX_COMPOSED = 16
 """Largest number of mechanisms, joined by +, of a composed channel."""
 NO_PRIVACY = ": no privacy"
-"""End of every mark of missing privacy."""
+"""Suffix of the marks of simulations and of lists from answers."""
 LISTS_MARK = f", LISTS FROM ANSWERS{NO_PRIVACY}"
 """Mark after the mechanism if lists of tasks, workers or labels were taken from the answers."""
 _CERTIFIED_NAME = "|".join(CERTIFIED)
@@ -59,7 +59,7 @@ def simulation_mark(seed: int) -> str:
 
 
 def has_no_privacy_mark(mechanism: str) -> bool:
-    """Return whether the mechanism of a certificate is marked as giving no privacy."""
+    """Return whether the mechanism of a certificate is marked as without privacy."""
     return mechanism.endswith(NO_PRIVACY) or mechanism.startswith(REAL_VALUED)
 
 
@@ -103,11 +103,11 @@ def verify_checksum(data: dict[str, Any]) -> None:
         CertificateError: hash.
     """
     if data["sha256"] != digest(data):
-        raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or cut.")
+        raise CertificateError("hash", "the SHA-256 does not match: the certificate was changed or truncated.")
 
 
 def parse_certificate(text: str | bytes) -> dict[str, Any]:
-    """Return the fields of a certificate after checking its outer form; `Channel` checks the table.
+    """Return the fields of a certificate with a valid format; `Channel` validates the table.
 
     Raises:
         CertificateError: oversize, not json, format, alphabet, text, mechanism, shape, ratio, non-integer, hash.
@@ -120,7 +120,7 @@ def parse_certificate(text: str | bytes) -> dict[str, Any]:
 
 
 def _check_types(data: dict[str, Any]) -> None:
-    """Check the type of every field down to its scalars."""
+    """Check the types of all fields and their elements."""
     outputs, rows, ratio = data["outputs"], data["rows"], data["ratio"]
     if not (isinstance(data["alphabet"], dict) and all(map(_is_flat, data["alphabet"].values()))):
         raise CertificateError("alphabet", "it must be an object of numbers, strings and lists of strings.")
@@ -146,8 +146,8 @@ def _check_texts(data: dict[str, Any]) -> None:
     if _MECHANISM.fullmatch(data["mechanism"]) is None:
         raise CertificateError(
             "mechanism",
-            f"{data['mechanism'][:100]!r} is none of {', '.join(CERTIFIED)}, up to {MAX_COMPOSED} of them joined by +, "
-            f"or a marked simulation. Name a table from another source {DESIGNED!r}.",
+            f"{data['mechanism'][:100]!r} must be one of {', '.join(CERTIFIED)}, up to {MAX_COMPOSED} of these "
+            f"joined by +, or a marked simulation. Use {DESIGNED!r} for a table from another source.",
         )
 
 
@@ -172,7 +172,7 @@ def check_distinguishable(role: str, names: Iterable[str]) -> None:
     """
     pair = first_confusable_pair(names)
     if pair is not None:
-        raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} look alike. Rename one of them.")
+        raise CertificateError("text", f"{role} {pair[0]!r} and {pair[1]!r} are confusable. Rename one of them.")
 
 
 def _is_flat(value: object) -> bool:

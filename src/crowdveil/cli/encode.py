@@ -1,4 +1,4 @@
-"""`crowdveil encode`: reports as encoded blocks, opened without parsing."""
+"""`crowdveil encode`: conversion of a report file to encoded blocks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from crowdveil.data.ingest.validation import Duplicates
     from crowdveil.data.read_options import Kind
 
-HELP = """Write reports as encoded blocks: a folder of coded columns that infer opens without parsing.
+HELP = """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
-REPORTS is a file that infer reads: CSV (also gzipped) or Parquet. certificate.json and crowd.json of the same folder
-are checked and copied. The blocks have checksums: a damaged folder is refused."""
+REPORTS is a CSV (also gzipped) or Parquet file. certificate.json and crowd.json of its folder are checked and copied.
+The blocks have checksums, which infer verifies."""
 
 
 @click.command(
@@ -36,7 +36,7 @@ are checked and copied. The blocks have checksums: a damaged folder is refused."
     help=HELP,
     example="crowdveil encode sent/reports.csv --out blocks",
     main_options=("labels", "scale", "replace", "as_json"),
-    short_help="Write reports as a folder that is opened without parsing.",
+    short_help="Convert a report file to encoded blocks, which infer reads without parsing.",
 )
 @click.argument("reports", type=PATH)
 @alphabet_options
@@ -58,7 +58,7 @@ def encode(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Read, write, print; see `HELP`."""
+    """Convert and print; see `HELP`."""
     alphabet = alphabet_of(given)
     from crowdveil.workflow.encoding import encode as encode_reports
     from crowdveil.workflow.encoding import encoded_outputs

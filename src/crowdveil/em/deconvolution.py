@@ -145,7 +145,7 @@ def _safe_size(
 
 def _noise(counts: NDArray[np.float64], shares: NDArray[np.float64], model: ObservationModel) -> float:
     """Return the share of label reports beyond those of answers that survive their channels, in [0, 1]."""
-    is_informative = np.append(model.is_informative, np.zeros(model.implicit_nulls, dtype=bool))
+    is_informative = np.append(model.is_informative, np.zeros(model.implicit_null_count, dtype=bool))
     noisy = model.retention < 1
     sent = float(counts[is_informative].sum())
     through_noise = float(counts[is_informative & noisy].sum())

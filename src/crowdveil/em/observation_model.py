@@ -67,7 +67,7 @@ class ObservationModel:
         return not self.protected and np.array_equal(self.full_table, np.eye(self.labels))
 
     @property
-    def implicit_nulls(self) -> int:
+    def implicit_null_count(self) -> int:
         """Number of implicit NULLs."""
         return self.null.shape[1]
 
@@ -83,18 +83,18 @@ class ObservationModel:
 
     def replaces(self) -> NDArray[np.float64]:
         """Return 1 where a listed symbol replaces an implicit NULL, indexed [symbol, implicit NULL]."""
-        return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_nulls)).astype(float)
+        return np.equal(self.implicit_null_of[:, None], np.arange(self.implicit_null_count)).astype(float)
 
     def implicit_null_workers(self, task_group: int) -> NDArray[np.float64]:
         """Return 1 where a worker's unlisted report in a task group is the implicit NULL, [worker, implicit NULL]."""
-        return np.equal(self.choice[self.worker_group, task_group][:, None], np.arange(self.implicit_nulls)).astype(
-            float
-        )
+        return np.equal(
+            self.choice[self.worker_group, task_group][:, None], np.arange(self.implicit_null_count)
+        ).astype(float)
 
     def implicit_null_cells(self) -> NDArray[np.float64]:
         """Return the number of cells per task of each implicit NULL's channel, indexed [task group, implicit NULL]."""
         of_group = np.bincount(self.worker_group, minlength=len(self.choice))
-        cells = np.zeros((self.task_groups, self.implicit_nulls))
+        cells = np.zeros((self.task_groups, self.implicit_null_count))
         for group, count in enumerate(of_group):
             for task_group, implicit_null in enumerate(self.choice[group]):
                 if implicit_null != NO_IMPLICIT_NULL:
@@ -124,7 +124,7 @@ class ObservationModel:
             by_report: the same sums over listed reports, indexed [worker, truth, symbol].
             by_truth: sums over all tasks, indexed [task group, truth].
         """
-        chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_nulls))
+        chosen = np.equal(self.choice[:, :, None], np.arange(self.implicit_null_count))
         asked = np.einsum("wgs,gz->wzs", chosen, by_truth)[self.worker_group]
         return np.maximum(asked - by_report @ self.replaces(), 0.0)
 
@@ -221,7 +221,7 @@ def _with_nulls(reports: Reports, assignment: Assignment, table: ChannelTable) -
         raise ReportsError(
             f"{int(outside.sum()):,} reports come from cells that were not assigned",
             examples=f"task {reports.tasks[reports.task[first]]}, worker {reports.workers[reports.worker[first]]}",
-            hint="Give the assignment that this campaign was asked with.",
+            hint="Give the assignment of this campaign.",
         )
     if not table.protects_participation:
         return reports
@@ -243,7 +243,9 @@ def _by_symbol(
     assert reports.alphabet is not None
     if int(listed.sum()) > MAX_LABELS:
         raise SettingsError(
-            f"all channels together may send {MAX_LABELS} symbols", value=int(listed.sum()), hint="Use fewer."
+            f"the channels of a campaign have at most {MAX_LABELS} symbols in all",
+            value=int(listed.sum()),
+            hint="Use fewer channels.",
         )
     pairs = list(zip(symbols.channel[listed].tolist(), symbols.names[listed].tolist(), strict=True))
     code = {pair: place for place, pair in enumerate(pairs)}
@@ -254,7 +256,7 @@ def _by_symbol(
     if wrong.size:
         task, worker = reports.tasks[reports.task[wrong[0]]], reports.workers[reports.worker[wrong[0]]]
         raise ReportsError(
-            f"{wrong.size:,} cells hold what their channel never sends",
+            f"{wrong.size:,} reports are not symbols of their channel",
             examples=f"{names[reports.value[wrong[0]]]!r} of task {task}, worker {worker}",
             hint="Give the certificate that was written with these reports.",
         )

@@ -30,7 +30,7 @@ from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
     candidate_abilities,
-    log_ability_density,
+    log_joint_ability_density,
     most_likely_ability,
 )
 from crowdveil.registry import Capabilities, capabilities_of
@@ -260,7 +260,9 @@ class OneCoin(ConfusionEstimator):
         mean_ability = candidate_abilities(self.anchor_ability)[current]
         right, wrong = right_and_wrong(parameters.dirichlet_prior)
         return float(
-            log_ability_density(mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong)
+            log_joint_ability_density(
+                mean_ability, self.anchor_ability, abilities_with_reports(parameters), right, wrong
+            )
         )
 
     def credible_intervals(

@@ -22,7 +22,11 @@ from crowdveil.em.loop import run_em
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import ReportsError, SettingsError, to_builtin
-from crowdveil.estimators.confusion.parameters import candidate_abilities, log_ability_density, most_likely_ability
+from crowdveil.estimators.confusion.parameters import (
+    candidate_abilities,
+    log_joint_ability_density,
+    most_likely_ability,
+)
 from crowdveil.estimators.weighted_vote import log_odds_weight, right_share
 from crowdveil.registry import Capabilities, capabilities_of
 
@@ -175,7 +179,7 @@ class PrivateDawidSkene(Estimator[DawidSkeneParameters, DawidSkeneStatistics]):
         if not self.shrinkage or parameters.right is None:
             return 0.0
         informative, right, wrong = self._pseudo_reports(parameters, np.array([parameters.crowd_ability]))
-        density = log_ability_density(
+        density = log_joint_ability_density(
             parameters.crowd_ability,
             EXPECTED_ABILITY,
             parameters.right[informative],

@@ -156,7 +156,7 @@ class OnlineCrowd:
             task_group=np.zeros(tasks, dtype=np.int64),
         )
         # Of a single channel, every worker sends NULL on every task unless a report is listed.
-        silent = np.full(model.implicit_nulls, float(self.tasks * self.workers)) - self._totals @ model.replaces()
+        silent = np.full(model.implicit_null_count, float(self.tasks * self.workers)) - self._totals @ model.replaces()
         counts = np.concatenate((self._totals, silent))
         pool = frequencies_of_counts(
             counts, model, tasks=max(self.tasks, 1), perturbed=self.summary.channel is not None
@@ -171,7 +171,7 @@ class OnlineCrowd:
         )
         prior = pool.label_shares if self._class_prior is None else self._class_prior
         estimator, everyone = self.estimator, self.counts[: self.workers]
-        implicit_counts = np.full(model.implicit_nulls, float(self.tasks)) - everyone @ model.replaces()
+        implicit_counts = np.full(model.implicit_null_count, float(self.tasks)) - everyone @ model.replaces()
         least = estimator.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
             summary=summary,

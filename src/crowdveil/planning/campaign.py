@@ -71,9 +71,9 @@ class Campaign:
                 value=assigned,
                 hint="Assign more workers per task, or plan with fewer workers.",
             )
-        if self.method is not None and self.method not in self.methods:
+        if self.method is not None and self.method not in self.available_methods:
             raise SettingsError(
-                f"the method of a plan for these answers is {' or '.join(self.methods)}", value=self.method
+                f"the method of a plan for these answers is {' or '.join(self.available_methods)}", value=self.method
             )
         open_numbers = isinstance(self.crowd, NumberCrowd) and assigned is None
         if not 1 <= self.rounds <= (self.workers if open_numbers else 1):
@@ -82,7 +82,7 @@ class Campaign:
             )
 
     @property
-    def methods(self) -> tuple[str, ...]:
+    def available_methods(self) -> tuple[str, ...]:
         """Names of the estimators for these answers."""
         if isinstance(self.crowd, NumberCrowd):
             return estimators_with(plannable=True, kind="numeric")

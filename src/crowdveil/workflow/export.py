@@ -400,14 +400,14 @@ def require_apart(field: str, names: Iterable[str]) -> None:
     """Check that no two names of tasks or workers are confusable.
 
     Raises:
-        SettingsError: two names differ only in surrounding white space, normal form or invisible characters.
+        SettingsError: two names differ only in surrounding spaces, Unicode form or invisible characters.
     """
     pair = first_confusable_pair(names)
     if pair is not None:
         raise SettingsError(
-            f"{field!r} of a crowd must differ by more than white space, normal form and invisible characters",
+            f"{field!r} of a crowd must be distinguishable without spaces, Unicode forms and invisible characters",
             value=pair,
-            hint="Rename one of them, or use the same spelling.",
+            hint="Rename one of them, or give both the same spelling.",
         )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.cli.options import _words
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import QuoteCheck, csv_row, read_header
+from crowdveil.data.ingest.csv_files import QuoteValidator, csv_row, read_header
 from crowdveil.data.ingest.labels import RESERVED_LABELS
 from crowdveil.data.ingest.readers import load_gold
 from crowdveil.data.reports import Reports
@@ -38,7 +38,7 @@ class InParts(io.RawIOBase):
 
 def sound(data: bytes, sizes: list[int]) -> bool:
     """Return whether the quotes in these bytes are well placed, read in parts."""
-    checked = QuoteCheck(InParts(data, sizes))
+    checked = QuoteValidator(InParts(data, sizes))
     while checked.read(1 << 20):
         pass
     checked.finish()
@@ -98,7 +98,7 @@ class Waiting(io.BytesIO):
 def test_closing_waits_for_a_read_and_ends_all_later_ones() -> None:
     """A thread that reads ahead has its bytes before `close` returns, and reads nothing after it."""
     raw = Waiting(b"task,worker\n")
-    checked = QuoteCheck(raw)
+    checked = QuoteValidator(raw)
     reading = Thread(target=checked.read, args=(4,))
     closing = Thread(target=lambda: (checked.close(), raw.order.append("closed")))
     reading.start()
@@ -186,7 +186,7 @@ def test_labels_listed_for_a_command_are_read_back(labels: list[str]) -> None:
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=5))
 def test_numbers_come_back_to_the_bit(folder, numbers: list[float]) -> None:
-    """Values of reports.csv are written with the digits that tell them apart."""
+    """Values of reports.csv are written with enough digits to be distinct."""
     assume(all(number == 0 or abs(number) >= 1e-100 for number in numbers))
     names = np.arange(len(numbers))
     write_report_files(folder, Reports.from_arrays(names, names, numbers, numeric=True), "csv")

@@ -64,7 +64,7 @@ def test_many_names_outgrow_the_first_slots() -> None:
     assert arrow.dictionary.to_pylist() == table.dictionary().to_pylist()
 
 
-def test_names_whose_hashes_are_alike_are_told_apart() -> None:
+def test_names_with_equal_hashes_are_distinct() -> None:
     """Names made so that all share their first slot and the part of the hash that slots hold are as good as others."""
     inverse = pow(int(HASH_MULTIPLIER), -1, 2**64)
     mixed = [0x155 << 39 | number << 20 | 5 for number in range(300)]

@@ -65,7 +65,7 @@ def test_labels_stay_different_unless_they_are_merged() -> None:
 
 
 def test_a_merged_label_is_spelled_as_in_most_rows() -> None:
-    """The most frequent spelling counts, of equally many the first by letter, without spaces around it, in NFC."""
+    """The most frequent spelling counts, ties in alphabetical order, without spaces around it, in NFC."""
     rows = [" Yes", " Yes", "yes", "no", "NO", "1", "1.0", "1.0", LETTER_AND_ACCENT]
 
     names, merged = labels_of(rows, merge_labels=True)
@@ -141,7 +141,7 @@ def test_many_different_numbers_are_asked_about(tmp_path, header: str) -> None:
 
 
 def test_few_numbers_and_other_labels_are_not_asked_about(tmp_path) -> None:
-    """20 different numbers, numbers beside a text, and a column of values are read without a question."""
+    """20 different numbers, numbers with a text, and a column of values are accepted."""
     path = tmp_path / "labels.csv"
     found = []
     for text in (NUMBERS.format("label").replace("t20,w,140", "t20,w,0"), NUMBERS.format("label").replace("140", "x")):

@@ -180,7 +180,7 @@ def test_a_missing_file_is_named(tmp_path, read) -> None:
 
 
 def test_value_column_and_scale_mean_numbers(write) -> None:
-    """A column named value is numeric unless told otherwise; a Scale makes any column numeric."""
+    """A column named value is numeric by default; a Scale makes any column numeric."""
     value = write(b"task,worker,value\na,v,+1.5\nb,w, 2e0 \n", "value.csv")
     label = write(b"task,worker,label\na,v,1\nb,w,7\n", "label.csv")
 

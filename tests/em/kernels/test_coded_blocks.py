@@ -140,7 +140,7 @@ def test_shares_of_rows_are_the_same_in_threads(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
 def test_reports_are_counted_by_worker_and_symbol(compiled: bool) -> None:
-    """Each report adds one to its cell, beside what was counted before."""
+    """Each report adds one to its cell, on top of earlier counts."""
     counts = np.ones((6, 3))
     expected = counts.copy()
     for _, worker, value in ROWS:

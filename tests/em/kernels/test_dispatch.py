@@ -18,8 +18,8 @@ def test_size_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dispatch.use_compiled(dispatch.MIN_COMPILED_REPORTS)
 
 
-def test_threads_are_free_cores_or_as_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment decides; else there is a thread per core that nobody uses, and one at least."""
+def test_threads_are_idle_cores_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment variable decides; else there is one thread per idle core, at least one."""
     monkeypatch.setenv(dispatch.THREADS_VARIABLE, "3")
     assert dispatch.thread_count() == 3
     monkeypatch.delenv(dispatch.THREADS_VARIABLE)

@@ -78,7 +78,7 @@ def test_random_numbers_have_the_same_means(reports: Reports, gold: bool) -> Non
     "method", [MajorityVote(), DawidSkene(max_steps=5), OneCoin(max_steps=5)], ids=lambda m: m.name
 )
 def test_channels_are_read_alike(monkeypatch: pytest.MonkeyPatch, name: str, method: Any) -> None:
-    """NULL reports that nobody lists, blocks of labels and lopsided channels give the same estimates."""
+    """Unlisted NULL reports, blocks of labels and lopsided channels give the same estimates."""
     channel = channels()[name]
     reports = random_reports(np.random.default_rng(5), sent_alphabet(channel), tasks=40, workers=9, share=0.6)
 
@@ -141,7 +141,7 @@ def test_public_data_give_the_same_estimates(monkeypatch: pytest.MonkeyPatch, na
 
 
 def test_codes_that_need_64_bits() -> None:
-    """Workers and symbols beyond 2^32 pairs are told apart."""
+    """Workers and symbols beyond 2^32 pairs are distinct."""
     reports = Reports(np.array([0, 0]), np.array([0, 2**31 - 1]), np.array([0, 2]), np.arange(1), np.arange(2), LABELS)
     (block,) = reports.blocks()
 

@@ -29,7 +29,7 @@ from tests.estimators.gaussian.test_estimator import MECHANISMS, sun_crowd
 def assert_told_alike(
     reports: Reports, channel: Channel | ChannelTable | None, assignment: Assignment | None = None
 ) -> None:
-    """Random beliefs of workers, public or learned prior, learned or known workers, gold or none: the same is told."""
+    """Both kernels give the same messages for random beliefs, priors, known workers and gold."""
     for estimator, learned, known in product((PUBLIC, Gaussian()), (False, True), (0, 3)):
         block, parameters = ready(reports, channel, assignment, estimator)
         priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
@@ -48,7 +48,7 @@ def assert_told_alike(
 
 @every_channel
 def test_messages_through_channels_are_alike(name: str) -> None:
-    """On 30 tasks of up to 40 reports each (seeds 0 and 1), silent NULL or not, either kernel tells the same."""
+    """Both kernels give the same messages on 30 tasks of up to 40 reports (seeds 0 and 1)."""
     channel = CHANNELS[name]
     for seed in range(2):
         assert_told_alike(random_reports(channel, 30, 40, seed=seed), channel)

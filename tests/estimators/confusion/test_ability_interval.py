@@ -1,4 +1,4 @@
-"""Intervals of abilities: information against loops over all cells, Beta where all is known, coverage."""
+"""Credible intervals of abilities: information against loops over all cells, Beta limits, coverage."""
 
 from dataclasses import replace
 from typing import Any
@@ -38,7 +38,7 @@ CHANNELS = channels()
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
-    """Minus the second derivative of a worker's log-likelihood along the path, by differences over every cell."""
+    """Information equals the curvature of the log-likelihood along the tangent, by finite differences."""
     model, rng = OneCoin(), np.random.default_rng(0)
     reports = random_reports(rng, sent_alphabet(channel), tasks=7, workers=5, share=0.75)
     parameters = model.initialize(summary_of(reports, channel))
@@ -74,8 +74,8 @@ def test_information_is_the_curvature_over_all_cells(channel: Channel) -> None:
         assert pytest.approx(curvature, rel=1e-3, abs=1e-5) == result[worker]
 
 
-def test_known_truths_and_answers_give_the_beta_law() -> None:
-    """Where truths are given and nothing is perturbed, intervals are those of Beta with the fitted Beta prior."""
+def test_known_truths_and_answers_give_the_beta_posterior() -> None:
+    """With known truths and no noise, intervals are those of the Beta posterior."""
     rng = np.random.default_rng(1)
     ability = rng.uniform(0.5, 1.0, 40)
     task, worker = (grid.ravel() for grid in np.indices((50, 40)))
@@ -105,7 +105,7 @@ def test_known_truths_and_answers_give_the_beta_law() -> None:
     assert (estimate.workers.quality <= estimate.workers.ability_high).all()
 
 
-def test_the_crowds_law_is_the_likeliest_candidate() -> None:
+def test_the_ability_prior_is_the_most_likely_candidate() -> None:
     """Of all centres and strengths, the pair with the largest Beta-binomial evidence, strengths near 8 expected."""
     hits, misses = np.array([8.0, 9.0, 3.5, 7.0]), np.array([2.0, 1.0, 6.5, 3.0])
     best, most = (0.0, 0.0), -np.inf
@@ -120,7 +120,7 @@ def test_the_crowds_law_is_the_likeliest_candidate() -> None:
     assert pytest.approx(best) == fit_beta_prior(hits, misses, 8.0, compiled=True)
 
 
-def test_average_laws_are_those_of_a_fine_grid() -> None:
+def test_average_priors_equal_those_of_a_fine_grid() -> None:
     """Means and variances of abilities, all centres and strengths averaged by their evidence over a fine grid."""
     rng = np.random.default_rng(3)
     hits = rng.binomial(12, rng.beta(9, 4, 60)).astype(float)
@@ -205,7 +205,7 @@ def test_who_gives_intervals() -> None:
     assert (False, False) == given(MajorityVote())
 
 
-def test_a_silent_worker_has_the_crowds_law() -> None:
+def test_a_worker_without_reports_has_the_ability_prior() -> None:
     """Of a worker without reports nothing is known but what the crowd is like: the widest interval of all."""
     labels = Categories(("a", "b"))
     crowd = categorical_crowd(workers=30, tasks=60, labels=labels, sparsity=0.5, source=seeded(2))
@@ -221,7 +221,7 @@ def test_a_silent_worker_has_the_crowds_law() -> None:
 
 
 def test_the_model_without_tables_gives_the_same_intervals() -> None:
-    """Where reports are answers, sums over workers give what tables through the identity give."""
+    """With the identity channel, sums over workers equal the tables."""
     labels = Categories(("a", "b", "c"))
     crowd = categorical_crowd(workers=20, tasks=60, labels=labels, sparsity=0.6, source=seeded(5))
 

@@ -62,7 +62,7 @@ def test_e_step_is_the_dense_posterior(channel: Channel, seed: int) -> None:
 
 
 def test_a_lopsided_null_moves_tasks_without_a_report() -> None:
-    """Where NULL is sent more often for some answers, silence speaks: an empty task's posterior is not the prior."""
+    """If NULL is more frequent for some answers, the posterior of a task without reports is not the prior."""
     model = DawidSkene()
     reports, parameters = random_crowd(model, CHANNELS["lopsided"])
     parameters = replace(parameters, class_prior=np.full(3, 1 / 3))
@@ -146,7 +146,7 @@ def test_randomized_response_has_the_closed_form(participation: str) -> None:
 
 
 def test_fixed_point_of_the_m_step_is_that_of_kept_reports() -> None:
-    """Splitting whole reports and splitting only kept ones (theory 7.1) agree on where the M-step comes to rest.
+    """Splitting whole reports and splitting only kept ones (theory 7.1) have the same fixed point of the M-step.
 
     The kept form counts w = gamma kappa s C / (q + kappa s C) per report, and kappa (1 - s) / (q + kappa (1 - s)) per
     NULL. Both raise the same likelihood by different steps; here priors are off and steps are repeated until still.

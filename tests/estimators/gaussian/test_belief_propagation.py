@@ -64,8 +64,8 @@ def ready(
     return block, replace(parameters, q=q)
 
 
-def told(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
-    """Return what `tell` says without gold."""
+def messages(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
+    """Return the beliefs without gold."""
     priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
     return propagate(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)
 
@@ -115,7 +115,7 @@ def test_messages_equal_loops_over_every_cell(name: str) -> None:
                 without = belief / messages[i] if i in listed else belief
                 worker_scores[i] += np.log(tables[y] @ without)
 
-    found = told(block, parameters, q)
+    found = messages(block, parameters, q)
 
     np.testing.assert_allclose(found.posterior, posteriors, atol=1e-10)
     np.testing.assert_allclose(found.worker_scores, worker_scores, atol=1e-9)
@@ -130,7 +130,7 @@ def settled(block: Block, parameters: GaussianParameters) -> tuple[Table, Table]
     """Exchange messages until nothing moves, the mixture over classes known; return posteriors of tasks and workers."""
     q = np.tile(np.exp(parameters.log_mixture), (len(parameters.q), 1))
     for _ in range(60):
-        found = told(block, parameters, q)
+        found = messages(block, parameters, q)
         new = softmax(found.worker_scores + parameters.log_mixture)[0]
         q = np.sqrt(q * new)
         q = q / q.sum(axis=1, keepdims=True)
@@ -279,7 +279,7 @@ def through_tables(table: ChannelTable, parameters: GaussianParameters) -> Calla
 
 
 def cells_of(reports: Reports, asked: NDArray[np.bool_], null: int) -> list[list[int | None]]:
-    """Return the report of every cell [task][worker]: NULL where an asked cell lists none, None where nobody asked."""
+    """Return the report of every cell [task][worker]: NULL without a report, None if unassigned."""
     cells: list[list[int | None]] = [[null if cell else None for cell in row] for row in asked.tolist()]
     for j, i, value in zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True):
         cells[j][i] = value

@@ -1,4 +1,4 @@
-"""Grids of numbers: how far priors are believed beforehand, and laws between the points of a coarse grid."""
+"""Discretization of numbers: weight of priors, and interpolation of densities on a coarse grid."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def test_a_single_prior_is_believed() -> None:
     assert [1.0] == grid.prior_weights(np.exp(grid.normal_prior(points, -2, 1))[None], points, Scale(0, 9)).tolist()
 
 
-def test_a_smooth_law_is_found_between_the_points_of_a_coarse_grid() -> None:
-    """Normal laws with deviations of a third of a cell to 1.4 cells, anywhere within: quantiles to 1 % of a cell."""
+def test_a_smooth_density_is_interpolated_between_coarse_points() -> None:
+    """Quantiles of normals with deviations of 1/3 to 1.4 cells are exact to 1 % of a cell."""
     points = np.arange(12.0)
     centres, widths = (axis.ravel() for axis in np.meshgrid(np.linspace(4, 7, 7), [1 / 3, 1.0, 1.4]))
     logs = -0.5 * ((points - centres[:, None]) / widths[:, None]) ** 2
@@ -41,8 +41,8 @@ def test_a_smooth_law_is_found_between_the_points_of_a_coarse_grid() -> None:
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-def test_far_smaller_probabilities_do_not_ripple_through_a_law() -> None:
-    """Probabilities of e^-1000 and less, as many reports give, leave the law around the likeliest point as it is."""
+def test_far_smaller_probabilities_do_not_ripple_the_density() -> None:
+    """Probabilities of e^-1000 and less, as many reports give, leave the density around the mode unchanged."""
     points = np.arange(10.0)
     logs = -0.5 * ((points - 4.3) / 0.03) ** 2
 

@@ -104,7 +104,7 @@ MECHANISMS: dict[str, Mechanism | None] = {
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("prior", ["public", "learned"])
 def test_intervals_cover_the_truth(name: str, prior: str) -> None:
-    """90 % intervals cover 85 to 95 % of 450 truths (3 crowds, seeds 0-2; false alarms at honest 90 %: below 1e-3)."""
+    """90 % intervals cover 85 to 95 % of 450 truths (3 crowds, seeds 0-2; false alarms at true 90 %: below 1e-3)."""
     estimator = Gaussian(tolerance=0.01)
     estimator = replace(estimator, prior_mean=4.0, prior_deviation=2.0) if prior == "public" else estimator
     inside = []
@@ -186,7 +186,7 @@ def test_one_cut_for_all_does_not_lose_the_common_scale() -> None:
 
 
 def test_few_reports_leave_sigmas_open() -> None:
-    """Where reports hardly tell sigmas apart, most intervals of sigma reach over a factor of 4 (epsilon 1, seed 0)."""
+    """If reports hardly distinguish sigmas, most intervals of sigma reach over a factor of 4 (epsilon 1, seed 0)."""
     crowd = sun_crowd(0, sparsity=0.8)
     reports, channel = sent(crowd, RandomizedResponse(alphabet=WIDE, epsilon=1.0), 0)
 
@@ -198,7 +198,7 @@ def test_few_reports_leave_sigmas_open() -> None:
 
 
 def test_little_information_does_no_more_harm_than_the_constant() -> None:
-    """At epsilon 0.5, a tenth answered (seeds 0, 1): a public prior costs at most 0.01 beside its own median."""
+    """At epsilon 0.5, a tenth answered (seeds 0, 1): a public prior costs at most 0.01 compared with its own median."""
     for seed in range(2):
         crowd = sun_crowd(seed, sparsity=0.9)
         reports, channel = sent(crowd, RandomizedResponse(alphabet=WIDE, epsilon=0.5), seed)
@@ -208,7 +208,7 @@ def test_little_information_does_no_more_harm_than_the_constant() -> None:
 
 
 def test_silent_tasks_have_the_public_prior() -> None:
-    """Where nobody reported, a public prior gives its median and quantiles, a learned one gives nan."""
+    """Without reports, a public prior gives its median and quantiles, a learned one gives nan."""
     reports = Reports.from_arrays([1, 1], ["a", "b"], [5, 6], alphabet=WIDE, tasks=[1, 2], workers=["a", "b"])
 
     public, learned = Gaussian(prior_mean=4.0, prior_deviation=1.0).fit(reports), Gaussian().fit(reports)
@@ -221,7 +221,7 @@ def test_silent_tasks_have_the_public_prior() -> None:
 
 
 def test_a_prior_by_label_is_read() -> None:
-    """A prior by label decides where a report is weak, and is refused beside a normal one."""
+    """A prior by label decides where a report is weak, and is refused together with a normal one."""
     reports = Reports.from_arrays([1], ["a"], [0], alphabet=SMALL, tasks=[1, 2], workers=["a"])
     prior = {"0": 0.1, "1": 0.1, "2": 0.1, "3": 0.7}
 

@@ -82,7 +82,7 @@ def test_masses_of_one_bin_differ_by_less_than_gamma(kernel: str, gamma: float) 
         assert Fraction(max(inside), min(inside)) < Fraction(gamma)
 
 
-def test_bins_are_looked_up_on_either_side_and_end_at_the_reach() -> None:
+def test_bins_are_counted_on_both_sides_up_to_the_reach() -> None:
     """A distance and its negative share a bin, masses are symmetric, and beyond the reach there is none."""
     table = kernel_table(KERNELS["epanechnikov"], 3.0, 2.0)
     distance = np.arange(-table.reach - 2, table.reach + 3)

@@ -37,7 +37,7 @@ OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
 """State at the next quote: outside a quoted cell, inside one, or second half of a doubled quote."""
 
 
-class QuoteCheck(io.RawIOBase):
+class QuoteValidator(io.RawIOBase):
     """Binary stream that validates the quotes in the bytes read from it.
 
     Arrow reads ahead in its own thread. `close` waits for a running read and blocks later ones: a thread that reads
@@ -83,10 +83,10 @@ class QuoteCheck(io.RawIOBase):
             letters = np.frombuffer(text, dtype=np.uint8)
             positions = np.flatnonzero(letters[: len(letters) - len(self._rest)] == QUOTE)
             if positions.size:
-                self._check(letters, positions)
+                self._advance(letters, positions)
         self._before = text[-1 - len(self._rest)] if len(text) > len(self._rest) else self._before
 
-    def _check(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
+    def _advance(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> None:
         """Advance the state over quotes at these positions, each followed by a byte."""
         if self._alternate(letters, positions):
             return
@@ -169,7 +169,7 @@ def read_csv_coded(path: Path, names: Sequence[str]) -> dict[str, CodedColumn]:
 def read_csv_batches(path: Path, names: Sequence[str], consume: Consumer[Result]) -> Result:
     """Return the result of `consume` on the batches of the named text columns; errors as `read_csv`."""
     found = ""
-    with open_plain_or_gzip(path) as raw, QuoteCheck(raw) as checked:
+    with open_plain_or_gzip(path) as raw, QuoteValidator(raw) as checked:
         try:
             columns = consume(_batches(checked, names), names, GROUP_BYTES)
             checked.finish()

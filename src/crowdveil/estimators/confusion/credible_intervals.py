@@ -320,7 +320,7 @@ def observed_information(
     null = slopes[:, :, model.symbols :].transpose(0, 2, 1)
     total = np.zeros(workers)
     for block in blocks:
-        if not model.implicit_nulls:
+        if not model.implicit_null_count:
             total += block.coded.squared_scores(listed, posterior[block.block.first : block.block.stop])
             continue
         task = block.block.task + block.block.first
@@ -333,7 +333,7 @@ def observed_information(
             replacing = np.flatnonzero(replaced >= 0)
             null_squares = np.einsum("rz,rz->r", null[worker[replacing], replaced[replacing]], truths[replacing]) ** 2
             total += np.bincount(worker, squares, workers) - np.bincount(worker[replacing], null_squares, workers)
-    for group in range(model.task_groups if model.implicit_nulls else 0):
+    for group in range(model.task_groups if model.implicit_null_count else 0):
         pairs = np.zeros((posterior.shape[1], posterior.shape[1]))
         for first in range(0, len(posterior), CHUNK_TASKS):
             part = slice(first, first + CHUNK_TASKS)

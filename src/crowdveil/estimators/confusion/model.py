@@ -259,7 +259,7 @@ def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], gr
 def all_reports(statistics: CrowdStatistics, parameters: CrowdParameters) -> NDArray[np.float64]:
     """Return posterior sums over listed reports, then over each implicit NULL; [worker, truth, report]."""
     model, listed = parameters.pool.model, statistics.by_report
-    if not model.implicit_nulls:
+    if not model.implicit_null_count:
         return listed
     return np.concatenate((listed, model.implicit_null_sums(listed, statistics.by_truth)), axis=2)
 

@@ -119,7 +119,7 @@ class CrowdParameters:
         model, labels = self.pool.model, self.confusion.shape[1]
         logs, nulls = np.split(self.log_reports(), [model.symbols], axis=2)
         base = np.zeros((model.task_groups, labels))
-        if model.implicit_nulls:
+        if model.implicit_null_count:
             for group in range(model.task_groups):
                 base[group] = np.einsum("ws,wzs->z", model.implicit_null_workers(group), nulls)
             logs = logs - nulls @ model.replaces().T
@@ -142,7 +142,7 @@ def candidate_abilities(expected: float) -> NDArray[np.float64]:
     return np.unique(np.append(np.arange(N_CANDIDATES) / N_CANDIDATES, expected))
 
 
-def log_ability_density(
+def log_joint_ability_density(
     mean: NDArray[np.float64] | float,
     expected: float,
     share: NDArray[np.float64],
@@ -168,8 +168,8 @@ def log_ability_density(
 def most_likely_ability(
     expected: float, share: NDArray[np.float64], right: NDArray[np.float64], wrong: NDArray[np.float64]
 ) -> int:
-    """Return the index of the candidate with the highest `log_ability_density`."""
-    return int(log_ability_density(candidate_abilities(expected), expected, share, right, wrong).argmax())
+    """Return the index of the candidate with the highest `log_joint_ability_density`."""
+    return int(log_joint_ability_density(candidate_abilities(expected), expected, share, right, wrong).argmax())
 
 
 def fit_participation_prior(reports: NDArray[np.float64], pool: AnswerFrequencies, min_pseudo_counts: float) -> float:

@@ -235,7 +235,7 @@ def sigma_grid(alphabet: Alphabet) -> NDArray[np.float64]:
     return np.multiply(MIN_SIGMA_STEPS * step, SIGMA_RATIO ** np.arange(count), dtype=np.float64)
 
 
-def smoothing_matrix(sigmas: int) -> NDArray[np.float64]:
+def neighbour_smoothing_matrix(sigmas: int) -> NDArray[np.float64]:
     """Return the smoothing matrix of the EMS algorithm (Silverman et al. 1990) for shares of sigmas; rows sum to 1.
 
     The maximum-likelihood mixture has few atoms however weak the data, which makes intervals of sigma too short;

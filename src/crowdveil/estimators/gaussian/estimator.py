@@ -32,9 +32,9 @@ from crowdveil.estimators.gaussian.discretization import (
     ErrorClasses,
     error_classes,
     initial_participation_shares,
+    neighbour_smoothing_matrix,
     participation_grid,
     sigma_grid,
-    smoothing_matrix,
 )
 from crowdveil.estimators.gaussian.marginal_likelihood import AnonymousWorkerModels, fit_anonymous_models
 from crowdveil.registry import Capabilities, capabilities_of
@@ -255,7 +255,7 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         by_sigma, by_rate = parameters.sigma_shares, parameters.participation_shares
         likelihood = np.exp(scores - scores.max(axis=1, keepdims=True))
         # Public classes are distinct and not smoothed.
-        smoothing = smoothing_matrix(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
+        smoothing = neighbour_smoothing_matrix(len(by_sigma)) if self.sigmas is None else np.eye(len(by_sigma))
         for _ in range(M_STEPS):
             before, product = by_sigma, np.outer(by_sigma, by_rate)
             # Sums of responsibilities over workers, without the responsibilities themselves.

@@ -1,4 +1,4 @@
-"""How far workers differ in how much they answer: evidence against integrals, crowds that are alike and that differ."""
+"""Beta prior of participation: evidence against integrals, in homogeneous and heterogeneous crowds."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ def sent(answers: int | np.ndarray, epsilon: float) -> tuple[Summary, AnswerFreq
     return summary, frequencies_of_reports(summary)
 
 
-def test_evidence_is_that_of_normal_laws() -> None:
-    """The strength is where the integral over normal participations, likelihoods being parabolas, is largest."""
+def test_evidence_is_that_of_normal_priors() -> None:
+    """The concentration maximizes the integral over normal participations with quadratic log-likelihoods."""
     summary, pool = sent(np.linspace(20, 160, 80), 2.0)
     table, rate = pool.model.full_table, pool.participation
     answered = sum(pool.label_shares[x] * table[x] for x in range(3))
@@ -53,21 +53,21 @@ def test_evidence_is_that_of_normal_laws() -> None:
 
 
 def test_workers_who_answer_alike_are_drawn_to_the_crowd() -> None:
-    """Where all answer 60 of 300 tasks, the law outweighs a worker's own cells at epsilon 3."""
+    """If all answer 60 of 300 tasks, the prior outweighs a worker's own cells at epsilon 3."""
     summary, pool = sent(60, 3.0)
 
     assert fit_participation_prior(report_counts(summary), pool, 5.0) > 300
 
 
 def test_workers_who_differ_keep_what_reports_say() -> None:
-    """Where half of the workers answer 20 tasks and half 200, nothing is added to the least pseudo-cells."""
+    """If half of the workers answer 20 tasks and half 200, the pseudo-counts stay at their minimum."""
     summary, pool = sent(np.repeat([20, 200], 40), 3.0)
 
     assert 25.0 == fit_participation_prior(report_counts(summary), pool, 25.0)
 
 
 def test_nothing_is_learned_where_nothing_is_shrunk() -> None:
-    """Without noise, and where the user wants no shrinkage, the law has no say."""
+    """Without noise or with zero minimum the prior is not fitted."""
     summary, pool = sent(60, 3.0)
 
     assert 0.0 == fit_participation_prior(report_counts(summary), pool, 0.0)
@@ -83,5 +83,5 @@ def test_counts_are_those_of_all_cells(channel: ChannelTable) -> None:
     counts = report_counts(summary)
 
     np.testing.assert_array_equal(counts[:, : summary.symbols], summary.symbol_counts)
-    if summary.model.implicit_nulls:
+    if summary.model.implicit_null_count:
         np.testing.assert_array_equal(counts.sum(axis=1), np.full(5, 7))

@@ -1,4 +1,4 @@
-"""From words to mechanisms and back."""
+"""Settings of mechanisms, and their descriptions."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LABELS, GRID = Categories(("no", "yes")), Scale(0, 9)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_every_registered_mechanism_can_be_asked_for(name: str) -> None:
+def test_every_registered_mechanism_is_built_by_name(name: str) -> None:
     """A name, an epsilon and, where needed, dimensions give an instance of the class registered under that name."""
     dimensions = 2 if name == "matrix-factorization-published" else None
     built = build_mechanism(MechanismSettings(name=name, epsilon=1.5, dimensions=dimensions), GRID, tasks=7)
@@ -63,7 +63,7 @@ def test_suns_two_layer_takes_a_smallest_budget_and_counts_all_tasks() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_had_is_refused(alphabet: Alphabet, wanted: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused(alphabet: Alphabet, wanted: dict[str, Any]) -> None:
     """Unknown names, missing or contradictory settings, and unfit alphabets raise SettingsError."""
     with pytest.raises(SettingsError):
         build_mechanism(MechanismSettings(**wanted), alphabet, tasks=5)

@@ -1,4 +1,4 @@
-"""What is publicly expected, from words to a question."""
+"""Expected answers: prior, participation rate and worker model of a design objective."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_a_prior_is_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
     np.testing.assert_allclose(one_coin_worker_model(3, 0.9)[None], objective.worker_model)
 
 
-def test_nothing_said_is_every_label_alike() -> None:
+def test_the_default_prior_is_uniform() -> None:
     """By default labels are equally likely, everyone answers and is right with 0.75; sigmas describe a scale."""
     labels = Expectation().objective(RATINGS, "public")
     numbers = Expectation(sigmas=(1.0, 5.0)).objective(GRID, "public")
@@ -41,7 +41,7 @@ def test_nothing_said_is_every_label_alike() -> None:
     np.testing.assert_allclose(normal_worker_model(GRID, (1.0, 5.0)), numbers.worker_model)
 
 
-def test_what_fits_no_alphabet_is_refused(tmp_path: Path) -> None:
+def test_expectations_of_another_alphabet_are_refused(tmp_path: Path) -> None:
     """Sigmas for labels, sigmas with an ability, a prior about something else or of some labels only."""
     with pytest.raises(SettingsError, match="sigmas"):
         Expectation(sigmas=(1.0,)).objective(RATINGS, "public")
@@ -65,7 +65,7 @@ def test_cuts_are_named_by_labels() -> None:
         build_mechanism(MechanismSettings(name="quantized-response", epsilon=1.0, cuts=("x",)), RATINGS, tasks=1)
 
 
-def test_the_design_follows_what_is_expected(tmp_path: Path) -> None:
+def test_the_design_depends_on_the_expected_answers(tmp_path: Path) -> None:
     """Most truths 0, few answers: the designed channel asks whether it is 0; its integers are no parameter."""
     prior = write_prior(tmp_path, "0,0.693\n1,0.24\n2,0.06\n" + "".join(f"{k},0.001\n" for k in range(3, 10)))
     expected = Expectation(prior=prior, participation_rate=0.1, sigmas=(1.0, 5.0))

@@ -49,7 +49,7 @@ def crowd_of(reports: Reports, certificate: dict[str, str] | None = None, seed: 
 
 
 def read_back(folder: Path) -> Reports:
-    """Read a folder as a curator does: the crowd beside the reports names everyone."""
+    """Read a folder as a curator does: the crowd.json of the folder lists all workers."""
     crowd = read_crowd(find_crowd(folder / "reports.csv"))
     alphabet = None if crowd["alphabet"] is None else alphabet_from_json(crowd["alphabet"])
     names = {"tasks": crowd["tasks"], "workers": crowd["workers"]}
@@ -204,7 +204,7 @@ def test_labels_are_written_with_their_probabilities(tmp_path) -> None:
 
 
 def test_unknown_numbers_are_empty_cells(tmp_path) -> None:
-    """A numeric truth that no report speaks of is an empty cell, not the word nan; weights keep their name."""
+    """A numeric truth without reports is an empty cell, not nan; weights keep their name."""
     write_estimate(tmp_path, estimate([1.5, np.nan], "weight"))
 
     assert 'task,truth,reports\n"a",1.5,2\n"b,c",,0\n' == (tmp_path / "truths.csv").read_text()
@@ -219,8 +219,8 @@ MALFORMED = {
     "a boolean seed": ({"seed": True}, "'seed' of a crowd has the wrong type"),
     "a repeated task": ({"tasks": ["a", "a"]}, "'tasks' of a crowd must be distinct"),
     "a number for a worker": ({"workers": [1]}, "'workers' of a crowd must be distinct, non-empty texts"),
-    "workers that look alike": ({"workers": ["r1a", " r1a"]}, "'workers' of a crowd must differ by more than white"),
-    "tasks that look alike": ({"tasks": ["\u00e9", "e\u0301"]}, "'tasks' of a crowd must differ by more than white"),
+    "confusable workers": ({"workers": ["r1a", " r1a"]}, "'workers' of a crowd must be distinguishable"),
+    "confusable tasks": ({"tasks": ["\u00e9", "e\u0301"]}, "'tasks' of a crowd must be distinguishable"),
     "a mechanism with an escape sequence": ({"mechanism": "laplace\x1b[8m"}, "'mechanism' of a crowd must be printing"),
     "a guarantee on two lines": ({"guarantee": "epsilon = 1\nnone"}, "'guarantee' of a crowd must be printing"),
     "an unknown key of the alphabet": (
@@ -229,7 +229,7 @@ MALFORMED = {
     ),
     "an empty name": ({"workers": [""]}, "'workers' of a crowd must be distinct, non-empty texts"),
     "no list of tasks": ({"tasks": None}, "'tasks' must be listed by a crowd, or by blocks"),
-    "a list beside blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
+    "a list with blocks": ({"blocks_sha256": "0" * 64}, "'tasks' must be listed by a crowd, or by blocks"),
     "no digest": ({"reports_sha256": None}, "by 'reports_sha256' or blocks by 'blocks_sha256'"),
     "a seed that is real": ({"simulation": False}, "with a seed is a simulation"),
     "another kind": ({"kind": "numeric"}, "'kind' of a crowd must fit"),
@@ -261,11 +261,11 @@ def test_a_crowd_with_a_key_twice_is_refused(tmp_path, name) -> None:
         read_crowd(tmp_path / "crowd.json")
 
 
-def test_workers_that_look_alike_are_not_written(tmp_path) -> None:
+def test_confusable_workers_are_not_written(tmp_path) -> None:
     """A crowd with the workers "r1a" and " r1a" is refused before any file appears."""
     reports = Reports.from_arrays(["a", "a"], ["r1a", " r1a"], ["x", "y"])
 
-    with pytest.raises(SettingsError, match="'workers' of a crowd must differ"):
+    with pytest.raises(SettingsError, match="'workers' of a crowd must be distinguishable"):
         write_reports(tmp_path / "sent", reports, None, crowd_of(reports))
 
     assert not (tmp_path / "sent").exists()
@@ -291,7 +291,7 @@ def test_a_crowd_must_belong_to_its_reports(tmp_path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
-def test_a_crowd_is_found_beside_the_reports_only(tmp_path) -> None:
+def test_a_crowd_is_read_from_the_folder_of_the_reports_only(tmp_path) -> None:
     """The crowd is looked for in the folder of the reports; without one there is none."""
     assert None is find_crowd(tmp_path / "reports.csv")
     write_reports(tmp_path / "out", REPORTS, None, crowd_of(REPORTS, seed=None))

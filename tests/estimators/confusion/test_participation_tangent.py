@@ -1,4 +1,4 @@
-"""Participation that follows the ability: against slopes by differences, summed as loops."""
+"""Tangent of participation along the ability: against finite differences and loops."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ def table(ability: float) -> np.ndarray:
     return np.where(np.eye(3, dtype=bool), ability, (1 - ability) / 2)
 
 
-def test_the_path_is_the_one_on_which_participation_stays_likeliest() -> None:
-    """Its slope is minus the mixed curvature over that of participation, its law's included; by differences."""
+def test_the_tangent_keeps_participation_at_its_maximum() -> None:
+    """The slope is minus the mixed derivative over the second derivative in participation, by finite differences."""
     channel, rng = channels()["randomized response, protected"], np.random.default_rng(0)
     summary = summary_of(random_reports(rng, sent_alphabet(channel), tasks=7, workers=4, share=0.75), channel)
     abilities, shares, cells, step = np.array([0.4, 0.6, 0.7, 0.9]), np.array([0.2, 0.5, 0.6, 0.9]), 11.0, 1e-6
