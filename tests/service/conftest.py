@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.running import SqlServer
+from tests.service.sql_server import SqlServer
 
 with warnings.catch_warnings():
     # The newest Starlette prefers a client that its oldest allowed version does not know.

@@ -8,12 +8,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from benchmarks.service_harness import ServiceProcess
 
 from crowdveil.errors import SettingsError
 from crowdveil.service.problems import REPORT_MEDIA_TYPE
 from crowdveil.service.server import ServerSettings, bind
 from tests.campaign.builders import BuiltCampaign, build_campaign
-from tests.service.running import ServiceProcess
 
 DATABASE = "sqlite:///unused.sqlite"
 

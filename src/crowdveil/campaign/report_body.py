@@ -52,10 +52,15 @@ def decode(body: bytes, campaign: Campaign, slot: int, tasks: Sequence[int]) -> 
     if any(body[len(tasks) * width :]):
         raise CampaignError("symbol", "cells beyond the tasks of the slot must be 0.")
     mark = _mark(campaign)
-    codes = [int.from_bytes(body[cell * width : (cell + 1) * width], "big") for cell in range(len(tasks))]
-    for task, code in zip(tasks, codes, strict=True):
-        if code != mark and code >= len(campaign.channel_of(slot, task).outputs):
-            raise CampaignError("symbol", "a code is no report symbol of its channel.")
+    cells = body[: len(tasks) * width]
+    codes = cells if width == 1 else [int.from_bytes(cells[at : at + 2], "big") for at in range(0, len(cells), 2)]
+    if campaign.groups is None:
+        valid = max(set(codes) - {mark}, default=0) < len(campaign.channels[0].outputs)
+    else:
+        limits = (len(campaign.channel_of(slot, task).outputs) for task in tasks)
+        valid = all(code < limit or code == mark for code, limit in zip(codes, limits, strict=True))
+    if not valid:
+        raise CampaignError("symbol", "a code is no report symbol of its channel.")
     return tuple(NOT_ANSWERED if code == mark else code for code in codes)
 
 

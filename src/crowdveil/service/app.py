@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future
 from hashlib import sha256
 from importlib.resources import files
 from typing import NamedTuple
@@ -55,6 +57,39 @@ class _File(NamedTuple):
     tag: str
 
 
+class _Wakeups:
+    """Results of the writer thread, handed to the event loop by one call for all that are ready."""
+
+    def __init__(self) -> None:
+        self._ready: deque[tuple[asyncio.Future[bytes], Future[bytes]]] = deque()
+        self._scheduled = False
+
+    async def result(self, future: Future[bytes]) -> bytes:
+        """Wait for a result; raises its exception."""
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bytes] = loop.create_future()
+        future.add_done_callback(lambda done: self._add(loop, waiting, done))
+        return await waiting
+
+    def _add(self, loop: asyncio.AbstractEventLoop, waiting: asyncio.Future[bytes], done: Future[bytes]) -> None:
+        self._ready.append((waiting, done))
+        if not self._scheduled:
+            self._scheduled = True
+            loop.call_soon_threadsafe(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._scheduled = False
+        while self._ready:
+            waiting, done = self._ready.popleft()
+            if waiting.cancelled():
+                continue
+            error = done.exception()
+            if error is None:
+                waiting.set_result(done.result())
+            else:
+                waiting.set_exception(error)
+
+
 def create_app(
     store: Store, *, curator_routes: Sequence[BaseRoute] = (), on_stop: Callable[[], None] | None = None
 ) -> Starlette:
@@ -95,6 +130,7 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.store = store
     app.state.files = _static_files()
+    app.state.wakeups = _Wakeups()
     return app
 
 
@@ -158,7 +194,7 @@ async def _put_report(request: Request) -> Response:
         future = store.submit(digest, token, report_id, body)
     else:
         future = await run_in_threadpool(store.submit, digest, token, report_id, body)
-    receipt = await asyncio.wrap_future(future)
+    receipt = await request.app.state.wakeups.result(future)
     return Response(receipt, headers=NOT_STORED, media_type="application/json")
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ GRACE_SECONDS = 30
 BACKLOG = 2048
 RESTART_SECONDS = 1.0
 """Delay before a worker process that ended is started again."""
+SWITCH_SECONDS = 0.0005
+"""Time after which a thread hands over: the writer thread must not delay each reply by Python's default of 5 ms."""
 HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
 
 
@@ -111,7 +114,9 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
+    sys.setswitchinterval(SWITCH_SECONDS)
     store = Store.open(settings.database)
+    store.preload()
     config = uvicorn.Config(
         create_app(store, on_stop=store.close),
         http=BoundedProtocol,

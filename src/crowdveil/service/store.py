@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, date, datetime
+from threading import Lock
 from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, select, update
@@ -72,6 +73,7 @@ class Store:
         self._intake = Intake(self.engine)
         self._writer = self.engine.execution_options(**{WRITES: True})
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
+        self._loading = Lock()
         self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
 
     @classmethod
@@ -136,11 +138,16 @@ class Store:
         key = digest, slot // SLOTS_PER_PART
         part = self._parts.get(key)
         if part is None:
-            part = AssignmentPart.from_bytes(self.part(*key), self.campaign(digest), key[1])
-            if len(self._parts) >= MAX_PARTS_IN_MEMORY:
-                self._parts.clear()
-            self._parts[key] = part
+            with self._loading:
+                part = self._parts.get(key) or self._load_part(*key)
         return part.tasks(slot)
+
+    def preload(self) -> None:
+        """Read campaigns and parts into memory, as far as they are kept there."""
+        for digest in self.digests():
+            parts_of_campaign = len(self.campaign(digest).assignment_parts)
+            for number in range(min(parts_of_campaign, MAX_PARTS_IN_MEMORY - len(self._parts))):
+                self.tasks(digest, number * SLOTS_PER_PART)
 
     def is_loaded(self, digest: bytes, slot: int = 0) -> bool:
         """Return whether the campaign and the tasks of a slot are in memory, so that `submit` reads no row itself."""
@@ -299,6 +306,13 @@ class Store:
                 key = connection.execute(select(campaigns.c.receipt_key).where(campaigns.c.hash == digest)).scalar_one()
             held = self._parsed[digest] = Campaign.from_bytes(document), bytes(key)
         return held
+
+    def _load_part(self, digest: bytes, number: int) -> AssignmentPart:
+        part = AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
+        if len(self._parts) >= MAX_PARTS_IN_MEMORY:
+            self._parts.clear()
+        self._parts[digest, number] = part
+        return part
 
     def _is_valid(self, campaign: Campaign, slot: int, body: bytes) -> bool:
         try:

@@ -1,0 +1,29 @@
+"""PostgreSQL server of the tests, with a database for each."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import create_engine, make_url, text
+
+
+@dataclass
+class SqlServer:
+    """Running PostgreSQL server."""
+
+    server: Any
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Yield the URL of a new database, which is dropped at the end."""
+        name = f"test_{secrets.token_hex(4)}"
+        base = make_url(self.server.get_uri()).set(drivername="postgresql+psycopg")
+        admin = create_engine(base, isolation_level="AUTOCOMMIT")
+        with admin.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        yield base.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+        with admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        admin.dispose()
