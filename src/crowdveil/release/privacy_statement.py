@@ -26,6 +26,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ReportsError
 from crowdveil.release.result_files import InferredTruths
+from crowdveil.workflow.campaign_export import worker_name
 from crowdveil.workflow.evidence import (
     GUARANTEE_SCOPE,
     Evidence,
@@ -166,11 +167,6 @@ def _require_campaign(campaign: Campaign, evidence: Evidence, source: Path) -> N
         )
 
 
-def worker_name(slot: int) -> str:
-    """Return the name of a slot in exported reports."""
-    return f"w{slot:04}"
-
-
 def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_answers: bool) -> PrivacyStatement:
     """Return the statement for checked reports; fail closed."""
     crowd, channel = evidence.crowd, evidence.channel
@@ -263,3 +259,13 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}, "
         "whatever else is known.",
     )
+
+
+def statement_text(statement: PrivacyStatement, facts: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the statement as plain text, with further facts as pairs of name and text."""
+    lines = ["Statement of privacy", "", *sentences(statement)]
+    if statement.status == "protected":
+        sealed = [("Mechanism", statement.mechanism), ("Certificate, SHA-256", statement.certificate_sha256 or "")]
+        lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))]
+        lines += ["", "Not covered:", *(f"- {sentence}" for sentence in statement.not_covered)]
+    return "\n".join(lines) + "\n"

@@ -109,6 +109,7 @@ def run(settings: ServerSettings, listening: socket.socket) -> None:
 def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve in this process."""
     from crowdveil.service.app import create_app
+    from crowdveil.service.curator import curator_routes
     from crowdveil.service.security import BoundedProtocol
     from crowdveil.service.store import Store
 
@@ -118,7 +119,7 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     store = Store.open(settings.database)
     store.preload()
     config = uvicorn.Config(
-        create_app(store, on_stop=store.close),
+        create_app(store, curator_routes=curator_routes(store), on_stop=store.close),
         http=BoundedProtocol,
         ws="none",
         lifespan="on",

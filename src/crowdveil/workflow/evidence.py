@@ -425,7 +425,9 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
             hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
-    notes = guarantee_notes(assigned=assigned, protected=protects_participation(channel), simulation=False)
+    # Reports of devices were not made from a file of answers, so that nobody holds these.
+    from_devices = GUARANTEE_SCOPE not in crowd["guarantee"]
+    notes = guarantee_notes(assigned=assigned, protected=protects_participation(channel), simulation=from_devices)
     return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
 
 

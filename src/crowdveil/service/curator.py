@@ -1,0 +1,180 @@
+"""Curator's pages, without scripts: one number while the campaign is open; closing, inference and downloads after it.
+
+The pages are below /curator/. They show no count by task, slot or link, and below `min_reports` no count at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from crowdveil.channels.rounding import format_bound
+from crowdveil.errors import SettingsError
+from crowdveil.release.page import content_security_policy
+from crowdveil.service.curator_session import (
+    Session,
+    end_session,
+    log_in,
+    read_form,
+    read_session,
+    require_csrf,
+    start_session,
+)
+from crowdveil.service.problems import Problem
+from crowdveil.service.results import DOWNLOADS, PAGE_FILE, Results
+from crowdveil.service.store import Store
+
+HOME = "/curator/"
+HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+"""Under `no-referrer`, browsers send the Origin of a form as null."""
+_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "html": "text/html", "txt": "text/plain"}
+_WRONG_TOKEN = "This is not the token of a campaign of this service. It is in the file curator-token.txt."
+_UNCONFIRMED = "Confirm that the campaign ends now."
+
+
+def curator_routes(store: Store) -> list[BaseRoute]:
+    """Return the routes of the curator's pages."""
+    pages = _Pages(store, Results(store))
+    return [
+        Route(HOME, pages.home, methods=["GET"]),
+        Route(HOME + "style.css", _style, methods=["GET"]),
+        Route(HOME + "login", pages.login, methods=["POST"]),
+        Route(HOME + "logout", pages.logout, methods=["POST"]),
+        Route(HOME + "close", pages.close, methods=["POST"]),
+        Route(HOME + "infer", pages.infer, methods=["POST"]),
+        Route(HOME + "results", pages.results, methods=["GET"]),
+        Route(HOME + "files/{name}", pages.file, methods=["GET"]),
+    ]
+
+
+class _Pages:
+    """Pages of one store; every page but the login needs a session."""
+
+    def __init__(self, store: Store, results: Results) -> None:
+        self._store = store
+        self._results = results
+
+    async def home(self, request: Request) -> Response:
+        session = await self._session(request)
+        return _page("login.html") if session is None else await self._overview(session)
+
+    async def login(self, request: Request) -> Response:
+        form = await read_form(request)
+        digest = await run_in_threadpool(log_in, self._store, form.get("token", "").strip())
+        if digest is None:
+            return _page("login.html", 401, message=_WRONG_TOKEN)
+        response = _to_home()
+        await run_in_threadpool(start_session, self._store, digest, response)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        await self._posted(request)
+        response = _to_home()
+        end_session(response)
+        return response
+
+    async def close(self, request: Request) -> Response:
+        session, form = await self._posted(request)
+        if form.get("confirm") != "close":
+            return await self._overview(session, 400, _UNCONFIRMED)
+        await run_in_threadpool(self._store.close_campaign, session.digest)
+        return _to_home()
+
+    async def infer(self, request: Request) -> Response:
+        session, _ = await self._posted(request)
+        return await self._after(session, partial(self._results.compute, session.digest), lambda _: _to_home())
+
+    async def results(self, request: Request) -> Response:
+        session = await self._required(request)
+
+        def respond(result: Any) -> Response:
+            headers = {**HEADERS, "Content-Security-Policy": f"{content_security_policy()}; frame-ancestors 'none'"}
+            return Response(result.files[PAGE_FILE], headers=headers, media_type=_TYPES["html"])
+
+        return await self._after(session, partial(self._results.compute, session.digest), respond)
+
+    async def file(self, request: Request) -> Response:
+        session, name = await self._required(request), request.path_params["name"]
+
+        def respond(result: Any) -> Response:
+            if name not in result.files:
+                raise Problem("unknown")
+            headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+            return Response(result.files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
+
+        return await self._after(session, partial(self._results.compute, session.digest), respond)
+
+    async def _after(
+        self, session: Session, compute: Callable[[], Any], respond: Callable[[Any], Response]
+    ) -> Response:
+        """Return the response for a result, or the overview with the reason why there is none."""
+        try:
+            result = await run_in_threadpool(compute)
+        except SettingsError as error:
+            return await self._overview(session, 409, str(error))
+        return respond(result)
+
+    async def _overview(self, session: Session, status: int = 200, message: str = "") -> Response:
+        return _page("overview.html", status, **await run_in_threadpool(self._described, session), message=message)
+
+    def _described(self, session: Session) -> dict[str, Any]:
+        campaign, state = self._store.campaign(session.digest), self._store.state(session.digest)
+        result = self._results.find(session.digest) if state == "closed" else None
+        return {
+            "campaign": campaign,
+            "state": campaign.state_on(self._store.today()) if state == "open" else state,
+            "accepts_reports": state == "open",
+            "count": self._store.count(session.digest),
+            "epsilon": format_bound(campaign.epsilon, 4),
+            "worker_epsilon": format_bound(campaign.worker_epsilon, 4),
+            "csrf": session.csrf,
+            "downloads": [] if result is None else [item for item in DOWNLOADS.items() if item[0] in result.files],
+            "warnings": () if result is None else result.warnings,
+        }
+
+    async def _session(self, request: Request) -> Session | None:
+        return await run_in_threadpool(read_session, self._store, request)
+
+    async def _required(self, request: Request) -> Session:
+        session = await self._session(request)
+        if session is None:
+            raise Problem("forbidden")
+        return session
+
+    async def _posted(self, request: Request) -> tuple[Session, dict[str, str]]:
+        """Return the session and the form of a request that changes something."""
+        form, session = await read_form(request), await self._required(request)
+        require_csrf(session, form)
+        return session, form
+
+
+async def _style(_: Request) -> Response:
+    return Response(_style_sheet(), headers={"Cache-Control": "no-cache"}, media_type="text/css")
+
+
+def _to_home() -> RedirectResponse:
+    return RedirectResponse(HOME, 303, HEADERS)
+
+
+def _page(template: str, status: int = 200, **values: Any) -> Response:
+    text = _environment().get_template(template).render({"message": "", **values})
+    return Response(text, status, HEADERS, "text/html")
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader("crowdveil.service", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+@cache
+def _style_sheet() -> str:
+    return (files("crowdveil.service") / "templates" / "curator.css").read_text("utf-8")

@@ -1,0 +1,85 @@
+"""Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
+
+Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends or the
+campaign is purged; each process of the service computes its own, with the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+
+from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.release.page import campaign_text, write_page
+from crowdveil.release.privacy_statement import PrivacyStatement, statement_text
+from crowdveil.service.release import export
+from crowdveil.service.store import Store
+from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.export import ASSIGNMENT_FILE, CERTIFICATE_FILE, CROWD_FILE, REPORTS_FILE, write_estimate
+from crowdveil.workflow.inference import infer
+from crowdveil.workflow.methods import Method
+
+PAGE_FILE, STATEMENT_FILE = "report.html", "statement.txt"
+DOWNLOADS = {
+    REPORTS_FILE: "reports, as infer reads them",
+    CERTIFICATE_FILE: "certificate of the channel",
+    CROWD_FILE: "tasks, workers and provenance of the reports",
+    ASSIGNMENT_FILE: "which task was assigned to whom",
+    "truths.csv": "inferred truths",
+    "workers.csv": "inferred quality of workers",
+    CAMPAIGN_FILE: "the campaign",
+    PAGE_FILE: "the page of results, to mail or file",
+    STATEMENT_FILE: "the statement of privacy",
+}
+"""Files of a result, with what they hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignResult:
+    """Files of a result by name, the statement of privacy and warnings of the inference."""
+
+    files: dict[str, bytes]
+    statement: PrivacyStatement
+    warnings: tuple[str, ...]
+
+
+class Results:
+    """Results of the campaigns of a store, one computation at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._computed: dict[bytes, CampaignResult] = {}
+
+    def find(self, digest: bytes) -> CampaignResult | None:
+        """Return a result that this process has computed; None without one."""
+        return self._computed.get(digest)
+
+    def compute(self, digest: bytes) -> CampaignResult:
+        """Return the result of a closed campaign, computed on the first call.
+
+        Raises:
+            Problem: `unknown` or `purged`.
+            SettingsError: the campaign is open, or has fewer than `min_reports` reports.
+        """
+        with self._lock:
+            if digest not in self._computed:
+                with TemporaryDirectory(prefix="crowdveil-") as folder:
+                    self._computed[digest] = _compute(self._store, digest, Path(folder))
+            return self._computed[digest]
+
+
+def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
+    campaign = store.campaign(digest)
+    export(store, digest, folder)
+    reports = folder / REPORTS_FILE
+    inference = infer(read_evidence(reports), Method())
+    write_estimate(folder, inference.estimate)
+    text = campaign_text(campaign)
+    statement = write_page(folder, folder / PAGE_FILE, text=text, campaign=campaign)
+    (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
+    (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
+    files = {name: (folder / name).read_bytes() for name in DOWNLOADS if (folder / name).is_file()}
+    return CampaignResult(files, statement, inference.notes)
