@@ -1,5 +1,6 @@
 """Folders that `infer` wrote: answers read as they are, protected reports, a simulation, numbers on a scale."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from crowdveil.cli import main
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.workflow.campaign_export import worker_name
-from crowdveil.workflow.evidence import GUARANTEE_SCOPE
 from crowdveil.workflow.export import reports_table, write_table
 from tests.campaign.builders import build_campaign, response
 
@@ -96,7 +96,9 @@ def campaign_folder(tmp_path: Path) -> Folder:
         command("infer", sent / "reports.csv")
         if from_devices:
             crowd = sent / "crowd.json"
-            crowd.write_text(crowd.read_text("utf-8").replace(f"; {GUARANTEE_SCOPE}", ""), "utf-8")
+            crowd.write_text(
+                re.sub(r'("mechanism": ".*)"', rf'\1; campaign {campaign.name}"', crowd.read_text("utf-8")), "utf-8"
+            )
         (sent / "campaign.json").write_bytes(campaign.to_bytes())
         return sent
 

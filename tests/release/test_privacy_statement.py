@@ -175,3 +175,14 @@ def test_reports_of_another_campaign_are_refused(campaign_folder: Folder) -> Non
 
     with pytest.raises(ReportsError, match="other certificate"):
         state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+
+
+def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder) -> None:
+    """A campaign of equal content, with another salt, does not lend its guarantee."""
+    folder = campaign_folder()
+    campaign = read_campaign(folder / "campaign.json")
+    crowd = json.loads((folder / "crowd.json").read_text("utf-8"))
+    edit_crowd(folder, mechanism=crowd["mechanism"].replace(campaign.name, "A" * 43))
+
+    with pytest.raises(ReportsError, match="other campaign"):
+        state_privacy(read_truths(folder), folder / "reports.csv", campaign)

@@ -28,8 +28,8 @@ from crowdveil.errors import ReportsError
 from crowdveil.release.result_files import InferredTruths
 from crowdveil.workflow.campaign_export import worker_name
 from crowdveil.workflow.evidence import (
-    GUARANTEE_SCOPE,
     Evidence,
+    campaign_of,
     has_no_privacy_channel,
     protects_participation,
     read_evidence,
@@ -129,7 +129,7 @@ def state_privacy(truths: InferredTruths, reports: Path | None, campaign: Campai
     _require_same_reports(truths, evidence, reports)
     if campaign is not None:
         _require_campaign(campaign, evidence, reports)
-    made_from_answers = GUARANTEE_SCOPE in crowd["guarantee"]
+    made_from_answers = campaign_of(crowd) is None
     return _of_evidence(evidence, campaign, made_from_answers=made_from_answers)
 
 
@@ -147,11 +147,13 @@ def _require_same_reports(truths: InferredTruths, evidence: Evidence, source: Pa
 def _require_campaign(campaign: Campaign, evidence: Evidence, source: Path) -> None:
     """Refuse reports with other certificates, tasks or workers than those of the campaign."""
     channel, reports = evidence.channel, evidence.reports
+    named = None if evidence.crowd is None else campaign_of(evidence.crowd)
     channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
     sealed = {certificate["sha256"] for certificate in campaign.certificates}
     foreign = [
         name
         for name, ok in (
+            ("campaign", named in (None, campaign.name)),
             ("certificate", all(one is not None and one.certificate()["sha256"] in sealed for one in channels)),
             ("tasks", set(map(str, reports.tasks)) <= {task.id for task in campaign.tasks}),
             ("workers", set(map(str, reports.workers)) <= set(map(worker_name, range(campaign.slots)))),

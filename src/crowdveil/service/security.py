@@ -29,7 +29,7 @@ _POLICY = (
 )
 PAGE_POLICY = _POLICY.format(script="'self'", connect="'self'", form="'none'")
 CURATOR_POLICY = _POLICY.format(script="'none'", connect="'none'", form="'self'")
-_DISABLED = ("camera", "display-capture", "geolocation", "microphone", "payment", "usb", "midi", "bluetooth", "serial")
+_DISABLED = ("camera", "display-capture", "geolocation", "microphone", "payment", "usb", "midi", "serial")
 HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""
+CAMPAIGN_MARK = re.compile(r"; campaign ([A-Za-z0-9_-]{43})$")
+"""End of the mechanism in the crowd.json of a campaign."""
 ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
 OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
@@ -397,10 +400,18 @@ def guarantee_of(setup: Setup) -> Guarantee:
     return setup.mechanism.guarantee if setup.table is None else setup.table.guarantee
 
 
-def guarantee_notes(*, assigned: bool, protected: bool, simulation: bool) -> tuple[str, ...]:
-    """Return the notes of a guarantee: what an assignment hides, and the scope of the guarantee."""
+def guarantee_notes(
+    *, assigned: bool, protected: bool, simulation: bool, from_devices: bool = False
+) -> tuple[str, ...]:
+    """Return the notes of a guarantee: what an assignment hides, and who holds the answers, unless only devices do."""
     hidden = (ASSIGNED,) if assigned and protected else ()
-    return hidden if simulation else (*hidden, GUARANTEE_SCOPE)
+    return hidden if simulation or from_devices else (*hidden, GUARANTEE_SCOPE)
+
+
+def campaign_of(crowd: Crowd) -> str | None:
+    """Return the name of the campaign whose devices sent the reports; None if they were made from a file of answers."""
+    found = CAMPAIGN_MARK.search(crowd["mechanism"])
+    return None if found is None else found[1]
 
 
 def has_no_privacy_channel(channel: Channel | ChannelTable) -> bool:
@@ -425,9 +436,8 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
             hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
-    # Reports of devices were not made from a file of answers, so that nobody holds these.
-    from_devices = GUARANTEE_SCOPE not in crowd["guarantee"]
-    notes = guarantee_notes(assigned=assigned, protected=protects_participation(channel), simulation=from_devices)
+    protected, from_devices = protects_participation(channel), campaign_of(crowd) is not None
+    notes = guarantee_notes(assigned=assigned, protected=protected, simulation=False, from_devices=from_devices)
     return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
 
 
