@@ -14,6 +14,7 @@ from crowdveil.channels.rounding import (
     float_rounded_up,
     format_bound,
     format_delta,
+    format_promise,
     least_reading,
     log_rounded_up,
     sum_rounded_up,
@@ -135,3 +136,12 @@ def test_a_loss_beyond_all_floats_is_infinite():
     """What no float can state promises nothing."""
     assert math.inf == float_rounded_up(Fraction(10**400))
     assert math.inf == sum_rounded_up([(1.0, 10**400)])
+
+
+@given(losses)
+def test_a_promise_has_three_decimals_and_is_never_too_small(value):
+    """A promise is at least the loss, less than a thousandth above it, and has three decimals."""
+    text = format_promise(value)
+
+    assert 0 <= Fraction(text) - Fraction(repr(value)) < Fraction(1, 1000)
+    assert 3 == len(text.partition(".")[2])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     ),
     "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9)),
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
+    "campaign new": ([], ("campaign.toml", "--out", "essays")),
     "datasets list": ([], ()),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -68,6 +70,7 @@ REFUSED: dict[str, Words] = {
     "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),
     "account": ("--mechanism", "randomized-response", "--epsilon", 99, "--labels", "no,yes", "--tasks", 9),
     "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
+    "campaign new": ("none.toml", "--out", "essays"),
     "datasets list": (),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -95,7 +98,9 @@ def check(document: dict[str, Any], part: str) -> None:
 
 @pytest.fixture
 def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """List tasks and workers, have one data set, and replace the work of the demo."""
+    """List tasks and workers, have one data set and the sample campaign, and replace the work of the demo."""
+    for name in ("campaign.toml", "essays.csv", "students.csv"):
+        shutil.copy(DOCS / "samples" / name, name)
     for name, most in (("task", 20), ("worker", 30)):
         rows = "".join(f"{number}\n" for number in range(1, most + 1))
         Path(f"{name}s.csv").write_text(f"{name}\n{rows}")

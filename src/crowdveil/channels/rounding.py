@@ -62,6 +62,11 @@ def format_bound(value: float, digits: int = DIGITS) -> str:
     return f"{float(rounded):.{digits}g}"
 
 
+def format_promise(epsilon: float) -> str:
+    """Return a finite epsilon with three decimals, rounded up: the form of promises to workers."""
+    return str(Decimal(repr(float(epsilon))).quantize(Decimal("0.001"), ROUND_CEILING))
+
+
 def format_delta(delta: float) -> str:
     """Return a delta as text, rounded up to three significant digits."""
     return format_bound(delta, DELTA_DIGITS)

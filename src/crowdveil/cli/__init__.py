@@ -17,6 +17,7 @@ import click
 from crowdveil.cli.account import account
 from crowdveil.cli.answer import answer
 from crowdveil.cli.assign import assign
+from crowdveil.cli.campaign import campaign
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
@@ -45,6 +46,7 @@ COMMANDS: tuple[click.Command, ...] = (
     next_thresholds,
     account,
     synthesize,
+    campaign,
     datasets,
 )
 """Verbs, in the order of help."""

@@ -1,0 +1,95 @@
+"""Construction of a campaign from its settings: channel within the budget, drawn assignment, document and parts."""
+
+from fractions import Fraction
+
+from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.source.draw import draw_assignment
+from crowdveil.campaign.source.settings_file import CampaignSource, PrivacyRequest
+from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.rounding import float_rounded_up, least_reading, sum_rounded_up
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import ChannelMechanism, Laplace, RandomizedResponse
+from crowdveil.randomness import Source, secure
+
+SHRINK = 1 - 1e-12
+"""Factor on an epsilon whose certified sum exceeds the budget by rounding."""
+
+
+def build_campaign(
+    source: CampaignSource, randomness: Source | None = None
+) -> tuple[Campaign, tuple[AssignmentPart, ...], ChannelMechanism]:
+    """Return the campaign, its assignment parts and the mechanism of its channel.
+
+    Args:
+        source: checked settings.
+        randomness: of the assignment; `secure()` by default.
+
+    Raises:
+        SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, or the mechanism
+            refuses epsilon or alphabet.
+        CampaignError: the document is larger than a reader accepts.
+        CertificateError: a label that no certificate can name.
+    """
+    tasks, per_worker = source.tasks, source.per_worker
+    if per_worker is not None and per_worker * source.slots < len(tasks):
+        raise SettingsError(
+            f"every task needs a worker: {source.slots} workers with {per_worker} tasks each cannot answer "
+            f"{len(tasks)} tasks",
+            value=per_worker,
+            hint="Raise tasks.per_worker.",
+            value_in_rule=True,
+        )
+    assignment = draw_assignment(len(tasks), source.slots, per_worker, source.excluded, randomness or secure())
+    mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=max(map(len, assignment)))
+    content = Content(
+        title=source.title,
+        question=source.question,
+        consent=source.consent,
+        language=source.language,
+        opens=source.opens,
+        closes=source.closes,
+        min_reports=source.min_reports,
+        channels=(mechanism.channel(),),
+        tasks=tasks,
+        url=source.url,
+        purge_after_days=source.purge_after_days,
+    )
+    return *assemble(content, assignment), mechanism
+
+
+def mechanism_within(
+    privacy: PrivacyRequest, alphabet: Alphabet, participation: Participation, *, cells: int
+) -> ChannelMechanism:
+    """Return the mechanism with the requested epsilon of a single answer, or with an equal share of the budget.
+
+    The certified loss of one answer times `cells`, rounded up, is at most the budget.
+
+    Raises:
+        SettingsError: epsilon or alphabet are refused.
+    """
+    if privacy.epsilon_per_answer is not None:
+        return _mechanism(privacy, alphabet, participation, privacy.epsilon_per_answer)
+    budget = privacy.budget_per_worker
+    assert budget is not None
+    epsilon = float_rounded_up(Fraction(budget) / cells)
+    while True:
+        mechanism = _mechanism(privacy, alphabet, participation, epsilon)
+        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= least_reading(budget):
+            return mechanism
+        epsilon *= SHRINK
+
+
+def _mechanism(
+    privacy: PrivacyRequest, alphabet: Alphabet, participation: Participation, epsilon: float
+) -> ChannelMechanism:
+    if privacy.mechanism == Laplace.name:
+        return Laplace(
+            alphabet=alphabet,
+            epsilon=epsilon,
+            participation=participation,
+            null_value=privacy.null_value,  # type: ignore[arg-type]
+        )
+    return RandomizedResponse(alphabet=alphabet, epsilon=epsilon, participation=participation)

@@ -1,0 +1,161 @@
+"""CSV files of tasks and of workers, and the pictures that tasks name."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from crowdveil.campaign.document import Picture, Task
+from crowdveil.campaign.document_fields import MAX_ALT, MAX_ID, MAX_PICTURE_BYTES, MAX_TEXT
+from crowdveil.campaign.source.section import readable_text
+from crowdveil.channels.text_validation import first_confusable_pair
+from crowdveil.errors import ReportsError
+
+TASK_COLUMNS = ("id", "text", "picture", "alt", "not_for")
+WORKER_COLUMNS = ("name",)
+MAX_FILE_BYTES = 50_000_000
+SEPARATOR = ";"
+"""Separator of several workers in `not_for`."""
+SIGNATURES = (
+    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
+    ("image/webp", re.compile(rb"RIFF....WEBP", re.DOTALL)),
+)
+"""First bytes of each type of picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """Task of a file: the task, the bytes of its picture or None, and the workers who must not get it."""
+
+    task: Task
+    picture: bytes | None
+    not_for: tuple[str, ...]
+
+
+def read_tasks(path: Path) -> tuple[TaskRow, ...]:
+    """Return the tasks of a CSV file with columns id, text and, where needed, picture, alt and not_for.
+
+    Pictures are named relative to the folder of the file.
+
+    Raises:
+        ReportsError: an unreadable file, an unknown column, an empty or repeated id, or a picture that is none.
+    """
+    rows = read_rows(path, TASK_COLUMNS, required=("id", "text"))
+    tasks = tuple(_task_row(path, number, row) for number, row in enumerate(rows, start=1))
+    _require_distinct(path, "id", [row.task.id for row in tasks])
+    return tasks
+
+
+def read_workers(path: Path) -> tuple[str, ...]:
+    """Return the names of a CSV file with the column name; the order gives the slots.
+
+    Raises:
+        ReportsError: an unreadable file, an unknown column, or an empty or repeated name.
+    """
+    rows = read_rows(path, WORKER_COLUMNS, required=WORKER_COLUMNS)
+    names = [_text(path, number, "name", row["name"], MAX_ID) for number, row in enumerate(rows, start=1)]
+    _require_distinct(path, "name", names)
+    return tuple(names)
+
+
+def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> list[Mapping[str, str]]:
+    """Return the rows of a CSV file in UTF-8 by column; missing columns are empty text.
+
+    Raises:
+        ReportsError: an unreadable file, an unknown, repeated or missing column, or a row of another length.
+    """
+    source = str(path)
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise ReportsError(f"at most {MAX_FILE_BYTES:,} bytes are read", source=source)
+        lines = list(csv.reader(data.decode("utf-8-sig").splitlines(keepends=True), strict=True))
+    except OSError as error:
+        raise ReportsError("the file must be readable", source=source, hint=f"{error.strerror or error}.") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ReportsError("the file must be CSV in UTF-8", source=source, hint=f"{str(error)[:200]}.") from error
+    header = [name.strip().lower() for name in lines[0]] if lines else []
+    unknown = sorted(set(header) - set(columns))
+    missing = [name for name in required if name not in header]
+    if unknown or missing or len(set(header)) != len(header):
+        raise ReportsError(
+            f"the first row must name the columns {', '.join(required)}",
+            source=source,
+            examples=", ".join(header)[:200],
+            hint=f"Known columns: {', '.join(columns)}.",
+        )
+    rows = [(number, line) for number, line in enumerate(lines[1:], start=1) if line]
+    ragged = tuple(number for number, line in rows if len(line) != len(header))
+    if ragged or not rows:
+        rule = f"every row has {len(header)} columns" if ragged else "the file must have a row"
+        raise ReportsError(rule, source=source, rows=ragged[:3], hint="Quote texts that hold a comma.")
+    return [dict.fromkeys(columns, "") | dict(zip(header, line, strict=True)) for _, line in rows]
+
+
+def _task_row(path: Path, number: int, row: Mapping[str, str]) -> TaskRow:
+    identifier = _text(path, number, "id", row["id"], MAX_ID)
+    text = _text(path, number, "text", row["text"], MAX_TEXT)
+    not_for = tuple(name.strip() for name in row["not_for"].split(SEPARATOR) if name.strip())
+    if not row["picture"].strip():
+        return TaskRow(Task(identifier, text), None, not_for)
+    data = _picture_bytes(path, number, row["picture"].strip())
+    kind = next((kind for kind, signature in SIGNATURES if signature.match(data)), None)
+    if kind is None:
+        raise ReportsError(
+            "a picture must be a PNG, JPEG or WebP file",
+            source=str(path),
+            rows=(number,),
+            examples=row["picture"],
+            hint="SVG files can hold programs and are refused. Convert it.",
+        )
+    alt = _text(path, number, "alt", row["alt"], MAX_ALT, "Describe the picture for those who cannot see it.")
+    return TaskRow(Task(identifier, text, Picture(sha256(data).hexdigest(), kind, len(data), alt)), data, not_for)
+
+
+def _picture_bytes(path: Path, number: int, name: str) -> bytes:
+    try:
+        with open(path.parent / name, "rb") as stream:
+            data = stream.read(MAX_PICTURE_BYTES + 1)
+    except OSError as error:
+        raise ReportsError(
+            "a picture must be readable",
+            source=str(path),
+            rows=(number,),
+            examples=name,
+            hint=f"{error.strerror or error}. Name it relative to the folder of {path.name}.",
+        ) from error
+    if not 1 <= len(data) <= MAX_PICTURE_BYTES:
+        raise ReportsError(
+            f"a picture has 1 to {MAX_PICTURE_BYTES:,} bytes",
+            source=str(path),
+            rows=(number,),
+            examples=name,
+            hint="Make it smaller: phones load it.",
+        )
+    return data
+
+
+def _text(path: Path, number: int, column: str, value: str, most: int, hint: str = "") -> str:
+    """Return a printable text of a cell; raise ReportsError with the row otherwise."""
+    try:
+        return readable_text(column, value, most)
+    except ValueError as error:
+        raise ReportsError(str(error).rstrip("."), source=str(path), rows=(number,), hint=hint) from error
+
+
+def _require_distinct(path: Path, column: str, names: Sequence[str]) -> None:
+    repeated = (
+        next((name for k, name in enumerate(names) if name in set(names[:k])), None)
+        if len(set(names)) != len(names)
+        else None
+    )
+    pair = (repeated, repeated) if repeated is not None else first_confusable_pair(names)
+    if pair is not None:
+        rows = tuple(number for number, name in enumerate(names, start=1) if name in pair)
+        raise ReportsError(
+            f"every {column} occurs once, and no two look alike", source=str(path), rows=rows[:3], examples=pair[0]
+        )

@@ -1,0 +1,116 @@
+"""Tables of a settings file: typed access by name, with the rule, the value found and a hint in every error."""
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from crowdveil.channels.text_validation import text_defect
+from crowdveil.errors import SettingsError
+
+
+class Section:
+    """One table of the file. Values are taken by name; `close` refuses what was not taken.
+
+    Args:
+        name: name of the table for error messages; empty for the whole file.
+        values: the table.
+    """
+
+    def __init__(self, name: str, values: object) -> None:
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"{name} must be a table such as {name} = {{ ... }}", value=values)
+        self.name, self._values, self._known = name, dict(values), list[str]()
+
+    def __contains__(self, key: str) -> bool:
+        self._known.append(key)
+        return key in self._values
+
+    def title(self, key: str) -> str:
+        """Return the full name of a key: `tasks.file`."""
+        return f"{self.name}.{key}" if self.name else key
+
+    def take(self, key: str, hint: str = "") -> Any:
+        """Return a value and mark it as known; a missing one is refused."""
+        if key not in self:
+            raise SettingsError(f"{self.title(key)} is needed", value=None, hint=hint)
+        return self._values[key]
+
+    def close(self) -> None:
+        """Refuse keys that were not asked for."""
+        unknown = sorted(self._values.keys() - set(self._known))
+        if unknown:
+            near = get_close_matches(unknown[0], self._known, n=1)
+            known = f"Known: {', '.join(dict.fromkeys(self._known))}."
+            raise SettingsError(
+                f"{self.name or 'the file'} has no setting {unknown[0]!r}",
+                value=unknown[0],
+                hint=f"Did you mean {near[0]!r}?" if near else known,
+                value_in_rule=True,
+            )
+
+    def section(self, key: str, hint: str = "") -> "Section":
+        """Return an inner table."""
+        return Section(self.title(key), self.take(key, hint))
+
+    def text(self, key: str, most: int, hint: str = "") -> str:
+        """Return a text of 1 to `most` characters, as `readable_text`."""
+        return readable_text(self.title(key), self.take(key, hint), most)
+
+    def integer(self, key: str, least: int, most: int, hint: str = "") -> int:
+        """Return an integer in a range."""
+        value = self.take(key, hint)
+        if type(value) is not int or not least <= value <= most:
+            raise SettingsError(f"{self.title(key)} must be a whole number from {least} to {most}", value=value)
+        return value
+
+    def number(self, key: str, hint: str = "") -> float:
+        """Return a number."""
+        value = self.take(key, hint)
+        if type(value) not in (int, float):
+            raise SettingsError(f"{self.title(key)} must be a number", value=value)
+        return float(value)
+
+    def day(self, key: str) -> date:
+        """Return a day, written without quotes."""
+        value = self.take(key, "Write a day: 2027-01-10.")
+        if not isinstance(value, date) or isinstance(value, datetime):
+            raise SettingsError(
+                f"{self.title(key)} must be a day",
+                value=str(value),
+                hint="Write it without quotes and without a time: 2027-01-10.",
+            )
+        return value
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return one of several words."""
+        value = self.take(key, f"Choose {' or '.join(choices)}.")
+        if value not in choices:
+            raise SettingsError(f"{self.title(key)} must be one of {', '.join(choices)}", value=value)
+        return str(value)
+
+    def one_of(self, first: str, second: str) -> str:
+        """Return which of two keys is given; both or none is refused."""
+        given = [key for key in (first, second) if key in self]
+        if len(given) != 1:
+            names = f"{self.title(first)} or {self.title(second)}"
+            raise SettingsError(f"exactly one is needed: {names}", value=given)
+        return given[0]
+
+
+def readable_text(name: str, value: object, most: int) -> str:
+    """Return a text of 1 to `most` characters in normal form C, with \\n as line end.
+
+    Raises:
+        SettingsError: another type or length, or a character that is not printable.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise SettingsError(f"{name} must be a text", value=value)
+    text = unicodedata.normalize("NFC", value.replace("\r\n", "\n").strip())
+    if len(text) > most:
+        raise SettingsError(f"{name} has at most {most:,} characters", value=len(text), hint="Shorten it.")
+    defect = text_defect(text.replace("\n", " "))
+    if defect:
+        raise SettingsError(f"{name} must be printable", value=text[:50], hint=f"{defect.capitalize()}. Remove it.")
+    return text

@@ -1,0 +1,288 @@
+"""Settings file of a campaign (TOML): reading, with a rule, the value found and a hint for everything refused."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from crowdveil.campaign.document import Task
+from crowdveil.campaign.document_fields import (
+    LANGUAGE,
+    MAX_CONSENT,
+    MAX_PURGE_DAYS,
+    MAX_QUESTION,
+    MAX_SLOTS,
+    MAX_TITLE,
+    MAX_URL,
+    URL,
+)
+from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
+from crowdveil.campaign.source.section import Section, readable_text
+from crowdveil.channels.alphabet import Alphabet, Categories, Scale
+from crowdveil.channels.guarantee import Participation
+from crowdveil.errors import SettingsError
+
+MAX_BYTES = 1_000_000
+MECHANISMS = ("randomized-response", "laplace")
+"""Mechanisms of a campaign: one certified channel for every cell, without a public model of the answers."""
+MAX_BUDGET = 1_000.0
+DEFAULT_LANGUAGE = "en"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyRequest:
+    """Requested privacy: exactly one of the two epsilons, in nats; laplace has a replacement of "no answer".
+
+    Attributes:
+        mechanism: one of `MECHANISMS`.
+        budget_per_worker: largest privacy loss of all answers of one worker, or None.
+        epsilon_per_answer: largest privacy loss of a single answer, or None.
+        null_value: laplace: public value that replaces "no answer", or "uniform".
+    """
+
+    mechanism: str
+    budget_per_worker: float | None = None
+    epsilon_per_answer: float | None = None
+    null_value: float | str = "uniform"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedCrowd:
+    """Public expectation of the workers, for the expected error only; None is the default of `crowdveil plan`.
+
+    Attributes:
+        answered: share of the assigned tasks that a worker answers.
+        ability: labels: probability of a right answer.
+        sigmas: scale: standard deviations of equal shares of the workers.
+    """
+
+    answered: float = 1.0
+    ability: float | None = None
+    sigmas: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSource:
+    """Checked content of a settings file; texts and dates as in `Campaign`.
+
+    Attributes:
+        alphabet: possible answers.
+        rows: tasks with pictures and exclusions.
+        per_worker: tasks of each worker; None for all.
+        slots: number of workers.
+        names: names of the workers by slot; empty if only their number is given.
+        excluded: task indices that each slot must not get.
+        privacy: requested privacy.
+        expected: expectation for planning.
+    """
+
+    title: str
+    question: str
+    consent: str
+    language: str
+    url: str | None
+    purge_after_days: int | None
+    opens: date
+    closes: date
+    min_reports: int
+    participation: Participation
+    alphabet: Alphabet
+    rows: tuple[TaskRow, ...]
+    per_worker: int | None
+    slots: int
+    names: tuple[str, ...]
+    excluded: tuple[frozenset[int], ...]
+    privacy: PrivacyRequest
+    expected: ExpectedCrowd
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Tasks, in the order of the file."""
+        return tuple(row.task for row in self.rows)
+
+    @property
+    def pictures(self) -> Mapping[str, bytes]:
+        """Bytes of the pictures, by SHA-256 in hexadecimal."""
+        return {
+            row.task.picture.sha256: row.picture
+            for row in self.rows
+            if row.task.picture is not None and row.picture is not None
+        }
+
+
+def read_source(path: Path) -> CampaignSource:
+    """Return the content of a settings file; files that it names are relative to its folder.
+
+    Raises:
+        SettingsError: the file is unreadable, a setting is missing, unknown or out of range.
+        ReportsError: a file of tasks or workers is damaged.
+    """
+    root = Section("", _parse(path))
+    texts = {
+        "title": root.text("title", MAX_TITLE, "One line that workers see first."),
+        "question": root.text("question", MAX_QUESTION, "The question of every task."),
+        "consent": root.text("consent", MAX_CONSENT, "Say what happens to the answers, and whom to ask."),
+        "language": _language(root),
+    }
+    if "\n" in texts["title"]:
+        raise SettingsError("title must be one line", value=texts["title"])
+    slots, names = _workers(root.section("workers", "Give workers = { count = 72 } or { names = 'staff.csv' }."), path)
+    rows, per_worker = _tasks(root.section("tasks", "Give tasks = { file = 'tasks.csv' }."), path)
+    opens, closes = _days(root.section("open", "Give open = { from = 2027-01-10, until = 2027-01-17 }."))
+    url, purge_after_days = _service(root)
+    source = CampaignSource(
+        **texts,
+        url=url,
+        purge_after_days=purge_after_days,
+        opens=opens,
+        closes=closes,
+        min_reports=root.integer("min_reports", 1, slots, "Below it nothing is released."),
+        participation=_participation(root),
+        alphabet=_answers(root.section("answers", "Give answers = { labels = ['no', 'yes'] } or { scale = {...} }.")),
+        rows=rows,
+        per_worker=per_worker,
+        slots=slots,
+        names=names,
+        excluded=_excluded(rows, slots, names),
+        privacy=_privacy(root.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")),
+        expected=_expected(root),
+    )
+    root.close()
+    return source
+
+
+def _parse(path: Path) -> Mapping[str, object]:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise SettingsError(f"a settings file has at most {MAX_BYTES:,} bytes", value=str(path))
+        return tomllib.loads(data.decode("utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            "the settings file must be readable", value=str(path), hint=f"{error.strerror or error}."
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SettingsError(
+            "the settings file must be TOML in UTF-8", value=str(path), hint=f"{str(error)[:200]}."
+        ) from error
+
+
+def _language(root: Section) -> str:
+    language = root.take("language") if "language" in root else DEFAULT_LANGUAGE
+    if not (isinstance(language, str) and LANGUAGE.fullmatch(language)):
+        raise SettingsError("language must be a code such as en, de or pt-BR", value=language)
+    return language
+
+
+def _participation(root: Section) -> Participation:
+    hint = ("protected", "public")
+    return "public" if root.choice("participation", hint) == "public" else "protected"
+
+
+def _days(section: Section) -> tuple[date, date]:
+    opens, closes = section.day("from"), section.day("until")
+    section.close()
+    if opens > closes:
+        raise SettingsError("open.until must not be before open.from", value=closes.isoformat())
+    return opens, closes
+
+
+def _service(root: Section) -> tuple[str | None, int | None]:
+    """Return the address of the service and the days until the reports are deleted; both may be None."""
+    if "service" not in root:
+        return None, None
+    section = root.section("service")
+    url = section.take("url", "Leave service out for a campaign without a server.")
+    if isinstance(url, str):
+        url = url.removesuffix("/")
+    if not (isinstance(url, str) and len(url) <= MAX_URL and URL.fullmatch(url)):
+        raise SettingsError(
+            "service.url must be an https address in lower case, without ? and #",
+            value=url,
+            hint="http is accepted for 127.0.0.1 and localhost only.",
+        )
+    days = section.integer("purge_after_days", 0, MAX_PURGE_DAYS) if "purge_after_days" in section else None
+    section.close()
+    return url, days
+
+
+def _answers(section: Section) -> Alphabet:
+    if section.one_of("scale", "labels") == "scale":
+        scale = section.section("scale")
+        found: Alphabet = Scale(scale.number("low"), scale.number("high"), scale.number("step"))
+        scale.close()
+    else:
+        labels = section.take("labels")
+        if not isinstance(labels, list):
+            raise SettingsError("answers.labels must be a list of texts", value=labels)
+        ordered = section.take("ordered") if "ordered" in section else False
+        if not isinstance(ordered, bool):
+            raise SettingsError("answers.ordered must be true or false", value=ordered)
+        found = Categories(tuple(readable_text("a label", label, 200) for label in labels), ordered)
+    section.close()
+    return found
+
+
+def _tasks(section: Section, path: Path) -> tuple[tuple[TaskRow, ...], int | None]:
+    rows = read_tasks(path.parent / section.text("file", 1_000))
+    per_worker = section.integer("per_worker", 1, len(rows)) if "per_worker" in section else None
+    section.close()
+    return rows, per_worker
+
+
+def _workers(section: Section, path: Path) -> tuple[int, tuple[str, ...]]:
+    names: tuple[str, ...] = ()
+    if section.one_of("count", "names") == "count":
+        slots = section.integer("count", 1, MAX_SLOTS)
+    else:
+        names = read_workers(path.parent / section.text("names", 1_000))
+        slots = len(names)
+    section.close()
+    return slots, names
+
+
+def _excluded(rows: tuple[TaskRow, ...], slots: int, names: tuple[str, ...]) -> tuple[frozenset[int], ...]:
+    """Return the tasks that each slot must not get; `not_for` holds names, or slots where there are no names."""
+    slot_of = {name: slot for slot, name in enumerate(names or map(str, range(slots)))}
+    excluded: list[set[int]] = [set() for _ in range(slots)]
+    for task, row in enumerate(rows):
+        for name in row.not_for:
+            if name not in slot_of:
+                known = "the names of the workers" if names else f"the workers 0 to {slots - 1}"
+                raise SettingsError(
+                    f"not_for of task {row.task.id!r} must name one of {known}",
+                    value=name,
+                    hint="Separate several by a semicolon.",
+                )
+            excluded[slot_of[name]].add(task)
+    return tuple(map(frozenset, excluded))
+
+
+def _privacy(section: Section) -> PrivacyRequest:
+    mechanism = section.choice("mechanism", MECHANISMS)
+    kind = section.one_of("budget_per_worker", "epsilon_per_answer")
+    epsilon = section.number(kind)
+    if not 0 < epsilon <= MAX_BUDGET:
+        raise SettingsError(f"{section.title(kind)} must be above 0 and at most {MAX_BUDGET:g}", value=epsilon)
+    null_value: float | str = "uniform"
+    if mechanism == "laplace" and "null_value" in section and section.take("null_value") != "uniform":
+        null_value = section.number("null_value")
+    section.close()
+    return PrivacyRequest(mechanism=mechanism, null_value=null_value, **{kind: epsilon})
+
+
+def _expected(root: Section) -> ExpectedCrowd:
+    if "expected" not in root:
+        return ExpectedCrowd()
+    section = root.section("expected")
+    answered = section.number("answered") if "answered" in section else 1.0
+    if not 0 < answered <= 1:
+        raise SettingsError("expected.answered must be above 0 and at most 1", value=answered)
+    ability = section.number("ability") if "ability" in section else None
+    sigmas = section.take("sigmas") if "sigmas" in section else []
+    if not (isinstance(sigmas, list) and all(type(sigma) in (int, float) for sigma in sigmas)):
+        raise SettingsError("expected.sigmas must be a list of numbers", value=sigmas)
+    section.close()
+    return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)))

@@ -1,0 +1,88 @@
+"""`crowdveil campaign new`: campaign folder from a settings file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.channels.rounding import format_promise
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.workflow.campaigns.creation import CreatedCampaign
+    from crowdveil.workflow.campaigns.expected_error import ExpectedError
+
+HELP = """Make a campaign: check the settings, draw the assignment, write the files.
+
+The campaign is named by the SHA-256 of campaign.json. Every device checks it; a changed campaign is another one.
+Prints what each worker is promised: epsilon of a single answer (cell) and of all answers, with participation."""
+EXAMPLE = "crowdveil campaign new campaign.toml --out essays"
+DETAILS = """The settings are described on the page "Campaign files". The folder must be new. It is closed to other
+users of this computer (mode 0700).
+
+The expected error is simulated under the assumptions that are printed, as `crowdveil plan` does. The real error may
+differ."""
+
+
+@click.command(
+    cls=Verb, help=HELP, example=EXAMPLE, details=DETAILS, short_help="Make a campaign from a settings file."
+)
+@click.argument("settings", type=PATH, metavar="SETTINGS")
+@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="New folder of the campaign.")
+@json_option
+def new(settings: Path, out: Path, as_json: bool) -> None:
+    """Make a campaign; see `HELP`."""
+    from crowdveil.workflow.campaigns.creation import create_campaign
+    from crowdveil.workflow.campaigns.expected_error import predict_error
+
+    created = create_campaign(settings, out)
+    error = predict_error(created.source, created.mechanism)
+    print_result(_data(created, error), _rows(created, error), as_json=as_json)
+
+
+def _data(created: CreatedCampaign, error: ExpectedError) -> dict[str, Any]:
+    campaign = created.campaign
+    return {
+        "campaign": campaign.name,
+        "tasks": len(campaign.tasks),
+        "workers": campaign.slots,
+        "fewest": created.loads[0],
+        "most": created.loads[1],
+        "mechanism": created.mechanism.name,
+        "participation": campaign.participation,
+        "epsilon_per_answer": campaign.epsilon,
+        "epsilon_per_worker": campaign.worker_epsilon,
+        "opens": campaign.opens.isoformat(),
+        "closes": campaign.closes.isoformat(),
+        "min_reports": campaign.min_reports,
+        "expected": error.to_json(),
+        "warnings": list(created.warnings),
+        "files": list(map(str, created.files)),
+    }
+
+
+def _rows(created: CreatedCampaign, error: ExpectedError) -> list[tuple[str, str]]:
+    from crowdveil.planning.summary import error_with_interval
+
+    campaign, (fewest, most) = created.campaign, created.loads
+    each = str(most) if fewest == most else f"{fewest} to {most}"
+    scope = f"participation {campaign.participation}"
+    cells = f"all {most} answers of one worker" if most > 1 else "the one answer of a worker"
+    return [
+        *(("warning", text) for text in created.warnings),
+        ("campaign", f"{campaign.name} (to compare: {campaign.name[:8]})"),
+        ("asked", f"{campaign.slots:,} workers, {len(campaign.tasks):,} tasks, {each} tasks to a worker"),
+        ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
+        ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
+        ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for {cells} ({scope})"),
+        ("mechanism", created.mechanism.name),
+        ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
+        ("constant", f"{error.constant:.3g}, the best public one"),
+        ("unprotected", error_with_interval(error.unprotected)),
+        ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}"),
+        ("written", f"{created.folder}"),
+    ]

@@ -1,0 +1,1 @@
+"""Work of the curator on campaigns: creation, expected error, and links."""

@@ -1,0 +1,141 @@
+"""Creation of a campaign folder from a settings file."""
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, PICTURES_FOLDER, WORKERS_FILE
+from crowdveil.campaign.source.build import build_campaign
+from crowdveil.campaign.source.settings_file import CampaignSource, read_source
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
+from crowdveil.files.filesystem import temporary_folder
+from crowdveil.mechanisms import ChannelMechanism
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedCampaign:
+    """Campaign that was written.
+
+    Attributes:
+        source: settings it was made from.
+        campaign: the campaign.
+        mechanism: mechanism of its channel.
+        folder: folder of the files.
+        files: paths of the files.
+        loads: numbers of tasks of the workers with fewest and with most.
+        warnings: sentences on what a person may have overlooked.
+    """
+
+    source: CampaignSource
+    campaign: Campaign
+    mechanism: ChannelMechanism
+    folder: Path
+    files: tuple[Path, ...]
+    loads: tuple[int, int]
+    warnings: tuple[str, ...]
+
+
+def create_campaign(settings: Path, folder: Path) -> CreatedCampaign:
+    """Check a settings file, draw the assignment, and write the campaign into a new folder.
+
+    Raises:
+        SettingsError: a setting is refused, or the folder is not new.
+        ReportsError: a file of tasks or workers is damaged.
+        CampaignError, CertificateError: the campaign is too large, or a label cannot be named in a certificate.
+    """
+    require_new(folder)
+    source = read_source(settings)
+    campaign, parts, mechanism = build_campaign(source)
+    files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names)
+    loads = [len(tasks) for part in parts for tasks in part.lists]
+    return CreatedCampaign(
+        source=source,
+        campaign=campaign,
+        mechanism=mechanism,
+        folder=folder,
+        files=files,
+        loads=(min(loads), max(loads)),
+        warnings=_warnings(campaign, datetime.now(UTC).date()),
+    )
+
+
+def write_campaign(
+    folder: Path,
+    campaign: Campaign,
+    parts: Sequence[AssignmentPart],
+    *,
+    pictures: Mapping[str, bytes] | None = None,
+    names: Sequence[str] = (),
+) -> tuple[Path, ...]:
+    """Write the files of a campaign into a new folder that only its owner may enter; return their paths.
+
+    The folder appears with all files or not at all.
+
+    Args:
+        folder: absent, or an empty folder.
+        campaign: the document.
+        parts: its assignment parts.
+        pictures: bytes by SHA-256 in hexadecimal.
+        names: names of the workers by slot; empty without names.
+
+    Raises:
+        SettingsError: the folder is not new, or cannot be written.
+    """
+    require_new(folder)
+    files = {CAMPAIGN_FILE: campaign.to_bytes()}
+    files |= {f"{PARTS_FOLDER}/{number:04}.json": part.to_bytes() for number, part in enumerate(parts)}
+    files |= {f"{PICTURES_FOLDER}/{digest}": data for digest, data in (pictures or {}).items()}
+    if names:
+        files[WORKERS_FILE] = csv_text(("slot", "name"), enumerate(names)).encode("utf-8")
+    with folder_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(folder.parent) as temporary:
+            staged = temporary / "campaign"
+            staged.mkdir(mode=PRIVATE_FOLDER)
+            for name, data in files.items():
+                (staged / name).parent.mkdir(exist_ok=True)
+                (staged / name).write_bytes(data)
+            if names:
+                (staged / WORKERS_FILE).chmod(PRIVATE_FILE)
+            if folder.is_dir():
+                folder.rmdir()
+            os.rename(staged, folder)
+    return tuple(folder / name for name in files)
+
+
+def require_new(folder: Path) -> None:
+    """Raise SettingsError unless a folder is absent or empty."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())):
+        raise SettingsError(
+            "a campaign is written into a new folder",
+            value=str(folder),
+            hint="Choose another name with --out. A changed campaign is another campaign, with other links.",
+        )
+
+
+def csv_text(header: Sequence[str], rows: object) -> str:
+    """Return the text of a CSV file with quotes where needed."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def _warnings(campaign: Campaign, today: date) -> tuple[str, ...]:
+    """Return what a person may have overlooked: a closing in the past, few reports, a weak promise."""
+    found = []
+    if campaign.state_on(today) == "closed":
+        found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
+    if campaign.min_reports == 1:
+        found.append("With min_reports = 1 results of a single worker are released.")
+    if campaign.participation == "public":
+        found.append("Participation is public: who skips which task is visible to the curator.")
+    return tuple(found)

@@ -1,0 +1,72 @@
+"""Tables of tasks and workers: pictures by their content, exclusions, and every damaged table refused."""
+
+from hashlib import sha256
+
+import pytest
+
+from crowdveil.campaign.document import Picture, Task
+from crowdveil.campaign.source.csv_files import read_tasks, read_workers
+from crowdveil.errors import ReportsError
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a table, with pictures beside it; return its path."""
+    (tmp_path / "whale.png").write_bytes(PNG)
+    (tmp_path / "evil.png").write_bytes(b"<svg onload='alert(1)'/>")
+    (tmp_path / "empty.png").write_bytes(b"")
+
+    def write(text):
+        path = tmp_path / "table.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return path
+
+    return write
+
+
+def test_tasks_have_texts_pictures_and_exclusions(table):
+    """The columns may stand in any order; a picture is known by its hash, type and size."""
+    path = table('\ufefftext,id,picture,alt,not_for\n"A whale,\nsays it",w,whale.png,a whale,Ann;Bo\nPlain,p,,,\n')
+
+    first, second = read_tasks(path)
+
+    assert Task("w", "A whale,\nsays it", Picture(sha256(PNG).hexdigest(), "image/png", 28, "a whale")) == first.task
+    assert (PNG, ("Ann", "Bo")) == (first.picture, first.not_for)
+    assert (Task("p", "Plain"), None, ()) == (second.task, second.picture, second.not_for)
+
+
+def test_workers_are_names_in_order(table):
+    """The order of the names gives the slots."""
+    assert ("Bo", "Ann") == read_workers(table("name\nBo\nAnn\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "the first row must name the columns id, text"),
+        ("id,text\n", "the file must have a row"),
+        ("id,label\na,b\n", "the first row must name the columns id, text"),
+        ("id,text,id\na,b,c\n", "the first row must name"),
+        ("id,text\na,b,c\n", "every row has 2 columns"),
+        ('id,text\na,"b\n', "the file must be CSV in UTF-8"),
+        (b"id,text\na,\xff\n", "the file must be CSV in UTF-8"),
+        ("id,text\na,\n", "text must be a text"),
+        ("id,text\n,b\n", "id must be a text"),
+        ("id,text\na,b\na,c\n", "every id occurs once"),
+        ("id,text\na b,b\na  b,c\n", "every id occurs once"),
+        ("id,text,picture,alt\na,b,none.png,x\n", "a picture must be readable"),
+        ("id,text,picture,alt\na,b,evil.png,x\n", "a picture must be a PNG, JPEG or WebP file"),
+        ("id,text,picture,alt\na,b,empty.png,x\n", "a picture has 1 to 5,000,000 bytes"),
+        ("id,text,picture,alt\na,b,whale.png,\n", "alt must be a text"),
+        (f"id,text\n{'x' * 201},b\n", "id has at most 200 characters"),
+    ],
+)
+def test_a_damaged_table_is_refused(table, text, rule):
+    """Each damaged table is refused by its rule, with the file's name."""
+    with pytest.raises(ReportsError) as caught:
+        read_tasks(table(text))
+
+    assert rule in caught.value.rule
+    assert caught.value.source.endswith("table.csv")

@@ -1,0 +1,140 @@
+"""Settings files: a sound one is read, and everything a person may get wrong is refused with rule, value and hint."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from crowdveil.campaign.source.settings_file import read_source
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.errors import CrowdveilError, SettingsError
+
+SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
+SETTINGS = {
+    "title": '"Night shifts"',
+    "question": '"How often?"',
+    "consent": '"Randomized here."',
+    "language": '"de"',
+    "open": "{ from = 2027-01-10, until = 2027-01-17 }",
+    "min_reports": "2",
+    "participation": '"public"',
+    "answers": '{ labels = ["never", "monthly", "weekly"], ordered = true }',
+    "tasks": '{ file = "tasks.csv" }',
+    "workers": "{ count = 3 }",
+    "privacy": '{ mechanism = "randomized-response", epsilon_per_answer = 0.7 }',
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a settings file with changes (None leaves a line out) and the tasks; return its path."""
+
+    def write(table="id,text\na,One?\nb,Two?\n", **changes):
+        lines = [f"{key} = {value}" for key, value in {**SETTINGS, **changes}.items() if value is not None]
+        (tmp_path / "tasks.csv").write_text(table, "utf-8")
+        path = tmp_path / "campaign.toml"
+        path.write_text("\n".join(lines), "utf-8")
+        return path
+
+    return write
+
+
+def test_the_sample_is_read():
+    """The sample of the documents is a peer grading: nobody gets the own essay."""
+    source = read_source(SAMPLES / "campaign.toml")
+
+    assert (12, 12, 5) == (len(source.rows), source.slots, source.per_worker)
+    assert Scale(0, 10) == source.alphabet
+    assert tuple(frozenset({task}) for task in range(12)) == source.excluded
+    assert ("https://grades.example.org", 30) == (source.url, source.purge_after_days)
+    assert "Your grades are randomized on this device before they are sent.\nThe" in source.consent
+    assert (5.0, None) == (source.privacy.budget_per_worker, source.privacy.epsilon_per_answer)
+
+
+def test_a_survey_without_a_service_is_read(write):
+    """Labels, days, a number of workers and an epsilon per answer are read; what is left out has its default."""
+    source = read_source(write(expected="{ answered = 0.8, ability = 0.6 }", language=None))
+
+    assert Categories(("never", "monthly", "weekly"), ordered=True) == source.alphabet
+    assert (date(2027, 1, 10), date(2027, 1, 17)) == (source.opens, source.closes)
+    assert (3, (), None, None, "en") == (source.slots, source.names, source.url, source.per_worker, source.language)
+    assert 0.7 == source.privacy.epsilon_per_answer
+    assert (0.8, 0.6) == (source.expected.answered, source.expected.ability)
+
+
+def test_excluded_workers_are_slots_where_there_are_no_names(write):
+    """Where workers have no names, not_for holds their slots, several separated by semicolons."""
+    source = read_source(write("id,text,not_for\na,One?,0; 2\nb,Two?,\n"))
+
+    assert (frozenset({0}), frozenset(), frozenset({0})) == source.excluded
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "hint"),
+    [
+        ({"title": None}, "title is needed", "first"),
+        ({"title": '""'}, "title must be a text", ""),
+        ({"title": '"a\\nb"'}, "title must be one line", ""),
+        ({"title": f'"{"x" * 201}"'}, "title has at most 200 characters", "Shorten"),
+        ({"question": '"a\\u200bb"'}, "question must be printable", "Remove it"),
+        ({"consent": "7"}, "consent must be a text", ""),
+        ({"language": '"German"'}, "language must be a code", ""),
+        ({"titel": '"x"'}, "the file has no setting 'titel'", "Did you mean 'title'?"),
+        ({"open": "{ from = 2027-01-10T08:00:00, until = 2027-01-17 }"}, "open.from must be a day", "without a time"),
+        ({"open": '{ from = "2027-01-10", until = 2027-01-17 }'}, "open.from must be a day", "quotes"),
+        ({"open": "{ from = 2027-01-18, until = 2027-01-17 }"}, "open.until must not be before open.from", ""),
+        ({"open": "{ from = 2027-01-10, to = 2027-01-17 }"}, "open.until is needed", "2027"),
+        ({"open": "3"}, "open must be a table", ""),
+        ({"min_reports": "4"}, "min_reports must be a whole number from 1 to 3", ""),
+        ({"min_reports": "1.5"}, "min_reports must be a whole number", ""),
+        ({"participation": '"hidden"'}, "participation must be one of protected, public", ""),
+        ({"answers": "{}"}, "exactly one is needed: answers.scale or answers.labels", ""),
+        ({"answers": '{ labels = ["a"] }'}, "an alphabet needs 2 to", ""),
+        ({"answers": '{ labels = ["a", "a"] }'}, "labels must be distinct", ""),
+        ({"answers": '{ labels = ["a", "NULL"] }'}, "cannot be labels", "Rename"),
+        ({"answers": '{ labels = "a,b" }'}, "answers.labels must be a list", ""),
+        ({"answers": '{ labels = ["a", "b"], ordered = 1 }'}, "answers.ordered must be true or false", ""),
+        ({"answers": "{ scale = { low = 0, high = 10, step = 3 } }"}, "whole number of steps", ""),
+        ({"answers": "{ scale = { low = 0, high = 10 } }"}, "answers.scale.step is needed", ""),
+        ({"tasks": '{ file = "none.csv" }'}, "the file must be readable", "No such file"),
+        (
+            {"tasks": '{ file = "tasks.csv", per_worker = 3 }'},
+            "tasks.per_worker must be a whole number from 1 to 2",
+            "",
+        ),
+        ({"tasks": '{ file = "tasks.csv", each = 3 }'}, "tasks has no setting 'each'", "Known: "),
+        ({"workers": "{ count = 0 }"}, "workers.count must be a whole number from 1", ""),
+        ({"workers": '{ count = 3, names = "staff.csv" }'}, "exactly one is needed: workers.count or", ""),
+        ({"privacy": '{ mechanism = "none", epsilon_per_answer = 1 }'}, "privacy.mechanism must be one of", ""),
+        ({"privacy": '{ mechanism = "laplace" }'}, "exactly one is needed: privacy.budget_per_worker or", ""),
+        ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = 0 }'}, "must be above 0", ""),
+        ({"privacy": '{ mechanism = "laplace", epsilon_per_answer = "1" }'}, "must be a number", ""),
+        ({"service": '{ url = "http://example.org" }'}, "service.url must be an https address", "127.0.0.1"),
+        ({"service": "{ purge_after_days = 3 }"}, "service.url is needed", "without a server"),
+        ({"service": '{ url = "https://a.org", purge_after_days = -1 }'}, "service.purge_after_days must be", ""),
+        ({"expected": "{ answered = 1.5 }"}, "expected.answered must be", ""),
+        ({"expected": "{ sigmas = 1 }"}, "expected.sigmas must be a list", ""),
+    ],
+)
+def test_a_wrong_setting_is_refused(write, changes, rule, hint):
+    """Each wrong setting is refused with its rule, and a hint where the rule does not say what to do."""
+    with pytest.raises(CrowdveilError) as caught:
+        read_source(write(**changes))
+
+    assert rule in caught.value.rule
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("data", [b"title = ", b"\xff", b"x = 1\nx = 2"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path, data):
+    """Damaged TOML, another encoding and a repeated key are refused."""
+    path = tmp_path / "campaign.toml"
+    path.write_bytes(data)
+    with pytest.raises(SettingsError, match="TOML in UTF-8"):
+        read_source(path)
+
+
+def test_an_excluded_worker_must_exist(write):
+    """A worker in not_for who is not one of the campaign's is refused."""
+    with pytest.raises(SettingsError, match="not_for of task 'a' must name one of the workers 0 to 2"):
+        read_source(write("id,text,not_for\na,One?,3\nb,Two?,\n"))

@@ -1,0 +1,74 @@
+"""Creation of campaign folders: all files or none, closed to others, nothing replaced."""
+
+import stat
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.errors import SettingsError
+from crowdveil.workflow.campaigns.creation import create_campaign, write_campaign
+from tests.campaign.builders import build_campaign
+
+SETTINGS = Path(__file__).parents[3] / "docs" / "samples" / "campaign.toml"
+
+
+def test_a_campaign_is_written_and_read_back(tmp_path):
+    """The folder holds campaign, parts and names; only its owner may enter, and only the owner reads the names."""
+    created = create_campaign(SETTINGS, tmp_path / "essays")
+    folder = CampaignFolder(tmp_path / "essays")
+
+    assert created.campaign.name == folder.campaign.name
+    assert (5, 5) == created.loads
+    assert all(slot not in folder.tasks(slot) for slot in range(12))
+    assert "slot,name\n0,Ada\n" == (folder.path / "workers.csv").read_text("utf-8")[:16]
+    assert 0o700 == stat.S_IMODE(folder.path.stat().st_mode)
+    assert 0o600 == stat.S_IMODE((folder.path / "workers.csv").stat().st_mode)
+    assert ["essays"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_pictures_are_named_by_their_hash(tmp_path):
+    """A picture lies under its SHA-256."""
+    built = build_campaign()
+
+    write_campaign(tmp_path / "new", built.campaign, built.parts, pictures={"ab" * 32: b"x"})
+
+    assert b"x" == (tmp_path / "new" / "pictures" / ("ab" * 32)).read_bytes()
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    """An empty folder counts as new."""
+    created = create_campaign(SETTINGS, tmp_path)
+
+    assert (tmp_path / "campaign.json").read_bytes() == created.campaign.to_bytes()
+
+
+def test_nothing_is_replaced(tmp_path):
+    """A folder with a file, a file and a link are refused and stay as they are."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("full", "full/notes.txt", "link"):
+        with pytest.raises(SettingsError, match="new folder"):
+            create_campaign(SETTINGS, tmp_path / name)
+
+    assert ["notes.txt"] == [path.name for path in (tmp_path / "full").iterdir()]
+    assert {"full", "link"} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_what_a_person_may_have_overlooked_is_said(tmp_path):
+    """A closing in the past, results of single workers and public participation are warnings."""
+    text = SETTINGS.read_text("utf-8").replace('file = "', f'file = "{SETTINGS.parent}/')
+    text = text.replace('names = "', f'names = "{SETTINGS.parent}/').replace("min_reports = 8", "min_reports = 1")
+    text = text.replace("2099-12-31", "2026-01-10").replace('participation = "protected"', 'participation = "public"')
+    path = tmp_path / "campaign.toml"
+    path.write_text(text, "utf-8")
+
+    created = create_campaign(path, tmp_path / "essays")
+
+    assert date(2026, 1, 10) == created.campaign.closes
+    assert ["closed on 2026-01-10", "min_reports = 1", "Participation is public"] == [
+        next(part for part in ("closed on 2026-01-10", "min_reports = 1", "Participation is public") if part in text)
+        for text in created.warnings
+    ]
