@@ -177,8 +177,10 @@ async def _client(waiting: Iterator[ReportRequest], port: int, delivery: Deliver
                 connection = connection or await asyncio.open_connection("127.0.0.1", port)
                 status, body = await asyncio.wait_for(_exchange(*connection, request), REPLY_SECONDS)
             except (OSError, EOFError, TimeoutError):
-                delivery.broken += connection is not None
-                connection = None
+                if connection is not None:
+                    delivery.broken += 1
+                    await _close(connection[1])
+                    connection = None
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if status == 200:
@@ -190,7 +192,13 @@ async def _client(waiting: Iterator[ReportRequest], port: int, delivery: Deliver
             delivery.refused += 1
             await asyncio.sleep(RETRY_SECONDS)
     if connection is not None:
-        connection[1].close()
+        await _close(connection[1])
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
 
 
 async def _exchange(
