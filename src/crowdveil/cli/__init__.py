@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from crowdveil.cli.account import account
-from crowdveil.cli.answer import answer
 from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.datasets import datasets
@@ -41,7 +40,6 @@ COMMANDS: tuple[click.Command, ...] = (
     infer,
     report,
     serve,
-    answer,
     join,
     next_thresholds,
     account,

@@ -1,1 +1,0 @@
-"""The device as one file on the standard library alone, for workers who install nothing."""

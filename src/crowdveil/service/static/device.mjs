@@ -1,0 +1,565 @@
+/* Device of a worker, in one module without dependencies: all checks, the draw, the storage and the network.
+ *
+ * It checks the campaign and its channels, draws one random report from the exact integer channel, and sends it
+ * until the service confirms it. Answers stay on this device and are deleted by the transaction that stores the report.
+ * `page.mjs` shows the screens; it reaches storage and network through the class Device only.
+ * Parts: bytes, canonical JSON, names, certificate, campaign, link, report, ledger, service, device.
+ */
+
+const DENOMINATOR = 2 ** 48;
+const WORD_BYTES = 6;
+const MAX_BYTES = 2_000_000;
+const MAX_LABELS = 1024;
+const PART_SLOTS = 100;
+const REPORT_TYPE = "application/vnd.crowdveil.report.v1";
+const USUAL_LIMIT = 10;
+const STORES = ["records", "ledger", "settings"];
+
+/** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
+export class Refusal extends Error {
+  constructor(defect, detail = "", sentence = defect) {
+    super(`${defect}: ${detail}`);
+    Object.assign(this, { defect, sentence });
+  }
+}
+const refuse = (...reason) => {
+  throw new Refusal(...reason);
+};
+const check = (condition, ...reason) => condition || refuse(...reason);
+
+// Bytes ---------------------------------------------------------------------------------------------------------------
+export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+export const toBase64url = (bytes) =>
+  btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+const fromBase64url = (text) => fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
+const toUtf8 = (text) => new TextEncoder().encode(text);
+const fromUtf8 = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+
+// Canonical JSON ------------------------------------------------------------------------------------------------------
+/** Return JSON without spaces, in ASCII, with the keys of each object in the order that `arrange` gives them. */
+function compact(value, arrange) {
+  if (Array.isArray(value)) return `[${value.map((entry) => compact(entry, arrange)).join(",")}]`;
+  if (value !== null && typeof value === "object") {
+    const pairs = arrange(Object.keys(value)).map((key) => `${compact(key)}:${compact(value[key], arrange)}`);
+    return `{${pairs.join(",")}}`;
+  }
+  check(typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER, "number", "beyond 2^53");
+  check(!isText(value) || (value === value.normalize("NFC") && !/\p{Cs}/u.test(value)), "text", "not in normal form C");
+  const escape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
+}
+const inGivenOrder = (value) => compact(value, (keys) => keys);
+export const canonical = (value) => compact(value, (keys) => keys.sort());
+
+/** Return the value of a text that is written again byte for byte: no repeated key, no 1.0, no integer beyond 2^53. */
+export function parseCanonical(text, write = canonical) {
+  try {
+    const value = JSON.parse(text);
+    check(write(value) === text, "not canonical", "the text differs from the canonical form of its value");
+    return value;
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Refusal("not json", error.message);
+  }
+}
+
+const isText = (value) => typeof value === "string";
+const isMatch = (value, pattern) => isText(value) && pattern.test(value);
+const isTextUpTo = (value, most) => isText(value) && value !== "" && Array.from(value).length <= most;
+const isInteger = (value, low, high) => Number.isSafeInteger(value) && value >= low && value <= high;
+const isListOf = (value, test, length = value?.length) =>
+  Array.isArray(value) && value.length === length && value.every((entry) => test(entry));
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const hasFields = (value, names) => isObject(value) && Object.keys(value).sort().join(" ") === names;
+const isHash = (value) => isMatch(value, /^[0-9a-f]{64}$/);
+const dayOf = (time) => (Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : "");
+
+// Names ---------------------------------------------------------------------------------------------------------------
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** Return whether a character is visible, or a joiner or variation selector that spelling needs. */
+function isPrintable(character, index, all) {
+  const [before, after] = [all[index - 1] ?? "", all[index + 1] ?? ""];
+  if (/[\ufe0e\ufe0f]/.test(character)) return /^\p{So}$/u.test(before);
+  if (/[\u200c\u200d]/.test(character)) return /^[^\0-\x7f]{2}$/u.test(before + after);
+  return !INVISIBLE.test(character);
+}
+
+/** Check that names are printable, in normal form C, without white space around them, and distinguishable. */
+function checkNames(names) {
+  for (const name of names) {
+    const isName = name !== "" && name === name.trim() && name === name.normalize("NFC");
+    check(isName && Array.from(name).every(isPrintable), "text", "a name is not printable");
+  }
+  const visible = (name) => name.replace(/[\s\u2800]+/g, " ").replace(new RegExp(INVISIBLE, "gu"), "").trim();
+  const distinct = Array.from(new Set(names));
+  check(new Set(distinct.map(visible)).size === distinct.length, "text", "two names look alike");
+}
+
+// Certificate of one channel ------------------------------------------------------------------------------------------
+const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed)";
+const REAL_VALUED = "laplace, real-valued, binned \\(simulation only\\)";
+const MARK = ", SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy";
+const MECHANISM = new RegExp(`^(${REAL_VALUED}|${NAME}(\\+${NAME}){0,15})(${MARK})?$`);
+const NO_PRIVACY = new RegExp(`: no privacy$|^${REAL_VALUED}`);
+
+/** Return the points of a scale as text, computed in whole units of the last decimal digit. */
+function gridNames({ low, high, step }) {
+  const parts = [low, high, step].map((number) => /^(-?)(\d+)(?:\.(\d+))?$/.exec(JSON.stringify(number)));
+  check(parts.every(Boolean), "alphabet", "a scale consists of three numbers of usual size");
+  const digits = Math.max(...parts.map((part) => (part[3] ?? "").length));
+  const inUnits = ([, sign, whole, rest = ""]) => BigInt(sign + whole + rest.padEnd(digits, "0"));
+  const [first, last, spacing] = parts.map(inUnits);
+  check(first < last && spacing > 0n && (last - first) % spacing === 0n, "alphabet", "no whole number of steps");
+  check((last - first) / spacing < MAX_LABELS, "alphabet", "too many points");
+  const size = Number((last - first) / spacing) + 1;
+  const asText = (units) => {
+    const padded = String(units < 0n ? -units : units).padStart(digits + 1, "0");
+    const text = digits ? `${padded.slice(0, -digits)}.${padded.slice(-digits)}`.replace(/\.?0+$/, "") : padded;
+    return (units < 0n ? "-" : "") + text;
+  };
+  return Array.from({ length: size }, (_, index) => asText(first + BigInt(index) * spacing));
+}
+
+function alphabetNames(alphabet) {
+  const { kind, names, ordered } = alphabet;
+  if (kind === "scale" && hasFields(alphabet, "high kind low step")) return gridNames(alphabet);
+  const isKnown = hasFields(alphabet, "kind names ordered") && kind === "categories" && typeof ordered === "boolean";
+  check(isKnown && isListOf(names, isText) && isInteger(names.length, 2, MAX_LABELS), "alphabet", "2 to 1024 labels");
+  check(new Set(names).size === names.length, "duplicate symbols", "a label is repeated");
+  check(!names.includes("NULL"), "alphabet", "NULL is not a label");
+  return names;
+}
+
+function checkTypes({ alphabet, denominator, mechanism, outputs, participation, ratio, rows }) {
+  check(isObject(alphabet), "alphabet", "not an object");
+  check(["protected", "public"].includes(participation) && isText(mechanism), "format", "participation or mechanism");
+  check(isListOf(outputs, isText), "format", "outputs must be a list of texts");
+  check(isListOf(rows, Array.isArray) && rows.length > 0, "shape", "rows must be a list of lists");
+  check(Math.max(outputs.length, rows.length) <= MAX_LABELS + 1, "oversize", "too many symbols");
+  check(isListOf(ratio, (number) => isInteger(number, 1, Infinity), 2), "ratio", "not two positive integers");
+  check([denominator, ...rows.flat()].every(Number.isSafeInteger), "non-integer", "an entry is not an integer");
+  checkNames(isListOf(alphabet.names, isText) ? alphabet.names : []);
+  checkNames(outputs);
+  check(MECHANISM.test(mechanism), "mechanism", "unknown mechanism");
+}
+
+/** Check the table of a channel in integers; return its columns. */
+function checkTable({ rows, outputs, denominator }, inputs) {
+  check(new Set(outputs).size === outputs.length, "duplicate symbols", "a report symbol is repeated");
+  const isRow = (row) => row.length === outputs.length;
+  check(isListOf(rows, isRow, inputs), "shape", "one row for each answer, one column for each report symbol");
+  check(rows.flat().every((entry) => entry >= 0), "negative entry", "an entry is negative");
+  const [total, ...others] = rows.map((row) => row.reduce((sum, entry) => sum + BigInt(entry), 0n));
+  check(others.every((sum) => sum === total), "row sum", "the rows have different sums");
+  check(total > 1n && (total & (total - 1n)) === 0n, "denominator", "not a power of two");
+  const columns = outputs.map((_, index) => rows.map((row) => row[index]));
+  check(columns.every((column) => column.some(Boolean)), "empty column", "a report symbol never occurs");
+  check(denominator === DENOMINATOR, "denominator", "not 2^48");
+  check(total === BigInt(DENOMINATOR), "row sum", "a row does not sum to 2^48");
+  check(rows.flat().every(Boolean), "zero entry", "an entry of 0 lets a report rule out an answer");
+  return columns;
+}
+
+/** Return the channel of a parsed certificate after every check that Python makes. */
+export async function checkCertificate(data) {
+  const fields = "alphabet denominator format mechanism outputs participation ratio rows sha256";
+  check(hasFields(data, fields) && data.format === "crowdveil-channel/1", "format", "other fields");
+  checkTypes(data);
+  const { sha256: checksum, ...rest } = data;
+  check(checksum === toHex(await sha256(toUtf8(canonical(rest)))), "hash", "the certificate was changed");
+  const labels = alphabetNames(data.alphabet);
+  const isProtected = data.participation === "protected";
+  const [numerator, denominator] = data.ratio.map(BigInt);
+  let worst = [1n, 1n];
+  for (const column of checkTable(data, labels.length + Number(isProtected))) {
+    const [most, least] = [BigInt(Math.max(...column)), BigInt(Math.min(...column))];
+    check(most * denominator <= numerator * least, "ratio", "the table exceeds the claimed ratio");
+    if (most * worst[1] > worst[0] * least) worst = [most, least];
+  }
+  const cumulative = data.rows.map((row) => row.map((_, k) => row.slice(0, k + 1).reduce((sum, entry) => sum + entry)));
+  const divisor = commonDivisor(...worst);
+  return { ...data, labels, isProtected, cumulative, ratio: worst.map((number) => Number(number / divisor)) };
+}
+const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
+
+/** Return the channel of a certificate's text, whose keys may stand in any order. */
+export const readCertificate = async (text) => checkCertificate(parseCanonical(text, inGivenOrder));
+
+// Campaign ------------------------------------------------------------------------------------------------------------
+const CAMPAIGN_FIELDS =
+  "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
+  "purge_after_days question salt slots symbol_bytes tasks title url";
+const URL_FORM = /^(https:\/\/[a-z0-9.-]+|http:\/\/(127\.0\.0\.1|localhost))(:\d+)?(\/[\w.~-]+)*$/;
+
+function checkFields(data) {
+  const { title, question, consent, language, url, opens, closes, tasks, slots, cells } = data;
+  check(isTextUpTo(title, 200) && isTextUpTo(question, 2000) && isTextUpTo(consent, 20000), "text", "too long");
+  check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
+  check(url === null || isMatch(url, URL_FORM), "url", "not https");
+  const isDay = (day) => isText(day) && dayOf(Date.parse(day)) === day;
+  check(isDay(opens) && isDay(closes) && opens <= closes, "day", "opens and closes");
+  check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
+  const isTask = ({ id, text }) => isTextUpTo(id, 200) && isTextUpTo(text, 20000);
+  const areTasks = isListOf(tasks, (task) => hasFields(task, "id picture text") && isTask(task)) && tasks.length > 0;
+  check(areTasks, "task", "other fields");
+  check(new Set(tasks.map(({ id }) => id)).size === tasks.length, "task", "an id is repeated");
+  const isPicture = (picture) =>
+    hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && isTextUpTo(picture.alt, 2000) &&
+    isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
+  check(tasks.every(({ picture }) => picture === null || isPicture(picture)), "picture", "other fields");
+  check(isInteger(slots, 1, 1_000_000) && isInteger(data.min_reports, 1, slots), "number", "slots or min_reports");
+  check(isInteger(cells, 1, tasks.length) && data.body_bytes === cells * data.symbol_bytes, "number", "cells");
+  check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
+  check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
+  check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
+}
+
+function checkGroups({ groups, certificates, tasks, slots }) {
+  check((groups === null) === (certificates.length === 1), "groups", "null with one certificate, else needed");
+  if (groups === null) return;
+  check(hasFields(groups, "choice slot_group task_group"), "groups", "other fields");
+  const { choice, task_group: taskGroup, slot_group: slotGroup } = groups;
+  const isCodes = (codes, length, bound) => isListOf(codes, (code) => isInteger(code, 0, bound - 1), length);
+  check(isListOf(choice, (row) => isCodes(row, choice[0].length, certificates.length)), "groups", "choice");
+  check(new Set(choice.flat()).size === certificates.length, "groups", "a certificate is not used");
+  check(isCodes(taskGroup, tasks.length, choice[0].length), "groups", "task_group");
+  check(isCodes(slotGroup, slots, choice.length), "groups", "slot_group");
+}
+
+/** Return the campaign of the bytes of campaign.json after every check; `name` is the hash in the link. */
+export async function readCampaign(bytes, name) {
+  check(bytes.length <= MAX_BYTES, "oversize", "the campaign is too large");
+  check(toBase64url(await sha256(bytes)) === name, "hash", "these bytes are another campaign");
+  const data = parseCanonical(fromUtf8(bytes));
+  check(hasFields(data, CAMPAIGN_FIELDS) && data.format === "crowdveil-campaign/1", "format", "other fields");
+  checkFields(data);
+  checkGroups(data);
+  const asForged = (error) => refuse(error.defect, error.message, "certificate");
+  const channels = await Promise.all(data.certificates.map(checkCertificate)).catch(asForged);
+  const { alphabet, labels, isProtected, participation } = channels[0];
+  const isSame = (one, other) => canonical(one) === canonical(other);
+  const hasLabels = (channel) => isSame(channel.alphabet, alphabet) && isSame(labels, data.labels);
+  check(channels.every(hasLabels), "labels", "the certificates have other labels");
+  check(channels.every((channel) => channel.isProtected === isProtected), "participation", "two kinds");
+  check(!channels.some(({ mechanism }) => NO_PRIVACY.test(mechanism)), "no privacy", "a channel is a simulation");
+  const isNarrow = channels.every(({ outputs }) => outputs.length <= (isProtected ? 256 : 255));
+  check(data.symbol_bytes === (isNarrow ? 1 : 2), "number", "symbol_bytes");
+  return { ...data, name, channels, isProtected, participation };
+}
+
+/** Return the channel of a worker's answer to a task. */
+export function channelOf({ groups, channels }, slot, task) {
+  return groups === null ? channels[0] : channels[groups.choice[groups.slot_group[slot]][groups.task_group[task]]];
+}
+
+/** Return the task indices of a slot from the bytes of its assignment part. */
+export async function readTasks(bytes, campaign, slot) {
+  check(slot < campaign.slots && bytes.length <= MAX_BYTES, "slot", "the campaign has fewer slots");
+  const number = Math.floor(slot / PART_SLOTS);
+  check(toHex(await sha256(bytes)) === campaign.assignment_parts[number], "hash", "another assignment part");
+  const part = parseCanonical(fromUtf8(bytes));
+  const isPart = hasFields(part, "first format tasks") && part.format === "crowdveil-assignment/1";
+  check(isPart && part.first === number * PART_SLOTS, "part", "other fields");
+  const isTask = (task) => isInteger(task, 0, campaign.tasks.length - 1);
+  const isAscending = (tasks) =>
+    isListOf(tasks, isTask) && isInteger(tasks.length, 1, campaign.cells) &&
+    tasks.every((task, index) => index === 0 || tasks[index - 1] < task);
+  const count = Math.min(PART_SLOTS, campaign.slots - part.first);
+  check(isListOf(part.tasks, isAscending, count), "part", "the tasks of a slot are ascending");
+  return part.tasks[slot - part.first];
+}
+
+// Link ----------------------------------------------------------------------------------------------------------------
+/** Return campaign, token and slot of a link, or of the part after its #; null if it is none. */
+export function parseLink(text) {
+  const [, name, token] = /(?:^|#)1\.([\w-]{43})\.([\w-]{27})$/.exec(text.trim()) ?? [];
+  const isExact = (encoded) => toBase64url(fromBase64url(encoded)) === encoded;
+  if (!name || !isExact(name) || !isExact(token)) return null;
+  return { name, token, slot: new DataView(fromBase64url(token).buffer).getUint32(0) };
+}
+
+// Report --------------------------------------------------------------------------------------------------------------
+/** Return secure random bytes; the browser gives at most 65,536 in one call. */
+export function randomBytes(count) {
+  const bytes = new Uint8Array(count);
+  for (let first = 0; first < count; first += 65536) crypto.getRandomValues(bytes.subarray(first, first + 65536));
+  return bytes;
+}
+
+/** Return one report symbol for each cumulative row: the number of its sums, without the last, up to a 48-bit word. */
+export function sample(cumulativeRows, random) {
+  return cumulativeRows.map((cumulative, cell) => {
+    let word = 0;
+    for (let j = WORD_BYTES - 1; j >= 0; j--) word = word * 256 + random[WORD_BYTES * cell + j];
+    let symbol = 0;
+    for (let k = 0; k + 1 < cumulative.length; k++) symbol += Number(word >= cumulative[k]);
+    return symbol;
+  });
+}
+
+/** Return the body of a report: a symbol for each task, answered or not, in a fixed number of bytes. */
+export function drawBody(campaign, slot, tasks, answers, random = randomBytes(WORD_BYTES * tasks.length)) {
+  const { isProtected, labels, symbol_bytes: width } = campaign;
+  const isLeftOut = (task) => !isProtected && answers[task] === undefined;
+  const input = (task) => answers[task] ?? (isProtected ? labels.length : 0);
+  const symbols = sample(tasks.map((task) => channelOf(campaign, slot, task).cumulative[input(task)]), random);
+  const body = new Uint8Array(campaign.body_bytes);
+  tasks.forEach((task, cell) => {
+    const symbol = isLeftOut(task) ? 256 ** width - 1 : symbols[cell];
+    if (width === 2) body[2 * cell] = symbol >> 8;
+    body[width * cell + width - 1] = symbol & 255;
+  });
+  return body;
+}
+
+/** Check that a receipt is for this report with exactly these bytes. */
+export async function checkReceipt(text, name, report, body) {
+  const receipt = parseCanonical(text);
+  const isReceipt = hasFields(receipt, "campaign format mac report stored_sha256");
+  check(isReceipt && receipt.format === "crowdveil-receipt/1", "receipt", "other fields");
+  check(receipt.campaign === name && receipt.report === report, "receipt", "it belongs to another report");
+  check(receipt.stored_sha256 === toHex(await sha256(body)), "receipt", "the service stored other bytes");
+}
+
+// Ledger: what this device has promised -------------------------------------------------------------------------------
+/** Return the sum of epsilon = ln(ratio) over all cells of ledger lines, rounded up to three decimals. */
+export function sumOfLines(lines) {
+  const loss = ({ ratio: [numerator, denominator], cells }) => cells * (Math.log(numerator / denominator) + 4e-16);
+  return Math.ceil(lines.reduce((sum, line) => sum + loss(line) * (1 + 2e-15), 0) * 1000) / 1000;
+}
+
+/** Return one ledger line for each channel of a report. */
+function ledgerLines(campaign, slot, tasks) {
+  const used = tasks.map((task) => channelOf(campaign, slot, task));
+  const { name, participation, title, url } = campaign;
+  const common = { campaign: name, day: dayOf(Date.now()), host: url ? new URL(url).host : "", participation, title };
+  const count = (channel) => used.filter((other) => other === channel).length;
+  return Array.from(new Set(used), (channel) => {
+    return { ...common, cells: count(channel), id: toHex(randomBytes(16)), ratio: channel.ratio };
+  });
+}
+
+/** Return the lines of a ledger file. */
+export function readLedger(text) {
+  const data = parseCanonical(text);
+  const isNumber = (number) => isInteger(number, 1, Infinity);
+  const isLine = (line) =>
+    hasFields(line, "campaign cells day host id participation ratio title") &&
+    isNumber(line.cells) && isListOf(line.ratio, isNumber, 2) &&
+    [line.campaign, line.day, line.host, line.id, line.participation, line.title].every(isText);
+  check(hasFields(data, "format lines") && data.format === "crowdveil-ledger/1", "ledger", "other fields");
+  check(isListOf(data.lines, isLine), "ledger", "a line has other fields");
+  return data.lines;
+}
+
+// Service -------------------------------------------------------------------------------------------------------------
+/** The service was not reached, or asked to try later; `seconds` is the time it asked for. */
+class Unreachable extends Error {
+  constructor(seconds = 1) {
+    super("the service is not reached");
+    this.seconds = seconds;
+  }
+}
+
+/** Return the response of the service; the token travels in a header, never in an address. */
+async function request(path, { token, ...options } = {}) {
+  const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
+  const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+  const address = new URL(`../v1/campaigns/${path}`, location.href);
+  const lost = () => Promise.reject(new Unreachable());
+  const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
+  if (response.ok) return response;
+  const isTemporary = [408, 429].includes(response.status) || response.status >= 500;
+  if (isTemporary) throw new Unreachable(Number(response.headers.get("Retry-After")) || 1);
+  const problem = await response.json().catch(() => ({}));
+  return refuse(String(problem.type).split("/").pop(), `status ${response.status}`);
+}
+
+/** Return the texts of the page in both languages. */
+export async function readMessages() {
+  const read = async (language) => (await fetch(new URL(`../static/messages.${language}.json`, location.href))).json();
+  return { en: await read("en"), de: await read("de") };
+}
+
+/** Repeat an action until the service is reached: after 1, 2, 4 ... 60 seconds, or when the connection is back. */
+async function persistently(action, onConnection) {
+  for (let seconds = 1; ; seconds = Math.min(2 * seconds, 60)) {
+    try {
+      const result = await action();
+      onConnection(true);
+      return result;
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      onConnection(false);
+      const jitter = 1 + randomBytes(1)[0] / 512;
+      await new Promise((resolve) => {
+        setTimeout(resolve, 1000 * jitter * Math.max(error.seconds, seconds));
+        addEventListener("online", resolve, { once: true });
+      });
+    }
+  }
+}
+
+// Device: one record per worker and campaign, whose state moves only when the disk has it ----------------------------
+const answered = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
+/** States of the record: fetched, answering, sampled, receipted. */
+export class Device {
+  /** `files` holds the campaign's files in base64 for a page without a service; `onConnection` gets true or false. */
+  constructor(files, onConnection) {
+    Object.assign(this, { files, onConnection });
+  }
+
+  async openDatabase() {
+    const request = indexedDB.open("crowdveil", 1);
+    request.onupgradeneeded = () => STORES.forEach((name) => request.result.createObjectStore(name));
+    this.database = await answered(request);
+  }
+
+  /** Run one transaction over records, ledger and settings; its result is returned only after it is on the disk. */
+  async transact(work) {
+    const transaction = this.database.transaction(STORES, "readwrite", { durability: "strict" });
+    const committed = new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"));
+    });
+    const [result] = await Promise.all([work(...STORES.map((name) => transaction.objectStore(name))), committed]);
+    return result;
+  }
+
+  /** Replace this worker's record by `change(record, ledger)`; it counts only after it is stored. */
+  async save(change) {
+    this.record = await this.transact(async (records, ledger) => {
+      const record = change((await answered(records.get(this.key))) ?? {}, ledger);
+      records.put(record, this.key);
+      return record;
+    });
+  }
+
+  /** Return the records whose report has not been confirmed. */
+  async openRecords() {
+    const records = await this.transact((store) => answered(store.getAll()));
+    return records.filter(({ state }) => state !== "receipted");
+  }
+
+  /** Store a link, or find the record of its slot. A lock is held while this page lives, so that a second tab cannot answer too. */
+  async takeLink({ name, token, slot }) {
+    this.key = `${name}:${slot}`;
+    await new Promise((resolve, reject) => {
+      const keep = (lock) => (lock ? new Promise(() => resolve()) : reject(new Refusal("second-tab")));
+      navigator.locks.request(`crowdveil:${this.key}`, { ifAvailable: true }, keep).catch(reject);
+    });
+    const isDone = (record) => record.state === "receipted";
+    const link = token ? { name, token, slot } : { name, slot };
+    await this.save((record) => (isDone(record) ? record : { state: "fetched", ...record, ...link }));
+  }
+
+  /** Return a file of the campaign, from the page itself or from the service. */
+  async load(path) {
+    if (this.files) return fromBase64(this.files[path] ?? refuse("unknown"));
+    const read = async () => new Uint8Array(await (await request(path)).arrayBuffer());
+    return persistently(read, this.onConnection);
+  }
+
+  /** Verify campaign and tasks, at every start; stored bytes are checked like loaded ones. */
+  async verify() {
+    const { name, slot, campaign: storedCampaign, part: storedPart } = this.record;
+    const bytes = storedCampaign ?? (await this.load(name));
+    const campaign = await readCampaign(bytes, name);
+    check(this.files || `${campaign.url}/` === new URL("..", location.href).href, "elsewhere", campaign.url);
+    const part = storedPart ?? (await this.load(`${name}/parts/${Math.floor(slot / PART_SLOTS)}`));
+    const tasks = await readTasks(part, campaign, slot);
+    await this.save((record) => ({ ...record, campaign: bytes, part, title: campaign.title }));
+    Object.assign(this, { campaign, tasks });
+  }
+
+  /** Return the bytes of a picture after checking its hash. */
+  async picture({ sha256: hash }) {
+    const bytes = await this.load(`${this.record.name}/pictures/${hash}`);
+    check(toHex(await sha256(bytes)) === hash, "hash", "another picture");
+    return bytes;
+  }
+
+  /** Check that the campaign is open and the link unused: with the service, or by the calendar where there is none. */
+  async checkLink() {
+    if (this.files) return check(dayOf(Date.now()) <= this.campaign.closes, "closed");
+    const { name, token } = this.record;
+    const ask = async () => (await request(`${name}/link`, { token })).json();
+    const { state, campaign } = await persistently(ask, this.onConnection);
+    check(state === "unused", state === "used" ? "link-used" : "link-revoked");
+    return check(campaign === "open", campaign);
+  }
+
+  async start() {
+    await this.checkLink();
+    await navigator.storage?.persist?.();
+    await this.save((record) => ({ ...record, state: "answering" }));
+  }
+
+  /** Answers chosen so far: label code by task index. */
+  get answers() {
+    return this.record.answers ?? {};
+  }
+
+  /** Keep an answer on this device; `undefined` is no answer. */
+  async answer(task, code) {
+    await this.save((record) => {
+      const { [task]: _, ...others } = record.answers ?? {};
+      return { ...record, answers: code === undefined ? others : { ...others, [task]: code } };
+    });
+  }
+
+  /** Return the ledger lines that this report would add. */
+  newLines() {
+    return ledgerLines(this.campaign, this.record.slot, this.tasks);
+  }
+
+  /** Draw the report, once: an existing report is kept. The transaction that stores it deletes the answers. */
+  async draw() {
+    await this.checkLink();
+    const body = drawBody(this.campaign, this.record.slot, this.tasks, this.answers);
+    const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
+    await this.save(({ answers, ...record }, ledger) => {
+      if (record.body) return record;
+      for (const line of this.newLines()) ledger.put(line, line.id);
+      return { ...record, ...drawn };
+    });
+  }
+
+  /** Send the same bytes until the service confirms them. */
+  async deliver() {
+    const { name, token, report, body } = this.record;
+    const options = { method: "PUT", token, body, headers: { "Content-Type": REPORT_TYPE } };
+    const send = async () => (await request(`${name}/reports/${report}`, options)).text();
+    await checkReceipt(await persistently(send, this.onConnection), name, report, body);
+    await this.finish();
+  }
+
+  /** Return the report as a file's text; it holds the token. */
+  reportFile() {
+    const { name, token, report, body } = this.record;
+    return canonical({ campaign: name, format: "crowdveil-report/1", report, symbols: toHex(body), token });
+  }
+
+  /** Keep the title alone: report, link and campaign are deleted. */
+  async finish() {
+    await this.save(({ title }) => ({ title, state: "receipted" }));
+  }
+
+  /** Return all ledger lines and the worker's limit, after adding lines of a file or changing the limit. */
+  async ledger({ imported = [], limit } = {}) {
+    return this.transact(async (_, ledger, settings) => {
+      for (const line of imported) ledger.put(line, line.id);
+      if (limit !== undefined) settings.put(limit, "limit");
+      const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];
+      return { lines, limit: stored ?? USUAL_LIMIT, text: canonical({ format: "crowdveil-ledger/1", lines }) };
+    });
+  }
+}

@@ -1,0 +1,239 @@
+/* Screens of the worker's page. All checks, the draw, storage and network are in device.mjs.
+ *
+ * Nodes with data-text show a message of the chosen language; nodes with data-when are shown if that value is set.
+ * Text of a campaign enters the page through textContent only.
+ */
+
+import { Device, Refusal, channelOf, parseLink, readLedger, readMessages, sumOfLines } from "./device.mjs";
+
+const MOST_BUTTONS = 12;
+const MOST_CODE_CELLS = 300;
+const PERCENT_OF_COUNT = 100 / 2 ** 48;
+const NO_ANSWER = { text: "answer.none" };
+const page = { device: null, texts: {}, values: {}, language: "en" };
+const $ = (id) => document.getElementById(id);
+const on = (id, event, action) => $(id).addEventListener(event, (details) => guard(() => action(details)));
+
+/** Return a new node; the property `text` names a message. */
+function element(tag, { text, ...properties } = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  if (text) node.dataset.text = text;
+  node.append(...children);
+  return node;
+}
+
+/** Fill the texts of the page from the messages of the chosen language and the values of their {places}. */
+function update(values = {}) {
+  const filled = Object.assign(page.values, values);
+  const numeral = (value) => value.toLocaleString(page.language, { maximumFractionDigits: 3 });
+  const asText = (value) => (typeof value === "number" ? numeral(value) : value);
+  for (const node of document.querySelectorAll("[data-text]")) {
+    const message = page.texts[page.language][node.dataset.text] ?? "";
+    node.textContent = message.replace(/\{(\w+)\}/g, (_, place) => asText(node.dataset[place] ?? filled[place]));
+  }
+  for (const node of document.querySelectorAll("[data-when]")) node.hidden = !filled[node.dataset.when];
+  for (const node of document.querySelectorAll("[data-language]")) node.ariaPressed = node.lang === page.language;
+  document.documentElement.lang = page.language;
+}
+
+/** Show one screen and move the focus to its heading. */
+function show(screen, values) {
+  for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== screen;
+  update(values);
+  $(`${screen}-heading`).focus();
+}
+
+/** Run an action; whatever stops it ends in one sentence for the worker. */
+async function guard(action) {
+  try {
+    await action();
+  } catch (error) {
+    const kind = `refused.${error instanceof Refusal ? error.sentence : "browser"}`;
+    $("refused-sentence").dataset.text = kind in page.texts.en ? kind : "refused.campaign";
+    show("refused", { isOffline: false, detail: error.message, drawn: Boolean(page.device?.record?.body) });
+  }
+}
+
+/** Open a link or a record: store it, take it out of the address, verify everything, continue where the record is. */
+async function openLink(link) {
+  const { device } = page;
+  show("loading");
+  await device.takeLink(link);
+  history.replaceState(device.key, "", location.href.split("#")[0]);
+  if (device.record.state === "receipted") return show("done", { title: device.record.title });
+  await device.verify();
+  showCampaign();
+  if (device.record.body) return finish();
+  return device.record.state === "answering" ? showTasks() : show("intro");
+}
+
+function showCampaign() {
+  const { campaign, record, tasks } = page.device;
+  const { title, question, consent, language: lang, isProtected, opens, closes, min_reports: reports } = campaign;
+  const ownTexts = Object.entries({ title, question, consent });
+  for (const [id, textContent] of ownTexts) Object.assign($(id), { textContent, lang });
+  document.title = title;
+  const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task))));
+  $("chances").replaceChildren(...channels.map(chancesTable));
+  const factorOf = (epsilon) => Math.ceil(Math.exp(epsilon) * 10) / 10;
+  const epsilon = Math.max(...channels.map(({ ratio }) => sumOfLines([{ ratio, cells: 1 }])));
+  const total = sumOfLines(page.device.newLines());
+  const [factor, all] = [factorOf(epsilon), factorOf(total)];
+  page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
+  const promise = { epsilon, factor, total, all, isProtected, isPublic: !isProtected };
+  const facts = { count: tasks.length, opens, closes, reports, name: campaign.name.slice(0, 8) };
+  update({ isCampaign: true, ...promise, ...facts });
+}
+
+/** Return the table of a channel in percent: one row for each answer, one column for each report symbol. */
+function chancesTable({ labels, isProtected, outputs, rows }) {
+  const heading = (scope) => (name) =>
+    element("th", name === "NULL" ? { scope, ...NO_ANSWER } : { scope, textContent: name });
+  const percent = (entry) => element("td", { textContent: `${(entry * PERCENT_OF_COUNT).toFixed(1)} %` });
+  const names = isProtected ? [...labels, "NULL"] : labels;
+  const body = names.map((name, index) => element("tr", {}, heading("row")(name), ...rows[index].map(percent)));
+  const head = element("tr", {}, element("th", { scope: "col", text: "intro.corner" }), ...outputs.map(heading("col")));
+  return element("div", { className: "scroll", tabIndex: 0 }, element("table", {}, head, ...body));
+}
+
+const countAnswers = () => ({ given: Object.keys(page.device.answers).length });
+
+function showTasks() {
+  $("task-list").replaceChildren(...page.device.tasks.map(taskField));
+  show("tasks", countAnswers());
+}
+
+/** Return the form field of one task: radio buttons, or a menu if there are many labels. */
+function taskField(task, index) {
+  const { campaign, answers } = page.device;
+  const { text, picture } = campaign.tasks[task];
+  const counter = element("span", { className: "small", text: "tasks.number" });
+  counter.dataset.index = index + 1;
+  const legend = element("legend", {}, counter, element("span", { textContent: text, lang: campaign.language }));
+  const choose = async ({ target }) => {
+    await page.device.answer(task, target.value === "" ? undefined : Number(target.value));
+    update(countAnswers());
+  };
+  const onchange = (event) => guard(() => choose(event));
+  const chosen = String(answers[task] ?? "");
+  const labels = campaign.labels.map((name, code) => ({ value: String(code), name: { textContent: name } }));
+  const choices = [...labels, { value: "", name: NO_ANSWER }];
+  const option = ({ value, name }) => element("option", { ...name, value, selected: value === chosen });
+  const radio = ({ value, name }) => {
+    const input = element("input", { type: "radio", name: `task-${task}`, value, checked: value === chosen, onchange });
+    return element("label", { className: "option" }, input, element("span", name));
+  };
+  const isShort = campaign.labels.every((name) => name.length <= 4);
+  const input =
+    labels.length > MOST_BUTTONS
+      ? element("select", { ariaLabel: text, onchange }, ...choices.reverse().map(option))
+      : element("div", { className: isShort ? "options grid" : "options" }, ...choices.map(radio));
+  return element("fieldset", { className: "card" }, legend, ...(picture ? [pictureOf(picture)] : []), input);
+}
+
+function pictureOf(picture) {
+  const image = element("img", { alt: picture.alt });
+  guard(async () => {
+    image.src = URL.createObjectURL(new Blob([await page.device.picture(picture)], { type: picture.type }));
+  });
+  return image;
+}
+
+async function showReview() {
+  const { lines, limit } = await showLedger();
+  const after = sumOfLines([...lines, ...page.device.newLines()]);
+  show("review", { after, isOver: after > limit });
+}
+
+async function send() {
+  show("sending");
+  await page.device.draw();
+  await showLedger();
+  await finish();
+}
+
+/** Continue after the draw: send the stored bytes, or offer them as a file and, where it fits, as a QR code. */
+async function finish() {
+  const { device } = page;
+  if (!device.files) {
+    show("sending");
+    await device.deliver();
+    return show("done", { title: device.record.title });
+  }
+  const text = device.reportFile();
+  offerFile("report-link", text, `report-${device.record.slot}-${device.record.report.slice(0, 8)}.json`);
+  const code = device.tasks.length <= MOST_CODE_CELLS ? globalThis.qrPicture?.(text) : undefined;
+  $("code").replaceChildren(...(code ? [code] : []));
+  return show("report", { hasCode: Boolean(code) });
+}
+
+function offerFile(id, text, download) {
+  Object.assign($(id), { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download });
+}
+
+/** Show the ledger after a change of it, and return it. */
+async function showLedger(change) {
+  const { lines, limit, text } = await page.device.ledger(change);
+  const row = (host) => {
+    const sum = String(sumOfLines(lines.filter((line) => line.host === host)));
+    const name = host === "" ? { scope: "row", text: "ledger.file" } : { scope: "row", textContent: host };
+    return element("tr", {}, element("th", name), element("td", { textContent: sum }));
+  };
+  $("ledger-lines").replaceChildren(...Array.from(new Set(lines.map(({ host }) => host)), row));
+  offerFile("export", text, "crowdveil-ledger.json");
+  $("limit").value = limit;
+  update({ before: sumOfLines(lines), limit });
+  return { lines, limit };
+}
+
+/** Read texts and database; open the link of the address or the record of this tab, or ask for a link. */
+async function begin() {
+  const embedded = $("embedded") && JSON.parse($("embedded").textContent);
+  page.texts = embedded?.messages ?? (await readMessages());
+  const wished = [localStorage.getItem("language"), navigator.language.slice(0, 2)];
+  page.language = wished.find((language) => language in page.texts) ?? "en";
+  update({ isFile: Boolean(embedded), isServed: !embedded });
+  if (!isSecureContext) throw new Refusal("insecure");
+  page.device = new Device(embedded?.files, (isConnected) => update({ isOffline: !isConnected }));
+  await page.device.openDatabase();
+  await showLedger();
+  const [name, slot] = history.state?.split(":") ?? [];
+  const link = parseLink(location.hash) ?? (name && { name, slot: Number(slot) });
+  if (link) return openLink(link);
+  const open = await page.device.openRecords();
+  const button = (record) => {
+    const onclick = () => guard(() => openLink(record));
+    return element("button", { textContent: record.title ?? record.name, onclick });
+  };
+  $("open-list").replaceChildren(...open.map(button));
+  return show("welcome", { hasOpen: open.length > 0 });
+}
+
+on("link-form", "submit", (event) => {
+  event.preventDefault();
+  const link = parseLink($("link").value);
+  return link ? openLink(link) : update({ isBadLink: true });
+});
+on("languages", "click", ({ target }) => {
+  page.language = target.dataset.language ?? page.language;
+  localStorage.setItem("language", page.language);
+  update();
+});
+on("start", "click", async () => {
+  await page.device.start();
+  showTasks();
+});
+on("task-form", "submit", (event) => {
+  event.preventDefault();
+  return showReview();
+});
+on("back", "click", showTasks);
+on("send", "click", send);
+on("handed-in", "click", async () => {
+  await page.device.finish();
+  show("done", { title: page.device.record.title });
+});
+on("limit", "change", ({ target }) => showLedger({ limit: Math.max(0, target.valueAsNumber || 0) }));
+on("import", "change", async ({ target }) => showLedger({ imported: readLedger(await target.files[0].text()) }));
+addEventListener("hashchange", () => location.reload());
+guard(begin);

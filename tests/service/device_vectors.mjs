@@ -1,0 +1,58 @@
+// The vectors of tests/vectors against device.mjs, in node and in a browser.
+
+/** Return the failures of all vectors, as texts; `vectors` are the parsed files by name. */
+export async function failures(device, vectors) {
+  const found = [];
+  const utf8 = (text) => new TextEncoder().encode(text);
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  const expect = (name, condition) => condition || found.push(name);
+  const nameOf = async (text) => device.toBase64url(await device.sha256(utf8(text)));
+  const refused = async (name, defects, action) => {
+    try {
+      await action();
+      found.push(`${name}: accepted`);
+    } catch (error) {
+      if (!defects.includes(error.defect)) found.push(`${name}: ${error.defect ?? error} is none of ${defects}`);
+    }
+  };
+
+  for (const { name, text, ratio, inputs } of vectors.certificates.positive) {
+    const channel = await device.readCertificate(text);
+    expect(name, same(ratio, channel.ratio) && same(inputs.filter((label) => label !== "NULL"), channel.labels));
+  }
+  for (const { name, text, defect } of vectors.certificates.negative) {
+    // JavaScript has one kind of number, and keeps the last of repeated keys: the canonical form refuses these texts.
+    const unlike = { "not json": ["not canonical", "number"], "non-integer": ["not canonical"], ratio: ["not canonical"] };
+    const wide = name === "a scale with a number beyond floats" ? ["number"] : [];
+    await refused(name, [defect, ...(unlike[defect] ?? []), ...wide], () => device.readCertificate(text));
+  }
+  for (const { name, certificate, answers, random, report } of vectors.sampling.vectors) {
+    const { cumulative } = await device.readCertificate(certificate);
+    const rows = answers.map((answer) => cumulative[answer]);
+    expect(name, same(report, device.sample(rows, device.fromHex(random))));
+  }
+  for (const { name, link, link_without_service: short, campaign, slot, token, report, body, receipt } of vectors.tokens.vectors) {
+    const expected = { name: campaign, token, slot };
+    expect(name, same(expected, device.parseLink(link)) && same(expected, device.parseLink(short)));
+    await device.checkReceipt(receipt, campaign, report, device.fromHex(body)).catch(() => found.push(`${name}: receipt`));
+    const others = [receipt, campaign, report, device.fromHex(`${body}00`)];
+    await refused(`${name}: other bytes`, ["receipt"], () => device.checkReceipt(...others));
+  }
+  for (const vector of vectors.campaigns.vectors) {
+    const campaign = await device.readCampaign(utf8(vector.campaign), vector.campaign_name);
+    const tasks = await device.readTasks(utf8(vector.parts[Math.floor(vector.slot / 100)]), campaign, vector.slot);
+    const answers = {};
+    vector.answers.forEach((answer, cell) => answer !== null && (answers[tasks[cell]] = answer));
+    const body = device.drawBody(campaign, vector.slot, tasks, answers, device.fromHex(vector.random));
+    expect(vector.name, same(vector.tasks, tasks) && vector.body === device.toHex(body));
+    await refused(`${vector.name}: another link`, ["hash"], () => device.readCampaign(utf8(`${vector.campaign} `), vector.campaign_name));
+  }
+  for (const { name, campaign, defects } of vectors.refused_campaigns.vectors) {
+    await refused(name, defects, async () => device.readCampaign(utf8(campaign), await nameOf(campaign)));
+  }
+  for (const { name, campaign, part, defects } of vectors.refused_parts.vectors) {
+    const checked = await device.readCampaign(utf8(campaign), await nameOf(campaign));
+    await refused(name, defects, () => device.readTasks(utf8(part), checked, 0));
+  }
+  return found;
+}

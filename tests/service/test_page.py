@@ -1,0 +1,535 @@
+"""The worker's page in Chromium, against the service: every way through it ends in a report or in a sentence."""
+
+import base64
+import json
+import logging
+import re
+from collections.abc import Iterator
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.document import name_of
+from crowdveil.campaign.report_body import decode
+from crowdveil.channels.certificate import digest
+from tests.campaign.builders import LABELS, build_campaign, response
+from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
+
+pytestmark = needs_chromium
+WAIT = 5_000
+"""Milliseconds until a screen must be there."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of this file; each test opens contexts of its own."""
+    with chromium("--host-resolver-rules=MAP lan.test 127.0.0.1") as running:
+        yield running
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Campaigning]:
+    """A service with an open campaign of three workers and four tasks."""
+    with campaigning(tmp_path) as running:
+        yield running
+
+
+def await_screen(page: Any, name: str) -> None:
+    """Wait until a screen is shown."""
+    page.wait_for_selector(f"#{name}:not([hidden])", timeout=WAIT)
+
+
+def sentence(page: Any) -> str:
+    """Wait for a refusal and return its sentence."""
+    await_screen(page, "refused")
+    return str(page.inner_text("#refused-sentence"))
+
+
+def begin(page: Any, link: str) -> None:
+    """Open a link and press Start."""
+    page.goto(link)
+    await_screen(page, "intro")
+    page.click("#start")
+    await_screen(page, "tasks")
+
+
+def choose(page: Any, task: int, label: str) -> None:
+    """Choose a label of a task, and wait until it is stored."""
+    page.locator("fieldset").nth(task).get_by_text(label, exact=True).click()
+    page.wait_for_function("n => document.querySelector('.bar p').textContent.startsWith(String(n))", arg=task + 1)
+
+
+def send(page: Any) -> None:
+    """Go from the tasks through the review to sending."""
+    page.click("#task-form button")
+    await_screen(page, "review")
+    page.click("#send")
+
+
+def answer_all(page: Any, link: str) -> None:
+    """Open a link, answer every task and send."""
+    begin(page, link)
+    for task in range(4):
+        choose(page, task, LABELS.names[task % 3])
+    send(page)
+
+
+def spellings(text: str) -> list[bytes]:
+    """Return a text in plain, hexadecimal and base64 form, the latter at each of three offsets."""
+    plain = text.encode()
+    shifted = []
+    for shift in range(3):
+        encoded = base64.b64encode(b" " * shift + plain)
+        shifted.append(encoded[-(-shift * 8 // 6) : (shift + len(plain)) * 8 // 6])
+    return [plain, plain.hex().encode(), *shifted]
+
+
+def record_of(page: Any) -> dict[str, Any]:
+    """Return this browser's record of the campaign."""
+    return dict(
+        page.evaluate(
+            """async () => {
+              const wait = (r) => new Promise((done) => (r.onsuccess = () => done(r.result)));
+              const database = await wait(indexedDB.open("crowdveil"));
+              const [record] = await wait(database.transaction("records").objectStore("records").getAll());
+              database.close();
+              return { ...record, body: record.body && Array.from(record.body), campaign: undefined, part: undefined };
+            }"""
+        )
+    )
+
+
+def test_answers_by_clicking_become_one_report(browser: Any, service: Campaigning, caplog: Any) -> None:
+    """A worker clicks through; uploads, addresses, database and logs hold no label; the token is in a header only."""
+    caplog.set_level(logging.DEBUG)
+    page, sent = browser.new_page(), []
+    page.on("request", lambda request: sent.append(request))
+    answer_all(page, service.link(0))
+    await_screen(page, "done")
+
+    bodies = service.bodies()
+    uploads = [(request.method, request.url, request.post_data_buffer or b"") for request in sent]
+    puts = [upload for upload in uploads if upload[0] != "GET"]
+    assert [("PUT", bodies[0])] == [(method, body) for method, _, body in puts]
+    assert 4 == len(decode(bodies[0], service.built.campaign, 0, range(4)))
+    wire = repr([(url, request.headers) for (_, url, _), request in zip(uploads, sent, strict=True)]).encode()
+    places = {
+        "uploads": b"".join(body for _, _, body in uploads),
+        "wire": wire,
+        "database": service.stored_bytes(),
+        "logs": caplog.text.encode(),
+    }
+    for label in LABELS.names:
+        assert label.encode() in service.built.campaign.to_bytes()
+        for spelling in spellings(label):
+            assert [] == [place for place, content in places.items() if spelling in content]
+    token = service.built.tokens[0].text
+    assert [] == [url for _, url, _ in uploads if token in url or "#" in url]
+    assert {f"Bearer {token}"} == {r.headers["authorization"] for r in sent if "authorization" in r.headers}
+    assert token not in caplog.text
+    assert token not in page.url
+    assert {"state": "receipted", "title": "Animals"} == {k: v for k, v in record_of(page).items() if v is not None}
+
+
+def test_the_page_asks_once_and_says_done(browser: Any, service: Campaigning) -> None:
+    """After the receipt, reload and link end in "Done on this device"; another device is told that the link is used."""
+    context = browser.new_context(locale="en-US")
+    page = context.new_page()
+    answer_all(page, service.link(0))
+    await_screen(page, "done")
+    page.reload()
+    await_screen(page, "done")
+    other = browser.new_context(locale="en-US").new_page()
+    other.goto(service.link(0))
+    await_screen(other, "intro")
+    other.click("#start")
+
+    assert "has been used" in sentence(other)
+    assert 1 == len(service.bodies())
+
+
+def test_reload_and_offline_in_the_middle(browser: Any, service: Campaigning) -> None:
+    """Answers survive a reload; a lost connection is waited for; a lost reply leads to the same bytes again."""
+    context = browser.new_context(locale="en-US")
+    page = context.new_page()
+    begin(page, service.link(1))
+    choose(page, 0, "quokka")
+    page.reload()
+    await_screen(page, "tasks")
+    assert page.locator("fieldset").nth(0).get_by_label("quokka").is_checked()
+
+    context.set_offline(True)
+    choose(page, 1, "narwhal")
+    send(page)
+    page.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
+    assert "tries again by itself" in page.inner_text("#status")
+    bodies = []
+
+    def lose_reply(route: Any) -> None:
+        bodies.append(route.request.post_data_buffer)
+        route.fetch()
+        route.abort()
+
+    page.route("**/reports/*", lose_reply, times=1)
+    page.on("request", lambda request: request.method == "PUT" and bodies.append(request.post_data_buffer))
+    context.set_offline(False)
+    await_screen(page, "done")
+
+    assert service.bodies() == [bodies[0]]
+    assert {bodies[0]} == set(bodies)
+    assert len(bodies) >= 3
+
+
+def test_closed_between_draw_and_receipt_the_page_sends_the_same_bytes_later(
+    browser: Any, service: Campaigning
+) -> None:
+    """The page is closed while the service is down; the next visit without the link sends the stored bytes."""
+    context = browser.new_context(locale="en-US")
+    page = context.new_page()
+    begin(page, service.link(0))
+    page.route("**/reports/*", lambda route: route.fulfill(status=503))
+    send(page)
+    await_screen(page, "sending")
+    page.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
+    stored = record_of(page)
+    page.close()
+    again = context.new_page()
+    again.goto(service.url + "/a/")
+    await_screen(again, "welcome")
+    again.click("#open-list button")
+    await_screen(again, "done")
+
+    assert "sampled" == stored["state"]
+    assert "answers" not in stored
+    assert [bytes(stored["body"])] == service.bodies()
+
+
+def test_two_tabs(browser: Any, service: Campaigning) -> None:
+    """The second tab of one link stops with a sentence; after the first one closes it can go on."""
+    context = browser.new_context(locale="en-US")
+    first, second = context.new_page(), context.new_page()
+    begin(first, service.link(0))
+    second.goto(service.link(0))
+    refused = sentence(second)
+    first.close()
+    second.reload()
+    second.goto(service.link(0))
+
+    assert "another tab" in refused
+    await_screen(second, "tasks")
+
+
+def test_edited_answers_cannot_be_drawn_twice(browser: Any, service: Campaigning) -> None:
+    """After the draw the answers are gone and a second draw keeps the first report."""
+    page = browser.new_page()
+    begin(page, service.link(2))
+    choose(page, 0, "zebrafish")
+    page.route("**/reports/*", lambda route: route.fulfill(status=503))
+    send(page)
+    page.wait_for_selector("#status p:not([hidden])", timeout=WAIT)
+    stored = record_of(page)
+    page.reload()
+    await_screen(page, "sending")
+    page.unroute("**/reports/*")
+    await_screen(page, "done")
+
+    assert [bytes(stored["body"])] == service.bodies()
+
+
+@pytest.mark.parametrize(
+    ("opens", "closes", "expected"),
+    [(date(2020, 1, 1), date(2020, 1, 2), "closed"), (date(2098, 1, 1), date(2098, 1, 2), "not begun")],
+)
+def test_outside_the_days(browser: Any, tmp_path: Path, opens: date, closes: date, expected: str) -> None:
+    """Before the first day and after the last one the page says so and asks nothing."""
+    with campaigning(tmp_path, opens=opens, closes=closes) as service:
+        page = browser.new_context(locale="en-US").new_page()
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        page.click("#start")
+
+        assert expected in sentence(page)
+
+
+def test_closed_while_answering(browser: Any, service: Campaigning) -> None:
+    """A campaign that closes in between draws nothing."""
+    page = browser.new_context(locale="en-US").new_page()
+    begin(page, service.link(0))
+    service.store.close_campaign(service.built.campaign.digest)
+    send(page)
+
+    assert "closed" in sentence(page)
+    assert record_of(page).get("body") is None
+
+
+def test_links_that_are_not_known(browser: Any, service: Campaigning) -> None:
+    """A wrong token, another campaign, and half a link each end in a sentence of their own."""
+    stranger = build_campaign(url=service.url)
+    wrong = service.link(0)[:-27] + stranger.tokens[0].text
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(wrong)
+    await_screen(page, "intro")
+    page.click("#start")
+    assert "does not know this link" in sentence(page)
+
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(stranger.link(0).text)
+    assert "does not know this campaign" in sentence(page)
+
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0)[:-3])
+    await_screen(page, "welcome")
+    page.fill("#link", service.link(1)[:-3])
+    page.click("#link-form button")
+    assert "not a complete link" in page.inner_text("#link-error")
+    page.fill("#link", service.link(1))
+    page.click("#link-form button")
+    await_screen(page, "intro")
+
+
+def test_a_changed_campaign(browser: Any, service: Campaigning) -> None:
+    """A service that serves another document under the hash of the link is found out, and nothing is asked."""
+    name = service.built.campaign.name
+    changed = service.built.campaign.to_bytes().replace(b"Which animal", b"Which person")
+    service.forger.replies[name] = (200, {}, changed)
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+
+    assert "not the campaign that your link names" in sentence(page)
+    assert page.locator("fieldset").count() == 0
+
+
+@pytest.mark.parametrize("defect", ["zero entry", "ratio"])
+def test_a_forged_certificate(browser: Any, service: Campaigning, defect: str) -> None:
+    """A campaign whose channel does not keep its promise is refused, though its link names exactly this document."""
+    fields = json.loads(service.built.campaign.to_bytes())
+    certificate = fields["certificates"][0]
+    if defect == "zero entry":
+        row = certificate["rows"][0]
+        row[0], row[1] = row[0] + row[1], 0
+    else:
+        certificate["ratio"] = [2, 1]
+    certificate["sha256"] = digest(certificate)
+    forged = canonical_bytes(fields)
+    name = name_of(sha256(forged).digest())
+    service.forger.replies[name] = (200, {}, forged)
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(f"{service.url}/a/#1.{name}.{service.built.tokens[0].text}")
+
+    assert "certificate of this campaign is wrong" in sentence(page)
+    assert defect in page.inner_text("#refused")
+
+
+def test_scripts_from_elsewhere_do_not_run(browser: Any, service: Campaigning) -> None:
+    """Inline scripts, handlers, injected and foreign scripts in the page are stopped by its policy."""
+    static = Path(__file__).parents[2] / "src" / "crowdveil" / "service" / "static"
+    html = (static / "index.html").read_bytes()
+    with campaigning(service.database.parent / "other") as elsewhere:
+        inline = b"<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
+        foreign = f"<script src='{elsewhere.url}/static/device.mjs?hacked'></script>".encode()
+        policy = {}
+        page = browser.new_page()
+        page.on("response", lambda r: policy.update({"csp": r.headers.get("content-security-policy", "")}))
+        page.goto(service.url + "/a/")
+        service.forger.replies["/a/"] = (
+            200,
+            {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy["csp"]},
+            html.replace(b"</main>", inline + foreign + b"</main>"),
+        )
+        asked: list[str] = []
+        page = browser.new_page()
+        page.on("response", lambda r: asked.append(r.url))
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        tried = page.evaluate(
+            """() => {
+              const script = document.createElement("script");
+              try { script.text = "window.hacked = 3"; } catch (error) { return error.name; }
+              document.body.append(script);
+              return "";
+            }"""
+        )
+
+        assert page.evaluate("window.hacked") is None
+        assert "TypeError" == tried
+        assert [] == [url for url in asked if url.startswith(elsewhere.url)]
+
+
+def test_plain_http_is_refused(browser: Any, service: Campaigning) -> None:
+    """On an unprotected connection the page says so, keeps nothing and asks nothing."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0).replace("127.0.0.1", "lan.test"))
+
+    assert "begins with https" in sentence(page)
+    assert service.link(0).partition("#")[2] in page.url
+
+
+def test_a_page_under_another_address_is_refused(browser: Any, service: Campaigning) -> None:
+    """A campaign is answered at the address that its document names only."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0).replace("127.0.0.1", "localhost"))
+
+    assert "belongs to another address" in sentence(page)
+
+
+def test_a_receipt_for_other_bytes_is_refused(browser: Any, service: Campaigning) -> None:
+    """A receipt whose hash is not that of the sent bytes ends in a sentence; the report stays as it is."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.route(
+        "**/reports/*",
+        lambda route: route.fulfill(
+            body=canonical_bytes(
+                {
+                    "campaign": service.built.campaign.name,
+                    "format": "crowdveil-receipt/1",
+                    "mac": "0" * 64,
+                    "report": route.request.url.rpartition("/")[2],
+                    "stored_sha256": "0" * 64,
+                }
+            )
+        ),
+    )
+    begin(page, service.link(0))
+    send(page)
+
+    assert "did not confirm" in sentence(page)
+    assert "never draw a second report" in page.inner_text("#refused")
+
+
+def test_keyboard_only(browser: Any, service: Campaigning) -> None:
+    """A worker without a pointer answers and sends with Tab, arrows, space and Enter."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.goto(service.link(0))
+    await_screen(page, "intro")
+    press_until(page, "start")
+    page.keyboard.press("Enter")
+    await_screen(page, "tasks")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.querySelector('.bar p').textContent.startsWith('1')")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    await_screen(page, "review")
+    press_until(page, "send")
+    page.keyboard.press("Space")
+    await_screen(page, "done")
+
+    assert 1 == len(service.bodies())
+
+
+def press_until(page: Any, name: str) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(40):
+        if page.evaluate("document.activeElement.id") == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"#{name} cannot be reached with Tab")
+
+
+CONTRASTS = """() => {
+  const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const weights = [0.2126, 0.7152, 0.0722];
+  const light = (color) => weights.reduce((sum, weight, k) => sum + weight * channel(parts(color)[k]), 0);
+  const ground = (node) => {
+    for (; node; node = node.parentElement) {
+      const color = getComputedStyle(node).backgroundColor;
+      const alpha = parts(color)[3] ?? 1;
+      if (alpha === 1) return color;
+      if (alpha > 0) throw new Error("half transparent");
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !node.checkVisibility()) continue;
+    const pair = [light(getComputedStyle(node).color), light(ground(node))].sort((a, b) => b - a);
+    found.push([(pair[0] + 0.05) / (pair[1] + 0.05), walker.currentNode.data.trim().slice(0, 40)]);
+  }
+  return found;
+}"""
+CONTROLS = "button, a.button, select, summary, .option, input:not(.option input)"
+TARGETS = """(controls) => Array.from(document.querySelectorAll(controls))
+  .filter((node) => node.checkVisibility() && !node.classList.contains("covered"))
+  .map((node) => [node.textContent.trim() || node.id, node.getBoundingClientRect().height])"""
+NAMED = "input, select, button, a, img, fieldset, section"
+NAMELESS = """(named) => Array.from(document.querySelectorAll(named))
+  .filter((node) => node.checkVisibility())
+  .filter((node) => !(node.ariaLabel || node.alt || node.textContent.trim() || node.labels?.[0]?.textContent.trim()
+    || document.getElementById(node.getAttribute("aria-labelledby"))?.textContent.trim()))
+  .map((node) => node.outerHTML)"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_screen_is_accessible(browser: Any, service: Campaigning, scheme: str, language: str) -> None:
+    """At 360 px every screen has contrast 4.5:1, targets of 44 px, names for all controls, and fits the width."""
+    context = browser.new_context(viewport={"width": 360, "height": 700}, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+
+    def check_screen(name: str) -> None:
+        await_screen(page, name)
+        page.wait_for_timeout(50)
+        assert [] == [pair for pair in page.evaluate(CONTRASTS) if pair[0] < 4.5]
+        assert [] == [pair for pair in page.evaluate(TARGETS, CONTROLS) if pair[1] < 44]
+        assert [] == page.evaluate(NAMELESS, NAMED)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert language == page.evaluate("document.documentElement.lang")
+        assert f"{name}-heading" == page.evaluate("document.activeElement.id")
+        assert "" == " ".join(re.findall(r"\{\w+\}|undefined|NaN", page.inner_text("body")))
+
+    page.goto(service.url + "/a/")
+    await_screen(page, "welcome")
+    page.click(f"[data-language={language}]")
+    page.reload()
+    check_screen("welcome")
+    page.goto(service.link(0))
+    await_screen(page, "intro")
+    page.click("#ledger summary")
+    page.click("#intro summary")
+    page.focus("#intro-heading")
+    check_screen("intro")
+    page.click("#start")
+    check_screen("tasks")
+    choose(page, 0, "quokka")
+    page.fill("#limit", "1")
+    page.press("#limit", "Enter")
+    page.click("#task-form button")
+    check_screen("review")
+    assert page.locator("#review .warning").is_visible()
+    page.click("#send")
+    check_screen("done")
+
+
+def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
+    """Reports of two campaigns add up, rounded up; a saved ledger is read on another device, once per line."""
+    context = browser.new_context(locale="en-US", accept_downloads=True)
+    page = context.new_page()
+    with campaigning(tmp_path / "one") as service:
+        begin(page, service.link(0))
+        send(page)
+        await_screen(page, "done")
+        assert page.inner_text("#ledger summary").endswith("4")
+        page.click("#ledger summary")
+        with page.expect_download() as saved:
+            page.click("#export")
+        ledger = Path(saved.value.path()).read_bytes()
+        lines = json.loads(ledger)["lines"]
+        other = browser.new_context(locale="en-US").new_page()
+        other.goto(service.url + "/a/")
+        await_screen(other, "welcome")
+        for _ in range(2):
+            other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": ledger})
+            other.wait_for_function("() => document.querySelector('#ledger summary').textContent.endsWith('4')")
+        other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": b"[]"})
+
+        assert [4] == [line["cells"] for line in lines]
+        assert list(response().ratio.as_integer_ratio()) == lines[0]["ratio"]
+        assert "not a ledger" in sentence(other)
