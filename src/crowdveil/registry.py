@@ -146,12 +146,65 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
         Capabilities(kind="categorical", reads_channel=True),
     ),
     EstimatorEntry("glad", "estimators.glad", "Glad", Capabilities(kind="categorical")),
+    EstimatorEntry("wawa", "estimators.voting.wawa", "Wawa", Capabilities(kind="categorical", uses_prior=False)),
+    EstimatorEntry(
+        "zero-based-skill",
+        "estimators.voting.zero_based_skill",
+        "ZeroBasedSkill",
+        Capabilities(kind="categorical", uses_prior=False),
+    ),
+    EstimatorEntry(
+        "gold-majority-vote",
+        "estimators.voting.gold_majority_vote",
+        "GoldMajorityVote",
+        Capabilities(kind="categorical", uses_prior=False),
+    ),
+    EstimatorEntry(
+        "kos", "estimators.voting.kos", "Kos", Capabilities(kind="categorical", probabilistic=False, uses_prior=False)
+    ),
+    EstimatorEntry("m-msr", "estimators.voting.mmsr", "Mmsr", Capabilities(kind="categorical")),
+    EstimatorEntry(
+        "mace",
+        "estimators.mace",
+        "Mace",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+        ),
+    ),
+    EstimatorEntry(
+        "ebcc",
+        "estimators.ebcc",
+        "Ebcc",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+        ),
+    ),
+    EstimatorEntry(
+        "lfc",
+        "estimators.lfc",
+        "Lfc",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+        ),
+    ),
     EstimatorEntry(
         "weighted-mean",
         "estimators.weighted_mean",
         "WeightedMean",
         Capabilities(kind="numeric", uses_prior=False),
     ),
+    EstimatorEntry("crh", "estimators.numeric.crh", "Crh", Capabilities(kind="numeric", uses_prior=False)),
+    EstimatorEntry("catd", "estimators.numeric.catd", "Catd", Capabilities(kind="numeric", uses_prior=False)),
+    EstimatorEntry("gtm", "estimators.numeric.gtm", "Gtm", Capabilities(kind="numeric", uses_prior=False)),
     EstimatorEntry(
         "gaussian",
         "estimators.gaussian.estimator",

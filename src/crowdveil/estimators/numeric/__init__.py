@@ -1,0 +1,1 @@
+"""Methods for numbers with one weight or variance per worker."""

@@ -1,0 +1,1 @@
+"""Methods that vote with one weight per worker, without a likelihood."""

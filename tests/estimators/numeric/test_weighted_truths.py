@@ -1,0 +1,104 @@
+"""CRH, CATD and GTM as loops over numbers, and the errors that are published."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from crowdveil import Catd, Crh, Gtm
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation import metrics
+from tests.real_data import load_or_skip
+
+TASKS, WORKERS = 15, 6
+
+
+@pytest.fixture
+def reports() -> Reports:
+    """Return numbers of six workers with different errors on 15 tasks."""
+    rng = np.random.default_rng(11)
+    task, worker = np.nonzero(rng.random((TASKS, WORKERS)) < 0.7)
+    value = rng.normal(0, 10, TASKS)[task] + rng.normal(0, 1, len(task)) * (1 + worker)
+    return Reports(task, worker, value, np.arange(TASKS), np.arange(WORKERS), None)
+
+
+def by_task(reports: Reports, of: object) -> np.ndarray:
+    """Return a statistic of each task's numbers, shape (tasks,)."""
+    assert callable(of)
+    return np.array([of(reports.value[reports.task == j]) for j in range(TASKS)])
+
+
+def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """Return the number at one half of the weight."""
+    order = np.argsort(values)
+    return float(values[order][np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)])
+
+
+def test_crh_equals_loops(reports: Reports) -> None:
+    """Three steps alternate weighted medians and -log of the relative normalized loss."""
+    truth, unit = by_task(reports, np.median), by_task(reports, np.std)
+    for _ in range(2):
+        loss = np.zeros(WORKERS)
+        for j, i, y in zip(reports.task, reports.worker, reports.value, strict=True):
+            loss[i] += abs(y - truth[j]) / unit[j]
+        weight = 1e-7 - np.log(loss / loss.max())
+        for j in range(TASKS):
+            at = reports.task == j
+            truth[j] = weighted_median(reports.value[at], weight[reports.worker[at]])
+
+    np.testing.assert_allclose(Crh(max_steps=3, tolerance=-1.0).fit(reports).posterior, truth, atol=1e-12)
+
+
+def test_catd_equals_loops(reports: Reports) -> None:
+    """Three steps alternate weighted means and chi-squared quantiles over sums of squares."""
+    truth = by_task(reports, np.median)
+    for _ in range(2):
+        squares, answers = np.zeros(WORKERS), np.zeros(WORKERS)
+        for j, i, y in zip(reports.task, reports.worker, reports.value, strict=True):
+            squares[i] += (y - truth[j]) ** 2
+            answers[i] += 1
+        weight = chi2.ppf(0.025, answers) / squares
+        for j in range(TASKS):
+            at = reports.task == j
+            truth[j] = np.average(reports.value[at], weights=weight[reports.worker[at]])
+
+    np.testing.assert_allclose(Catd(max_steps=3, tolerance=-1.0).fit(reports).posterior, truth, atol=1e-9)
+
+
+def test_gtm_equals_loops(reports: Reports) -> None:
+    """Three steps alternate posterior means and modes of inverse gamma distributions, in units of each task."""
+    median, unit = by_task(reports, np.median), by_task(reports, np.std)
+    own = (reports.value - median[reports.task]) / unit[reports.task]
+    truth = np.zeros(TASKS)
+    for _ in range(2):
+        squares, answers = np.full(WORKERS, 20.0), np.full(WORKERS, 22.0)
+        for j, i, y in zip(reports.task, reports.worker, own, strict=True):
+            squares[i] += (y - truth[j]) ** 2
+            answers[i] += 1
+        variance = squares / answers
+        for j in range(TASKS):
+            at = reports.task == j
+            precision = 1 / variance[reports.worker[at]]
+            truth[j] = (precision * own[at]).sum() / (1 + precision.sum())
+
+    estimate = Gtm(max_steps=3, tolerance=-1.0).fit(reports)
+
+    np.testing.assert_allclose(estimate.posterior, median + unit * truth, atol=1e-9)
+
+
+def test_errors_of_crh_are_the_published_ones() -> None:
+    """On n_emotion the mean absolute error is 13.91 and the root mean square 21.96 (Zheng et al. 2017)."""
+    data = load_or_skip("n_emotion")
+
+    estimate = Crh().fit(data.answers)
+
+    assert pytest.approx(13.91, abs=0.005) == metrics.mae(estimate, data.gold)
+    assert pytest.approx(21.96, abs=0.005) == metrics.rmse(estimate, data.gold)
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    """A level outside (0, 1) and a prior of 0 are no settings; numbers have no prior over labels."""
+    with pytest.raises(SettingsError, match="alpha"):
+        Catd(alpha=1.0)
+    with pytest.raises(SettingsError, match="positive"):
+        Gtm(rate=0.0)
