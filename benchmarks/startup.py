@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from crowdveil.channels.alphabet import Categories
+from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd
-from crowdveil.workflow.export import reports_table, write_table
 
 TASKS_PER_ANSWER, WORKERS = 10, 100
 IMPORTS = ["-c", "import numpy, pyarrow"]

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.cli import main
+from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 from crowdveil.workflow.campaign_export import worker_name
-from crowdveil.workflow.export import reports_table, write_table
 from tests.campaign.builders import build_campaign, response
 
 Folder = Callable[..., Path]

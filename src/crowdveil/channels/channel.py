@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories, alphabet_from_json, alphabet_to_json
-from crowdveil.channels.certificate import DESIGNED, parse_certificate, with_checksum
+from crowdveil.channels.certificate import DESIGNED, has_no_privacy_mark, parse_certificate, with_checksum
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
@@ -106,6 +106,16 @@ class Channel:
     def epsilon(self) -> float:
         """ln(ratio), the privacy loss of one cell in nats, rounded up; infinite if an entry is 0."""
         return math.inf if self.ratio is None else log_rounded_up(self.ratio)
+
+    @property
+    def protects_participation(self) -> bool:
+        """Whether NULL is an input."""
+        return self.participation == "protected"
+
+    @property
+    def has_no_privacy(self) -> bool:
+        """Whether the mechanism is marked as without privacy, as of a simulation."""
+        return has_no_privacy_mark(self.mechanism)
 
     @property
     def guarantee(self) -> Guarantee:

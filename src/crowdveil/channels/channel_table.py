@@ -101,7 +101,12 @@ class ChannelTable:
     @property
     def protects_participation(self) -> bool:
         """Whether NULL is an input of any channel."""
-        return any(channel.participation == "protected" for channel in self.channels)
+        return any(channel.protects_participation for channel in self.channels)
+
+    @property
+    def has_no_privacy(self) -> bool:
+        """Whether any channel is marked as without privacy."""
+        return any(channel.has_no_privacy for channel in self.channels)
 
     @property
     def guarantee(self) -> Guarantee:

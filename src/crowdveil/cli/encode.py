@@ -62,7 +62,8 @@ def encode(
     alphabet = alphabet_of(given)
     from crowdveil.workflow.encoding import encode as encode_reports
     from crowdveil.workflow.encoding import encoded_outputs
-    from crowdveil.workflow.evidence import caveats, evidence_files, read_crowd_for
+    from crowdveil.workflow.evidence import evidence_files, read_crowd_for
+    from crowdveil.workflow.export import caveats
 
     outputs = encoded_outputs(reports, out, replace=replace)
     replaced = list(map(str, outputs.check(inputs=evidence_files(reports))))

@@ -38,9 +38,9 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from crowdveil.data.report_tables import TableForm
     from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
-    from crowdveil.workflow.export import TableForm
     from crowdveil.workflow.inference import Inference, SavedFits
     from crowdveil.workflow.methods import Method
 

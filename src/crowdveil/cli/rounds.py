@@ -24,8 +24,8 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
     REPORTS are the report files of all rounds, each with certificate.json and crowd.json in its folder. All rounds have
     the same tasks; each worker takes part in one round only.
     """
-    from crowdveil.workflow.evidence import caveats, evidence_files, read_evidence
-    from crowdveil.workflow.export import collection_outputs
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.export import caveats, collection_outputs
     from crowdveil.workflow.rounds import JOINED_FILES, join_collections
 
     outputs = collection_outputs(out, JOINED_FILES, replace=replace)

@@ -30,8 +30,6 @@ from crowdveil.workflow.campaign_export import worker_name
 from crowdveil.workflow.evidence import (
     Evidence,
     campaign_of,
-    has_no_privacy_channel,
-    protects_participation,
     read_evidence,
 )
 from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
@@ -202,7 +200,7 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
         return f"{text[0].upper()}{text[1:]}."
     if channel is None or not math.isfinite(channel.guarantee.epsilon):
         return NO_CERTIFICATE
-    if has_no_privacy_channel(channel) or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
+    if channel.has_no_privacy or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
         return MARKED
     return ""
 
@@ -232,7 +230,7 @@ def _not_covered(evidence: Evidence, channel: Channel | ChannelTable, *, made_fr
     """Return what the guarantee does not cover, as sentences."""
     return (
         *((HOLDER,) if made_from_answers else FROM_DEVICES),
-        _visible_participation(protects_participation(channel), assigned=evidence.assignment is not None),
+        _visible_participation(channel.protects_participation, assigned=evidence.assignment is not None),
         *ALWAYS_UNCOVERED,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.ingest.csv_files import read_csv, read_header
 from crowdveil.data.reports import Reports
@@ -38,6 +39,11 @@ class Setup:
     def channel(self) -> Channel | ChannelTable | None:
         """Channel or table of channels; None if cells are not perturbed independently."""
         return self.mechanism.channel() if self.table is None else self.table
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of the least protected cell, if all lists are public."""
+        return self.mechanism.guarantee if self.table is None else self.table.guarantee
 
 
 def set_up(

@@ -1,6 +1,6 @@
 """Collection of reports from a file of answers: perturbation as on workers' devices, privacy account, and files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
-from crowdveil.data.public_lists import ListName, guarantee_text, missing_lists, not_public_text
+from crowdveil.data.public_lists import ListName, guarantee_text, join_words, missing_lists, not_public_text
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
@@ -20,7 +20,7 @@ from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublish
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.workflow.channel_assignment import Setup
-from crowdveil.workflow.evidence import SIMULATION, guarantee_notes, guarantee_of, refuse_missing_lists
+from crowdveil.workflow.evidence import SIMULATION, guarantee_notes
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
     CERTIFICATE_FILE,
@@ -38,6 +38,7 @@ from crowdveil.workflow.factorization_sums import Sums, answer_vectors, collect_
 from crowdveil.workflow.mechanism_settings import describe
 
 Progress = Callable[[int, int], None]
+LIST_OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 MAX_ROWS_IN_MEMORY = 1 << 24
 """Largest expected number of reports held in memory; more go to a temporary folder."""
 
@@ -102,7 +103,7 @@ class Collection:
         return describe_crowd(
             self.sent if isinstance(self.sent, Reports) else self.answers,
             mechanism=self.description,
-            guarantee=guarantee_of(self.setup),
+            guarantee=self.setup.guarantee,
             participation=self.mechanism.participation,
             notes=self._notes,
             simulation=self.seed is not None,
@@ -122,7 +123,7 @@ class Collection:
     def promise(self) -> str:
         """Text of the guarantee and its scope, or the reason why there is none."""
         simulation = self.seed is not None
-        return guarantee_text(guarantee_of(self.setup), self.missing_lists, simulation=simulation, notes=self._notes)
+        return guarantee_text(self.setup.guarantee, self.missing_lists, simulation=simulation, notes=self._notes)
 
     @property
     def _notes(self) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ def collect(
     """
     missing = missing_lists(answers.public_lists, setup.mechanism.participation)
     if seed is None and not lists_from_answers:
-        refuse_missing_lists(missing)
+        _refuse_missing_lists(missing)
     _refuse_repeats(answers)
     _refuse_names(answers, setup)
     if expected_rows(answers, setup) > MAX_REPORTS and not (folder is not None and streams(setup, seed)):
@@ -300,3 +301,21 @@ def _refuse_repeats(answers: Reports) -> None:
             f"one cell sends one report, but {int(repeated.sum())} answers repeat a (task, worker) pair",
             hint="Choose duplicates='first' or 'last' (--duplicates on the command line).",
         )
+
+
+def _refuse_missing_lists(missing: Sequence[ListName]) -> None:
+    """Refuse lists that were taken from the answers.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    if not missing:
+        return
+    options = ", ".join(LIST_OPTIONS[name] for name in missing)
+    files = " (or --assignment, which lists both)" if {"tasks", "workers"} & set(missing) else ""
+    raise SettingsError(
+        "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
+        "answered and what",
+        value=f"{join_words(missing)} taken from the answers",
+        hint=f"Give {options}{files}. For a run without privacy: --lists-from-answers, or --seed for a simulation.",
+    )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crowdveil.channels.alphabet import Alphabet, Scale, alphabet_from_json
-from crowdveil.channels.certificate import MAX_BYTES, has_no_privacy_mark, parse_certificate
+from crowdveil.channels.certificate import MAX_BYTES, parse_certificate
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
-from crowdveil.channels.guarantee import Guarantee
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
@@ -23,10 +21,7 @@ from crowdveil.data.ingest.validation import Duplicates, Grid
 from crowdveil.data.public_lists import (
     ALL_LISTS,
     NO_GUARANTEE_PREFIXES,
-    ListName,
     guarantee_text,
-    join_words,
-    not_public_text,
 )
 from crowdveil.data.read_options import Kind
 from crowdveil.data.reports import Reports
@@ -38,6 +33,7 @@ from crowdveil.workflow.export import (
     Crowd,
     as_edited,
     find_crowd,
+    listed_names,
     read_crowd,
     report_directory,
     text_digest,
@@ -52,24 +48,14 @@ from crowdveil.workflow.io import (
     weight_notes,
 )
 
-if TYPE_CHECKING:
-    from crowdveil.workflow.channel_assignment import Setup
-
 GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is against recipients of the reports alone"
 """Scope of the guarantee of reports that were made from a file of answers."""
 CAMPAIGN_MARK = re.compile(r"; campaign ([A-Za-z0-9_-]{43})$")
 """End of the mechanism in the crowd.json of a campaign."""
 ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
-OPTIONS: dict[ListName, str] = {"labels": "--labels or --scale", "tasks": "--tasks", "workers": "--workers"}
 AS_ASKED = "as asked"
 """Reason why there is no channel: the certificate was declined (--no-certificate)."""
-
-EDITED = (
-    f"The reports were edited after they were sent: the guarantee and the channel in {CROWD_FILE} and the certificate "
-    "belong to other reports."
-)
-SIMULATED_REPORTS = "The reports are a simulation: they carry no privacy."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -237,15 +223,6 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def caveats(crowd: Crowd) -> list[str]:
-    """Return warnings if the guarantee or the channel of a crowd does not hold."""
-    edited = [EDITED] if crowd["edited"] else []
-    if crowd["simulation"]:
-        return [SIMULATED_REPORTS, *edited]
-    missing = crowd["lists_from_answers"]
-    return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
-
-
 def _open_blocks(path: Path, known: Alphabet | None, verify: bool, options: dict[str, Any]) -> Reports:
     """Return opened blocks; refuse labels other than those of certificate and crowd."""
     defaults = {"kind": None, "duplicates": "error", "merge_labels": False}
@@ -281,14 +258,6 @@ def _read(
     grid: Grid = "round" if stated is None else "exact"
     reports = reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
     return reports, weight_notes(path)
-
-
-def listed_names(crowd: Crowd) -> tuple[list[str], list[str]]:
-    """Return the names of tasks and workers in the crowd of a file."""
-    tasks, workers = crowd["tasks"], crowd["workers"]
-    assert tasks is not None
-    assert workers is not None
-    return tasks, workers
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
@@ -395,11 +364,6 @@ def _no_channel_reason(crowd: Crowd | None, use_certificate: bool) -> str:
     return f"{crowd['mechanism'].partition(' ')[0]} has no channel certificate"
 
 
-def guarantee_of(setup: Setup) -> Guarantee:
-    """Return the guarantee of the least protected cell, if all lists are public."""
-    return setup.mechanism.guarantee if setup.table is None else setup.table.guarantee
-
-
 def guarantee_notes(
     *, assigned: bool, protected: bool, simulation: bool, from_devices: bool = False
 ) -> tuple[str, ...]:
@@ -414,12 +378,6 @@ def campaign_of(crowd: Crowd) -> str | None:
     return None if found is None else found[1]
 
 
-def has_no_privacy_channel(channel: Channel | ChannelTable) -> bool:
-    """Return whether a channel, or any channel of a table, is marked as without privacy."""
-    channels = channel.channels if isinstance(channel, ChannelTable) else (channel,)
-    return any(has_no_privacy_mark(one.mechanism) for one in channels)
-
-
 def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:
     """Return the crowd with the guarantee of the certificate, if it has one; a crowd without a guarantee is unchanged.
 
@@ -428,7 +386,7 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
     """
     if crowd is None or channel is None or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
         return crowd
-    if has_no_privacy_channel(channel):
+    if channel.has_no_privacy:
         raise ReportsError(
             f"the {CROWD_FILE} must not state a guarantee if its certificate is marked as without privacy",
             source=CROWD_FILE,
@@ -436,31 +394,6 @@ def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) 
             hint=f"Use the {CROWD_FILE} that was written with the reports.",
         )
     assigned = crowd["assignment_sha256"] is not None
-    protected, from_devices = protects_participation(channel), campaign_of(crowd) is not None
+    protected, from_devices = channel.protects_participation, campaign_of(crowd) is not None
     notes = guarantee_notes(assigned=assigned, protected=protected, simulation=False, from_devices=from_devices)
     return {**crowd, "guarantee": guarantee_text(channel.guarantee, (), simulation=False, notes=notes)}
-
-
-def protects_participation(channel: Channel | ChannelTable) -> bool:
-    """Return whether a channel, or any channel of a table, has protected participation."""
-    if isinstance(channel, ChannelTable):
-        return channel.protects_participation
-    return channel.participation == "protected"
-
-
-def refuse_missing_lists(missing: Sequence[ListName]) -> None:
-    """Refuse lists that were taken from the answers.
-
-    Raises:
-        SettingsError: there is one.
-    """
-    if not missing:
-        return
-    options = ", ".join(OPTIONS[name] for name in missing)
-    files = " (or --assignment, which lists both)" if {"tasks", "workers"} & set(missing) else ""
-    raise SettingsError(
-        "labels, tasks and workers must be listed before anyone answers: a list taken from the answers shows who "
-        "answered and what",
-        value=f"{join_words(missing)} taken from the answers",
-        hint=f"Give {options}{files}. For a run without privacy: --lists-from-answers, or --seed for a simulation.",
-    )

@@ -7,29 +7,32 @@ written block by block, with bounded memory, and replaced as a whole.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypedDict
-
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
+from typing import Any, Literal, TypedDict
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.text_validation import first_confusable_pair, parse_json, text_defect
 from crowdveil.data.columnar_store import STORE_FILES, read_seal, write_encoded
-from crowdveil.data.ingest.csv_files import content_digest, csv_row
-from crowdveil.data.public_lists import LISTS, ListName, guarantee_text, is_guarantee_text, missing_lists
+from crowdveil.data.ingest.csv_files import content_digest
+from crowdveil.data.public_lists import (
+    LISTS,
+    ListName,
+    guarantee_text,
+    is_guarantee_text,
+    missing_lists,
+    not_public_text,
+)
+from crowdveil.data.report_tables import TableForm, block_tables, report_schema, write_tables
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.atomic_write import Outputs, Writer, staged_outputs, write_outputs
 from crowdveil.files.atomic_write import write_atomically as write_atomically
 
-TableForm = Literal["csv", "parquet"]
 Form = Literal["csv", "parquet", "blocks"]
 REPORTS_FILES: dict[Form, tuple[str, ...]] = {
     "csv": ("reports.csv",),
@@ -45,84 +48,7 @@ def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
         write_encoded(folder, reports.chunks(), reports.tasks, reports.workers, reports.alphabet)
         return
     with open(folder / REPORTS_FILES[form][0], "wb") as stream:
-        write_tables(stream, _schema(reports), lambda: block_tables(reports), form)
-
-
-def reports_table(reports: Reports) -> pa.Table:
-    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
-    return pa.Table.from_batches(
-        [batch for table in block_tables(reports) for batch in table.to_batches()], _schema(reports)
-    )
-
-
-def block_tables(reports: Reports) -> Iterator[pa.Table]:
-    """Yield the reports block by block, as columns task, worker and label (or value)."""
-    tasks, workers = _texts(reports.tasks), _texts(reports.workers)
-    labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
-    for part in reports.chunks():
-        columns = [
-            pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
-            pa.DictionaryArray.from_arrays(pa.array(part.worker, pa.int32()), workers),
-            pa.array(part.value)
-            if labels is None
-            else pa.DictionaryArray.from_arrays(pa.array(part.value, pa.int16()), labels),
-        ]
-        yield pa.Table.from_arrays(columns, schema=_schema(reports))
-
-
-def write_table(stream: BinaryIO, table: pa.Table) -> None:
-    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
-    _write_csv(stream, table.schema, lambda: [table])
-
-
-def write_tables(
-    stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]], form: TableForm
-) -> None:
-    """Write tables of one schema, one after the other, as one CSV or Parquet file; `tables` may be called twice."""
-    if form == "csv":
-        _write_csv(stream, schema, tables)
-    else:
-        _write_parquet(stream, schema, tables())
-
-
-def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
-    """Write a header and tables without quotes, or all of them again with quotes if a cell needs them."""
-    stream.write((csv_row(schema.names) + "\n").encode("utf-8"))
-    start = stream.tell()
-    try:
-        _write_rows(stream, schema, tables(), "none")
-    except pa.ArrowInvalid:
-        stream.seek(start)
-        stream.truncate()
-        _write_rows(stream, schema, tables(), "needed")
-
-
-def _write_rows(
-    stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], quoting: Literal["none", "needed"]
-) -> None:
-    options = pa.csv.WriteOptions(include_header=False, quoting_style=quoting)
-    with pa.csv.CSVWriter(stream, schema, write_options=options) as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    coded: Any = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    with pq.ParquetWriter(stream, schema, use_dictionary=coded) as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _schema(reports: Reports) -> pa.Schema:
-    ids: Any = pa.dictionary(pa.int32(), pa.string())
-    if reports.alphabet is None:
-        return pa.schema([("task", ids), ("worker", ids), ("value", pa.float64())])
-    name = "value" if isinstance(reports.alphabet, Scale) else "label"
-    return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
-
-
-def _texts(names: Any) -> Any:
-    return pa.array([str(name) for name in names], pa.string())
+        write_tables(stream, report_schema(reports), lambda: block_tables(reports), form)
 
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
@@ -135,6 +61,11 @@ ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
 }
 """Names of the files of truths and of workers, by their form."""
 CROWD_FORMAT = "crowdveil-crowd/2"
+EDITED = (
+    f"The reports were edited after they were sent: the guarantee and the channel in {CROWD_FILE} and the certificate "
+    "belong to other reports."
+)
+SIMULATED_REPORTS = "The reports are a simulation: they carry no privacy."
 
 
 class Crowd(TypedDict):
@@ -247,6 +178,23 @@ def as_edited(crowd: Crowd) -> Crowd:
         return crowd
     guarantee = f"unknown: the reports were edited after they were sent; stated before: {crowd['guarantee']}"
     return {**crowd, "edited": True, "guarantee": guarantee}
+
+
+def caveats(crowd: Crowd) -> list[str]:
+    """Return warnings if the guarantee or the channel of a crowd does not hold."""
+    edited = [EDITED] if crowd["edited"] else []
+    if crowd["simulation"]:
+        return [SIMULATED_REPORTS, *edited]
+    missing = crowd["lists_from_answers"]
+    return [*([f"{not_public_text(missing).capitalize()}."] if missing else []), *edited]
+
+
+def listed_names(crowd: Crowd) -> tuple[list[str], list[str]]:
+    """Return the names of tasks and workers in the crowd of a file."""
+    tasks, workers = crowd["tasks"], crowd["workers"]
+    assert tasks is not None
+    assert workers is not None
+    return tasks, workers
 
 
 def text_digest(text: bytes) -> str:

@@ -18,8 +18,8 @@ from crowdveil.evaluation.streaming_metrics import is_large_file, score_streamin
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.registry import ENGINE_ENTRIES
-from crowdveil.workflow.evidence import Evidence, caveats, checked_crowd, listed_names, protects_participation
-from crowdveil.workflow.export import CROWD_FILE, Crowd, find_crowd, read_crowd
+from crowdveil.workflow.evidence import Evidence, checked_crowd
+from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
 
@@ -245,7 +245,7 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
         missing = "No answer (NULL) may be counted too rarely, since tasks and workers without a report are unknown. "
         notes.append(
             f"No {CROWD_FILE} in the folder of the reports: whether the certificate is theirs cannot be checked. "
-            f"{missing if protects_participation(channel) else ''}".rstrip()
+            f"{missing if channel.protects_participation else ''}".rstrip()
         )
     if estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))

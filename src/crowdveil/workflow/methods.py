@@ -16,7 +16,7 @@ from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
 from crowdveil.registry import SUMS_ESTIMATOR
-from crowdveil.workflow.evidence import AS_ASKED, Evidence, has_no_privacy_channel
+from crowdveil.workflow.evidence import AS_ASKED, Evidence
 
 AnyEstimator = Estimator[Any, Any]
 
@@ -114,9 +114,7 @@ def noise_model(evidence: Evidence, estimator: AnyEstimator) -> str:
     if channel is None:
         return f"none: {evidence.no_channel_reason}"
     crowd = evidence.crowd
-    unpromised = has_no_privacy_channel(channel) or (
-        crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES)
-    )
+    unpromised = channel.has_no_privacy or (crowd is not None and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES))
     through = channel.mechanism if unpromised else f"{channel.mechanism} ({channel.guarantee})"
     if estimator.capabilities.reads_channel:
         asked = "" if evidence.assignment is None else f", on {len(evidence.assignment):,} assigned cells"

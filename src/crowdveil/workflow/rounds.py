@@ -11,7 +11,7 @@ from crowdveil.adaptive_rounds import Round, join_rounds, next_thresholds
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.ingest.csv_files import csv_row, read_csv
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.workflow.evidence import Evidence, guarantee_notes, protects_participation
+from crowdveil.workflow.evidence import Evidence, guarantee_notes
 from crowdveil.workflow.export import (
     CERTIFICATE_FILE,
     CROWD_FILE,
@@ -66,7 +66,7 @@ def join_collections(collections: Sequence[Evidence]) -> Joined:
         whole.reports,
         mechanism=f"{len(rounds)} rounds: {' / '.join(dict.fromkeys(one.channel.mechanism for one in rounds))}",
         guarantee=whole.channel.guarantee,
-        participation="protected" if protects_participation(whole.channel) else "public",
+        participation="protected" if whole.channel.protects_participation else "public",
         notes=guarantee_notes(assigned=False, protected=True, simulation=simulation),
         simulation=simulation,
         certificate=whole.channel.certificate(),

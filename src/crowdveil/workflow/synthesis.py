@@ -18,6 +18,7 @@ from crowdveil.data import datasets
 from crowdveil.data.ingest.readers import read_columns, read_parquet_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
+from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
@@ -30,7 +31,6 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.private.release_steps import Progress
 from crowdveil.synthesis.release import CurvePoint, Release
-from crowdveil.workflow.export import reports_table, write_table
 from crowdveil.workflow.io import DATASET, read_names
 
 LEFT_OUT = (

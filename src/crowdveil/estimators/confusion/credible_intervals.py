@@ -142,9 +142,8 @@ def summarize_complete_data(
         share = (right + np.diag(prior)) / (total + prior.sum(axis=1))
         variance = share * (1 - share) / (total + prior.sum(axis=1)) * parameters.class_prior
         direction = variance / (variance @ parameters.class_prior)[:, None]
-    tangent = AbilityTangent(
-        np.einsum("wzz->wz", confusion).copy(), direction, None if pool.model.is_identity else confusion
-    )
+    given = None if pool.model.is_identity else confusion
+    tangent = AbilityTangent(np.einsum("wzz->wz", confusion).copy(), direction, given)
     complete = binomial_summary(right, total, tangent, parameters.class_prior)
     if not (pool.protected and pool.noise):
         return complete, tangent
@@ -219,13 +218,7 @@ def with_intervals(
 def fit_beta_prior(
     right: NDArray[np.float64], wrong: NDArray[np.float64], max_concentration: float, *, compiled: bool = False
 ) -> tuple[float, float]:
-    """Return the pseudo-counts (right, wrong) of the Beta prior with the highest evidence.
-
-    Args:
-        right, wrong: answers of each worker, shape (workers,), not necessarily whole.
-        max_concentration: largest concentration, in answers.
-        compiled: from `use_compiled`.
-    """
+    """Return the pseudo-counts (right, wrong) of the Beta prior with the highest evidence for answers (workers,)."""
     concentration = max_concentration * CONCENTRATIONS
     index, evidence = _best_means(right, wrong, concentration, compiled=compiled)
     best = int(evidence.argmax())
@@ -339,8 +332,7 @@ def observed_information(
             part = slice(first, first + CHUNK_TASKS)
             truths = posterior[part][model.task_group[part] == group]
             pairs += truths.T @ truths
-        per_channel = np.einsum("wsz,zv,wsv->ws", null, pairs, null)
-        total += (model.implicit_null_workers(group) * per_channel).sum(axis=1)
+        total += (model.implicit_null_workers(group) * np.einsum("wsz,zv,wsv->ws", null, pairs, null)).sum(axis=1)
     return np.maximum(total, 0.0)
 
 
@@ -392,11 +384,8 @@ def marginalize_participation(
         reports: posterior sums over all reports, indexed [worker, truth, report].
     """
     assert tangent.confusion is not None
-    pool, pseudo_counts, fixed = (
-        parameters.pool,
-        parameters.participation_pseudo_counts,
-        np.zeros_like(tangent.direction),
-    )
+    pool, pseudo_counts = parameters.pool, parameters.participation_pseudo_counts
+    fixed = np.zeros_like(tangent.direction)
     share_scores = relative_slopes(tangent.confusion, fixed, parameters, np.ones(len(fixed)))
     ability_scores = relative_slopes(tangent.confusion, tangent.direction, parameters)
     share = np.clip(parameters.participation, MIN_PARTICIPATION, 1 - MIN_PARTICIPATION)
@@ -406,6 +395,5 @@ def marginalize_participation(
     cross = (reports * ability_scores * share_scores).sum(axis=(1, 2))
     change = -cross / ((reports * share_scores**2).sum(axis=(1, 2)) + curvature)
     excess = complete.excess + complete.ability * (1 - complete.ability) * change * slope
-    return replace(complete, excess=excess, prior_information=change**2 * curvature), replace(
-        tangent, participation=change
-    )
+    complete = replace(complete, excess=excess, prior_information=change**2 * curvature)
+    return complete, replace(tangent, participation=change)

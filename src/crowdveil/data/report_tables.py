@@ -1,0 +1,92 @@
+"""Arrow tables of reports, and their files as CSV or Parquet, written block by block with bounded memory."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.reports import Reports
+
+TableForm = Literal["csv", "parquet"]
+
+
+def reports_table(reports: Reports) -> pa.Table:
+    """Return columns task, worker and label (or value), in the order of tasks and workers: not in order of arrival."""
+    return pa.Table.from_batches(
+        [batch for table in block_tables(reports) for batch in table.to_batches()], report_schema(reports)
+    )
+
+
+def block_tables(reports: Reports) -> Iterator[pa.Table]:
+    """Yield the reports block by block, as columns task, worker and label (or value)."""
+    tasks, workers = _texts(reports.tasks), _texts(reports.workers)
+    labels = None if reports.alphabet is None else _texts(reports.alphabet.names)
+    for part in reports.chunks():
+        columns = [
+            pa.DictionaryArray.from_arrays(pa.array(part.task, pa.int32()), tasks),
+            pa.DictionaryArray.from_arrays(pa.array(part.worker, pa.int32()), workers),
+            pa.array(part.value)
+            if labels is None
+            else pa.DictionaryArray.from_arrays(pa.array(part.value, pa.int16()), labels),
+        ]
+        yield pa.Table.from_arrays(columns, schema=report_schema(reports))
+
+
+def write_table(stream: BinaryIO, table: pa.Table) -> None:
+    """Write a table as CSV in UTF-8; cells are quoted only in files where one of them needs it."""
+    _write_csv(stream, table.schema, lambda: [table])
+
+
+def write_tables(
+    stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]], form: TableForm
+) -> None:
+    """Write tables of one schema, one after the other, as one CSV or Parquet file; `tables` may be called twice."""
+    if form == "csv":
+        _write_csv(stream, schema, tables)
+    else:
+        _write_parquet(stream, schema, tables())
+
+
+def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:
+    """Write a header and tables without quotes, or all of them again with quotes if a cell needs them."""
+    stream.write((csv_row(schema.names) + "\n").encode("utf-8"))
+    start = stream.tell()
+    try:
+        _write_rows(stream, schema, tables(), "none")
+    except pa.ArrowInvalid:
+        stream.seek(start)
+        stream.truncate()
+        _write_rows(stream, schema, tables(), "needed")
+
+
+def _write_rows(
+    stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table], quoting: Literal["none", "needed"]
+) -> None:
+    options = pa.csv.WriteOptions(include_header=False, quoting_style=quoting)
+    with pa.csv.CSVWriter(stream, schema, write_options=options) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_parquet(stream: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    coded: Any = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    with pq.ParquetWriter(stream, schema, use_dictionary=coded) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def report_schema(reports: Reports) -> pa.Schema:
+    """Return the schema: dictionaries of task, worker and label, or numbers as value."""
+    ids: Any = pa.dictionary(pa.int32(), pa.string())
+    if reports.alphabet is None:
+        return pa.schema([("task", ids), ("worker", ids), ("value", pa.float64())])
+    name = "value" if isinstance(reports.alphabet, Scale) else "label"
+    return pa.schema([("task", ids), ("worker", ids), (name, pa.dictionary(pa.int16(), pa.string()))])
+
+
+def _texts(names: Any) -> Any:
+    return pa.array([str(name) for name in names], pa.string())
