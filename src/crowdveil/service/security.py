@@ -19,6 +19,7 @@ from crowdveil.service.problems import MEDIA_TYPE, problem_body, problem_respons
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
+HTTP_VERSIONS = ("1.0", "1.1")
 MAX_REQUESTS = 1_000
 """Largest number of requests in progress in one process."""
 CURATOR_PATH = "/curator"
@@ -142,6 +143,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End the deadline; the application has one of its own for the body."""
+        if self.parser.get_http_version() not in HTTP_VERSIONS:
+            raise ValueError("unknown version of HTTP")
         self._in_headers = False
         self._stop_deadline()
         super().on_headers_complete()

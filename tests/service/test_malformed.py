@@ -1,0 +1,277 @@
+"""Malformed requests: each is refused with a reason, none makes the service fail, and logs hold no value of them."""
+
+import asyncio
+import re
+import secrets
+import socket
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import pytest
+from benchmarks.service_harness import ServiceProcess
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.service import app as app_module
+from crowdveil.service import security
+from crowdveil.service.app import create_app
+from crowdveil.service.problems import PROBLEMS, REPORT_MEDIA_TYPE
+from crowdveil.service.registration import register
+from crowdveil.service.store import Store
+from tests.campaign.builders import BuiltCampaign, build_campaign
+
+REQUESTS = 1_000
+CELLS = 24
+MARK = b"\7" * CELLS
+"""Body that no channel sends; it must not be in a log."""
+
+
+class Sent:
+    """Parts of one request, valid until a defect is applied."""
+
+    def __init__(self, built: BuiltCampaign, slot: int) -> None:
+        self.report_id = secrets.token_hex(16)
+        self.method, self.version = b"PUT", b"HTTP/1.1"
+        self.path = f"/v1/campaigns/{built.campaign.name}/reports/{self.report_id}".encode()
+        self.token = built.tokens[slot].text
+        self.headers = {
+            b"Host": b"localhost",
+            b"Authorization": b"Bearer " + self.token.encode(),
+            b"Content-Type": REPORT_MEDIA_TYPE.encode(),
+            b"Content-Length": str(CELLS).encode(),
+        }
+        self.extra = b""
+        self.body = bytes(CELLS)
+
+    def to_bytes(self) -> bytes:
+        """The request as it is sent."""
+        lines = [name + b": " + value for name, value in self.headers.items()]
+        head = b" ".join((self.method, self.path, self.version)) + b"\r\n" + b"\r\n".join(lines)
+        return head + b"\r\n" + self.extra + b"\r\n" + self.body
+
+
+def _length(sent: Sent, draw: Random) -> None:
+    sent.headers[b"Content-Length"] = draw.choice(
+        [b"-1", b"+24", b"0x18", b"24 24", b"24,24", b"", b"9" * 40, b"25", b"1e3", b"\xb2\xb4", b"23"]
+    )
+    sent.body = b""
+
+
+def _two_lengths(sent: Sent, draw: Random) -> None:
+    sent.extra = b"Content-Length: %d\r\n" % draw.randrange(200)
+
+
+def _chunked(sent: Sent, draw: Random) -> None:
+    del sent.headers[b"Content-Length"]
+    sent.extra = b"Transfer-Encoding: chunked\r\n"
+    sent.body = draw.choice([b"18\r\n" + sent.body + b"\r\n0\r\n\r\n", b"zz\r\n", b"0\r\n\r\n", b"-5\r\n\r\n"])
+
+
+def _chunked_and_length(sent: Sent, draw: Random) -> None:
+    sent.extra = b"Transfer-Encoding: chunked\r\n"
+
+
+def _media_type(sent: Sent, draw: Random) -> None:
+    sent.headers[b"Content-Type"] = draw.choice(
+        [b"", b"text/html", b"application/json", b"application/vnd.crowdveil.report.v2", b"\xff\xfe", b"x" * 900]
+    )
+
+
+def _token(sent: Sent, draw: Random) -> None:
+    other = b64encode(draw.randbytes(draw.randrange(40)), b"-_").rstrip(b"=")
+    sent.headers[b"Authorization"] = draw.choice(
+        [b"", b"Bearer", b"Bearer " + other, b"Basic YTpi", b"Bearer \xc3\xa9\xff", b"Bearer " + b"=" * 27, other]
+    )
+
+
+def _path(sent: Sent, draw: Random) -> None:
+    cut = draw.randrange(1, len(sent.path))
+    junk = draw.choice([b"", b"%00", b"%ff%fe", b"/../..", b"//", b"?x=" + b"y" * 300, b"%2e%2e/", b"'%20OR%201=1"])
+    sent.path = sent.path[:cut] + junk
+
+
+def _raw_path(sent: Sent, draw: Random) -> None:
+    sent.path = draw.choice([b"*", b"http://[", b"/\xff\xfe", b"no-slash", b"/a b", b"", b"/\x00", b"//x:y:z/"])
+
+
+def _method(sent: Sent, draw: Random) -> None:
+    sent.method = draw.choice([b"POST", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"BREW", b"put", b"\xff", b""])
+
+
+def _version(sent: Sent, draw: Random) -> None:
+    sent.version = draw.choice([b"HTTP/9.9", b"HTTP/2.0", b"HTTX/1.1", b"1.1", b""])
+
+
+def _long_header(sent: Sent, draw: Random) -> None:
+    sent.extra = b"X-Long: " + b"a" * draw.choice([17_000, 200_000, 1_000_000]) + b"\r\n"
+
+
+def _many_headers(sent: Sent, draw: Random) -> None:
+    sent.extra = b"".join(b"X-%d: %d\r\n" % (number, number) for number in range(3_000))
+
+
+def _header_bytes(sent: Sent, draw: Random) -> None:
+    sent.extra = draw.choice([b"no colon\r\n", b": empty\r\n", b"X\x00Y: 1\r\n", b" folded\r\n", b"X: a\rb\r\n"])
+
+
+def _symbol(sent: Sent, draw: Random) -> None:
+    sent.body = MARK
+
+
+def _noise(sent: Sent, draw: Random) -> None:
+    sent.method, sent.path = draw.randbytes(40).replace(b"\n", b"x"), b"/" + draw.randbytes(10).hex().encode()
+
+
+DEFECTS: tuple[Callable[[Sent, Random], None], ...] = (
+    _length,
+    _two_lengths,
+    _chunked,
+    _chunked_and_length,
+    _media_type,
+    _token,
+    _path,
+    _raw_path,
+    _method,
+    _version,
+    _long_header,
+    _many_headers,
+    _header_bytes,
+    _symbol,
+    _noise,
+)
+
+
+def exchange(port: int, request: bytes) -> tuple[int, bytes]:
+    """Send bytes, and return status and body of the reply; status 0 if the connection ends without one."""
+    reply = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        with suppress(OSError):  # the service ends a connection while long headers are on their way
+            connection.sendall(request)
+        try:
+            while b"\r\n\r\n" not in reply:
+                piece = connection.recv(65_536)
+                if not piece:
+                    return 0, b""
+                reply += piece
+            head, _, body = reply.partition(b"\r\n\r\n")
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            while length is not None and len(body) < int(length[1]) and (piece := connection.recv(65_536)):
+                body += piece
+        except ConnectionResetError:
+            return 0, b""
+        return int(head[9:12]), body
+
+
+def test_a_thousand_malformed_requests_are_refused_with_a_reason(tmp_path: Path) -> None:
+    """Every reply is 4xx with a problem, the service goes on, and its log holds no token, id, body or address."""
+    built = build_campaign(tasks=CELLS, slots=4)
+    service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log", "--log-requests")
+    draw, replies, ids = Random(5), [], []
+    for number in range(REQUESTS):
+        sent = Sent(built, draw.randrange(4))
+        DEFECTS[number % len(DEFECTS)](sent, draw)
+        ids.append(sent.report_id)
+        status, body = exchange(service.port, sent.to_bytes())
+        replies.append((DEFECTS[number % len(DEFECTS)].__name__, status, body))
+    valid = exchange(service.port, Sent(built, 0).to_bytes())
+    assert 0 == service.stop()
+
+    assert 200 == valid[0]
+    wrong = [reply for reply in replies if not (400 <= reply[1] < 500 and b'"/problems/' in reply[2])]
+    # A reset connection has lost its reply: only where the service refuses headers that are still being sent.
+    assert {"_long_header", "_many_headers"} >= {name for name, _, _ in wrong}
+    assert {0} >= {status for _, status, _ in wrong}
+    logged = (tmp_path / "log").read_bytes()
+    assert b"PUT /v1/campaigns/{hash}/reports/{report_id} 400" in logged
+    for secret in (*(token.text.encode() for token in built.tokens), *map(str.encode, ids), MARK, MARK.hex().encode()):
+        assert secret not in logged
+    assert b"127.0.0.1:" not in logged.replace(b"//127.0.0.1:%d" % service.port, b"")
+    assert b"Traceback" not in logged
+
+
+def test_slow_headers_and_slow_bodies_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection whose headers do not arrive is closed; a body that does not arrive is refused as too slow."""
+    monkeypatch.setattr(app_module, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(security, "HEADER_SECONDS", 0.2)
+    built = build_campaign(tasks=CELLS)
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(store, CampaignFolder(built.write(tmp_path / "campaign")))
+    request = Sent(built, 0)
+    request.body = b"\0"
+
+    slow_headers, slow_body = asyncio.run(_slow_replies(store, [b"GET /a/ HT", request.to_bytes()]))
+
+    assert b"" == slow_headers
+    assert slow_body.startswith(b"HTTP/1.1 408 ")
+    assert b"/problems/deadline" in slow_body
+    store.close()
+
+
+async def _slow_replies(store: Store, requests: list[bytes]) -> list[bytes]:
+    import uvicorn
+
+    config = uvicorn.Config(
+        create_app(store), http=security.BoundedProtocol, ws="none", log_config=None, port=0, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        replies = []
+        for request in requests:
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.write(request)
+            replies.append(await asyncio.wait_for(reader.read(), 20))
+            writer.close()
+            await writer.wait_closed()
+        server.should_exit = True
+        await serving
+    return replies
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, BuiltCampaign]]:
+    """A client of an application with one campaign."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    built = build_campaign()
+    store = Store.open(f"sqlite:///{folder / 'reports.sqlite'}")
+    register(store, CampaignFolder(built.write(folder / "campaign")))
+    with TestClient(create_app(store)) as client:
+        yield client, built
+    store.close()
+
+
+segments = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=50), st.from_regex("[A-Za-z0-9_-]{43}", fullmatch=True)
+)
+tokens = st.one_of(
+    st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40),
+    st.from_regex("Bearer [A-Za-z0-9_-]{27}", fullmatch=True),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_every_endpoint_refuses_what_it_does_not_know(
+    fuzzed: tuple[TestClient, BuiltCampaign], data: st.DataObject
+) -> None:
+    """Any method, address, token and body has a reply below 500, and a refusal is a known problem."""
+    client, built = fuzzed
+    paths = sorted(client.get("/openapi.json").json()["paths"])
+    path = data.draw(st.sampled_from(paths))
+    for name in re.findall(r"\{(\w+)\}", path):
+        known = {"hash": built.campaign.name, "number": "0", "report_id": "0" * 32}.get(name, "style.css")
+        path = path.replace("{" + name + "}", quote(data.draw(st.one_of(st.just(known), segments)), safe=""))
+    method = data.draw(st.sampled_from(["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]))
+    headers = {"Authorization": data.draw(tokens), "Content-Type": data.draw(st.sampled_from([REPORT_MEDIA_TYPE, "x"]))}
+
+    response = client.request(method, path, content=data.draw(st.binary(max_size=8)), headers=headers)
+
+    assert response.status_code < 500
+    if response.status_code >= 400 and method != "HEAD":
+        assert response.json()["type"].removeprefix("/problems/") in PROBLEMS
