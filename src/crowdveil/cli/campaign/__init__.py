@@ -2,9 +2,13 @@
 
 import click
 
+from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 
-SUBCOMMANDS: tuple[click.Command, ...] = (new,)
+SUBCOMMANDS: tuple[click.Command, ...] = (
+    new,
+    invite,
+)
 """Subcommands, in the order of help."""
 
 

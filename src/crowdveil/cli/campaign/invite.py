@@ -1,0 +1,64 @@
+"""`crowdveil campaign invite`: single-use links of the workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.verb import Verb
+
+HELP = """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
+
+The links exist in these files only (mode 0600); tokens.json keeps their hashes. Whoever has a link can answer with it
+once. Send each worker one link, then delete the files."""
+EXAMPLE = "crowdveil campaign invite essays"
+DETAILS = """--replace makes a new link for a worker who lost the old one, in files of its own, and revokes the old one.
+The service reads it at its next start. It keeps an old link that has stored a report, unless it is started with
+--accept-second-report: a second report is a second draw, and epsilon of both reports adds up (per answer, called a
+cell, and per worker; participation as in the campaign)."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("replace", "accept_second_report"),
+    short_help="Write single-use links for the workers.",
+)
+@click.argument("folder", type=PATH)
+@click.option("--replace", type=click.IntRange(min=0), metavar="SLOT", help="New link for this worker; revoke the old.")
+@click.option(
+    "--accept-second-report",
+    is_flag=True,
+    help="With --replace, for a campaign without a service: the worker may report twice.",
+)
+@json_option
+def invite(folder: Path, replace: int | None, accept_second_report: bool, as_json: bool) -> None:
+    """Write links; see `HELP`."""
+    if accept_second_report and replace is None:
+        raise click.UsageError("--accept-second-report is an option of --replace: give both.")
+    from crowdveil.workflow.campaigns import invitations
+
+    if replace is None:
+        made = invitations.invite(folder)
+    else:
+        made = invitations.replace_link(folder, replace, accept_second_report=accept_second_report)
+    data = {
+        "campaign": made.campaign.name,
+        "links": len(made.slots),
+        "replaced_slot": replace,
+        "warnings": list(made.warnings),
+        "files": list(map(str, made.files)),
+    }
+    rows = [
+        *(("warning", text) for text in made.warnings),
+        ("campaign", f"{made.campaign.name} (to compare: {made.campaign.name[:8]})"),
+        ("links", f"{len(made.slots):,}, each for one report"),
+        *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
+        *(("written", str(path)) for path in made.files),
+    ]
+    print_result(data, rows, as_json=as_json)

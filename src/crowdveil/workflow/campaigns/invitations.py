@@ -1,0 +1,184 @@
+"""Links of the workers: a CSV file, a printable sheet with QR codes, and the hashes that the service keeps.
+
+Each token comes from `secrets`. The links exist in `links.csv` and `links.html` only (mode 0600).
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import segno
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import (
+    LINKS_FILE,
+    SHEET_FILE,
+    TOKENS_FILE,
+    WORKERS_FILE,
+    CampaignFolder,
+    TokenEntry,
+    tokens_bytes,
+)
+from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.workflow.campaigns.creation import csv_text
+
+KIND = "links"
+MAX_SHEET = 2_000
+"""Largest number of links on a printable sheet."""
+SHOWN_OF_NAME = 8
+"""Characters of the campaign's name that people compare."""
+PHRASES = {
+    "en": {
+        "worker": "Worker",
+        "scan": "Scan the code, or open the link that you were sent. It works once.",
+        "paste": "Open the page that you were given, and paste or scan this link. It works once.",
+        "compare": "The page must show",
+    },
+    "de": {
+        "worker": "Person",
+        "scan": "Scannen Sie den Code, oder öffnen Sie den zugesandten Link. Er gilt einmal.",
+        "paste": "Öffnen Sie die Seite, die Sie erhalten haben, und fügen Sie diesen Link ein. Er gilt einmal.",
+        "compare": "Die Seite muss zeigen",
+    },
+}
+"""Sentences of the sheet by language; other languages get English ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """Links that were written.
+
+    Attributes:
+        campaign: the campaign.
+        slots: slots of the links.
+        files: paths of the files.
+        warnings: sentences on what a person may have overlooked.
+    """
+
+    campaign: Campaign
+    slots: tuple[int, ...]
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+def invite(path: Path) -> Invitation:
+    """Write one new link for each worker of a campaign.
+
+    Raises:
+        CampaignError, CertificateError: the folder is damaged.
+        SettingsError: the links exist already, or the folder cannot be written or is open to other users.
+    """
+    folder = CampaignFolder(path)
+    if (path / TOKENS_FILE).exists():
+        raise SettingsError(
+            "the links of a campaign are made once",
+            value=str(path / TOKENS_FILE),
+            hint="For a lost link use --replace SLOT; for a changed campaign make a new one.",
+        )
+    tokens = [Token.new(slot) for slot in range(folder.campaign.slots)]
+    return _write(folder, tokens, (), LINKS_FILE, SHEET_FILE)
+
+
+def replace_link(path: Path, slot: int, *, accept_second_report: bool = False) -> Invitation:
+    """Revoke the link of a worker and write a new one, into files of its own.
+
+    The service keeps an old link that has stored a report. A campaign without a service cannot know, so the second
+    report must be accepted: if the worker has reported already, epsilon of both reports adds up.
+
+    Args:
+        path: folder of the campaign.
+        slot: slot of the worker.
+        accept_second_report: whether a second report, with a second epsilon, is accepted.
+
+    Raises:
+        CampaignError, CertificateError: the folder is damaged, or has no links.
+        SettingsError: no such slot, or a second report that is possible and not accepted.
+    """
+    folder = CampaignFolder(path)
+    if not 0 <= slot < folder.campaign.slots:
+        raise SettingsError(f"a slot is a number from 0 to {folder.campaign.slots - 1}", value=slot)
+    if folder.campaign.url is None and not accept_second_report:
+        raise SettingsError(
+            "without a service it is unknown whether the old link was used",
+            value=slot,
+            hint="If the worker may report twice, epsilon of both reports adds up: accept it with "
+            "--accept-second-report, and tell the worker.",
+        )
+    revoked = [
+        TokenEntry(entry.slot, entry.hash, revoked=entry.revoked or entry.slot == slot) for entry in folder.tokens
+    ]
+    return _write(folder, [Token.new(slot)], revoked, f"link-{slot:04}.csv", f"link-{slot:04}.html")
+
+
+def _write(
+    folder: CampaignFolder, tokens: Sequence[Token], before: Sequence[TokenEntry], links: str, sheet: str
+) -> Invitation:
+    """Write the links of new tokens, and `tokens.json` with these after the earlier ones."""
+    campaign, names = folder.campaign, _worker_names(folder)
+    made = [Link(campaign.url, campaign.name, token) for token in tokens]
+    entries = [*before, *(TokenEntry(token.slot, token_hash(campaign.digest, token)) for token in tokens)]
+    header = ("slot", "name", "link") if names else ("slot", "link")
+    rows = [(link.token.slot, *names[link.token.slot : link.token.slot + 1], link.text) for link in made]
+    files: dict[str, bytes | str] = {links: csv_text(header, rows)}
+    warnings = []
+    if len(made) <= MAX_SHEET:
+        files[sheet] = render_sheet(campaign, made, names)
+    else:
+        warnings.append(f"No printable sheet: it has at most {MAX_SHEET:,} links.")
+    files[TOKENS_FILE] = tokens_bytes(entries, campaign)
+    if _is_versioned(folder.path):
+        warnings.append("The folder lies inside a git repository. Do not commit the links: whoever has one can use it.")
+    outputs = Outputs(folder=folder.path, names=tuple(files), kind=KIND, private=True)
+    write_outputs(outputs, dict(files))
+    return Invitation(
+        campaign=campaign,
+        slots=tuple(token.slot for token in tokens),
+        files=tuple(outputs.paths),
+        warnings=tuple(warnings),
+    )
+
+
+def render_sheet(campaign: Campaign, links: Sequence[Link], names: Sequence[str] = ()) -> str:
+    """Return a printable page with one card per link: QR code, worker, host, and the start of the campaign's name."""
+    environment = Environment(
+        loader=PackageLoader("crowdveil.workflow.campaigns", "templates"), autoescape=True, undefined=StrictUndefined
+    )
+    phrases = PHRASES.get(campaign.language.partition("-")[0], PHRASES["en"])
+    cards = [
+        {
+            "code": Markup(segno.make(link.text, error="m", micro=False).svg_inline(omitsize=True)),
+            "worker": names[link.token.slot] if names else f"{phrases['worker']} {link.token.slot}",
+        }
+        for link in links
+    ]
+    return environment.get_template("links.html").render(
+        campaign=campaign,
+        cards=cards,
+        host=None if campaign.url is None else urlsplit(campaign.url).netloc,
+        compared=campaign.name[:SHOWN_OF_NAME],
+        phrases=phrases,
+    )
+
+
+def _worker_names(folder: CampaignFolder) -> list[str]:
+    """Return the names of the workers by slot; empty without `workers.csv`."""
+    try:
+        with open(folder.path / WORKERS_FILE, encoding="utf-8", newline="") as stream:
+            rows = list(csv.reader(stream))[1:]
+    except FileNotFoundError:
+        return []
+    slots = folder.campaign.slots
+    if [row[:1] for row in rows] != [[str(slot)] for slot in range(slots)] or any(len(row) != 2 for row in rows):
+        raise SettingsError(f"{WORKERS_FILE} must name each worker once, in order of the slots", value=len(rows))
+    return [name for _, name in rows]
+
+
+def _is_versioned(path: Path) -> bool:
+    """Return whether a folder lies in a working tree of git."""
+    return any((parent / ".git").exists() for parent in (path.absolute(), *path.absolute().parents))

@@ -1,0 +1,39 @@
+"""`crowdveil campaign invite`: links, and new links for those who lost theirs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.campaign.builders import build_campaign
+from tests.cli.conftest import Run
+
+
+def make(name: str, url: str | None) -> None:
+    """Write a campaign of three workers into a new folder."""
+    from crowdveil.workflow.campaigns.creation import write_campaign
+
+    built = build_campaign(url=url)
+    write_campaign(Path(name), built.campaign, built.parts)
+
+
+def test_links_are_written_and_not_shown(run: Run) -> None:
+    """The command names the files and the start of the hash; no link is printed."""
+    make("essays", "https://grades.example.org")
+
+    text = run("campaign", "invite", "essays").stdout
+    replaced = run("campaign", "invite", "essays", "--replace", 2).stdout
+
+    assert "3, each for one report" in text
+    assert "essays/links.csv" in text
+    assert "the old link of worker 2" in replaced
+    assert "essays/link-0002.csv" in replaced
+    assert "#1." not in text + replaced
+
+
+def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: Callable[..., str]) -> None:
+    """The option goes with --replace; without a service a replacement needs it."""
+    make("survey", None)
+    run("campaign", "invite", "survey", "--accept-second-report", code=2)
+    run("campaign", "invite", "survey")
+
+    assert "epsilon of both reports adds up" in refusal("campaign", "invite", "survey", "--replace", 0)
+    run("campaign", "invite", "survey", "--replace", 0, "--accept-second-report")
