@@ -9,7 +9,9 @@ ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "tests").rglob("*.py"))
 MAX_FILE, MAX_FUNCTION, MAX_MODULE_DOCSTRING = 600, 60, 15
 
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = {
+    "src/crowdveil/campaign/standalone/device.py": "one file that a worker reads and runs alone",
+}
 """Path (for a function: path::name) to the reason why it may be larger."""
 
 

@@ -68,6 +68,14 @@ class CampaignError(CrowdveilError, ValueError):
         super().__init__(f"Campaign refused ({defect}): {detail}")
 
 
+class DeviceError(CrowdveilError):
+    """A worker's device does not go on; `defect` is a short name, the message a sentence for the worker."""
+
+    def __init__(self, defect: str, sentence: str) -> None:
+        self.rule, self.defect = sentence, defect
+        super().__init__(sentence)
+
+
 class ReportsError(CrowdveilError, ValueError):
     """Invalid answers or reports.
 

@@ -5,7 +5,7 @@ import pytest
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
 from crowdveil.planning import MAX_WORKERS, Plan, beta_abilities, plan, verdict
-from crowdveil.planning.plan import full_assignment, more_workers, public_participation, with_workers
+from crowdveil.planning.plan import more_workers
 from crowdveil.planning.summary import draw
 from tests.planning.campaigns import of_labels, of_numbers
 
@@ -102,7 +102,7 @@ def test_a_larger_epsilon_is_suggested_if_unprotected_answers_are_enough() -> No
 
 def test_searches_name_round_numbers_of_workers() -> None:
     """The number of workers has two significant digits, and its prediction meets the target."""
-    one = more_workers(of_labels(), "unprotected", None, 1e-4, relative_excess=0.0, check=False)
+    one = more_workers(of_labels(), "unprotected", None, 0.0, 1e-4)
 
     assert one is not None
     assert one.campaign.workers > 40
@@ -114,7 +114,7 @@ def test_searches_continue_until_a_simulation_meets_the_target() -> None:
     """If predictions without simulation are optimistic, more workers are tried."""
     campaign = of_labels(tasks=300, workers=10, rate=0.1, abilities=beta_abilities(0.75))
     mechanism = RandomizedResponse(alphabet=campaign.crowd.alphabet, epsilon=4.0)
-    one = more_workers(campaign, "randomized-response", mechanism, 0.02, relative_excess=0.7, check=True)
+    one = more_workers(campaign, "randomized-response", mechanism, 0.7, 0.02, check=lambda: None)
 
     assert one is not None
     assert one.prediction.simulated
@@ -125,18 +125,18 @@ def test_searches_continue_until_a_simulation_meets_the_target() -> None:
 def test_changed_campaigns() -> None:
     """More workers keep the share of assigned tasks; public participation and assignment apply once."""
     campaign = of_labels(rate=0.2, assigned_per_task=10)
-    public = public_participation(campaign)
-    assigned = full_assignment(of_labels(rate=0.2))
+    public = campaign.with_public_participation()
+    assigned = of_labels(rate=0.2).with_full_assignment()
 
-    assert 30 == with_workers(campaign, 120).assigned_per_task
+    assert 30 == campaign.with_workers(120).assigned_per_task
     assert public is not None
     assert ("public", None) == (public.participation, public.assigned_per_task)
-    assert public_participation(public) is None
+    assert public.with_public_participation() is None
     assert assigned is not None
     assert (8, 1.0) == (assigned.assigned_per_task, assigned.answer_rate)
-    assert full_assignment(assigned) is None
-    assert full_assignment(public) is None
-    assert full_assignment(of_labels(rate=1.0)) is None
+    assert assigned.with_full_assignment() is None
+    assert public.with_full_assignment() is None
+    assert of_labels(rate=1.0).with_full_assignment() is None
 
 
 def test_progress_counts_simulations() -> None:

@@ -2,7 +2,8 @@
 
 import csv
 import math
-from dataclasses import astuple, replace
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,6 @@ from crowdveil.planning import Campaign, predict, prediction
 from crowdveil.planning.prediction import (
     DEPARTURES,
     Departure,
-    PlannedCase,
-    departure_of,
     predict_from_bayes_errors,
     real_set_summary,
     tasks_to_simulate,
@@ -161,6 +160,31 @@ MEASURED = ROOT / "experiments" / "utility" / "results" / "real_sets.csv"
 PAGE = (ROOT / "experiments" / "utility" / "README.md").read_text("utf-8")
 
 COLUMNS = {name: name for name in ("planned", "low", "high", "measured")} | {"constant": "planned_constant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCase:
+    """Plan of a real set under one condition; errors are shares of wrong labels, or mean absolute errors.
+
+    Attributes:
+        planned, low, high: predicted error, and its interval if the crowd is as assumed.
+        constant: planned error of the best public constant.
+        measured: error of inference from reports, on tasks with known truth.
+    """
+
+    planned: float
+    low: float
+    high: float
+    constant: float
+    measured: float
+
+
+def departure_of(name: str, cases: Sequence[PlannedCase]) -> Departure:
+    """Return the departure of a set from its plans."""
+    below = [(case.low - case.measured) / case.low for case in cases if case.low > 0]
+    above = [(case.measured - case.high) / (case.constant - case.high) for case in cases if case.high < case.constant]
+    underestimated = sum(case.measured > case.planned for case in cases)
+    return Departure(name, max([0.0, *below]), max([0.0, *above]), underestimated, len(cases))
 
 
 def cases(source: str) -> dict[str, list[PlannedCase]]:

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.account import account
+from crowdveil.cli.answer import answer
 from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.datasets import datasets
@@ -40,6 +41,7 @@ COMMANDS: tuple[click.Command, ...] = (
     infer,
     report,
     serve,
+    answer,
     join,
     next_thresholds,
     account,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from numpy.typing import NDArray
 
@@ -21,6 +21,18 @@ from crowdveil.errors import SettingsError
 
 Kind = Literal["categorical", "numeric"]
 IdentifierList = Sequence[Any] | NDArray[Any]
+
+
+class ReadKeywords(TypedDict, total=False):
+    """Keyword arguments of the readers of reports, as of `Reports.from_csv`."""
+
+    alphabet: Alphabet | None
+    kind: Kind | None
+    tasks: IdentifierList | None
+    workers: IdentifierList | None
+    duplicates: Duplicates
+    grid: Grid
+    merge_labels: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

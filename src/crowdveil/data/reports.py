@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ from crowdveil.data.ingest.validation import (
     resolve_duplicates,
 )
 from crowdveil.data.public_lists import NO_LISTS, ListName
-from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
+from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError
 
 COLUMNS = frozenset({"task", "worker", "value"})
@@ -254,41 +254,17 @@ class Reports:
         return cls.from_columns(read_columns(path), options)
 
     @classmethod
-    def from_parquet(
-        cls,
-        path: str | PathLike[str],
-        *,
-        alphabet: Alphabet | None = None,
-        kind: Kind | None = None,
-        tasks: IdentifierList | None = None,
-        workers: IdentifierList | None = None,
-        duplicates: Duplicates = "error",
-        grid: Grid = "round",
-        merge_labels: bool = False,
-    ) -> Self:
-        """Return the reports of a Parquet file; as `from_csv`, but integer identifiers stay integers."""
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, grid, merge_labels)
-        return cls.from_columns(read_parquet_columns(path), options)
+    def from_parquet(cls, path: str | PathLike[str], **options: Unpack[ReadKeywords]) -> Self:
+        """Return the reports of a Parquet file; options as in `from_csv`, but integer identifiers stay integers."""
+        return cls.from_columns(read_parquet_columns(path), ReadOptions(**options))
 
     @classmethod
-    def from_frame(
-        cls,
-        frame: object,
-        *,
-        alphabet: Alphabet | None = None,
-        kind: Kind | None = None,
-        tasks: IdentifierList | None = None,
-        workers: IdentifierList | None = None,
-        duplicates: Duplicates = "error",
-        grid: Grid = "round",
-        merge_labels: bool = False,
-    ) -> Self:
-        """Return the reports of a pandas, Polars or Arrow table, or a DuckDB relation; as `from_parquet`.
+    def from_frame(cls, frame: object, **options: Unpack[ReadKeywords]) -> Self:
+        """Return the reports of a pandas, Polars or Arrow table, or a DuckDB relation; options as in `from_parquet`.
 
         Dictionary-encoded columns (Categorical, Enum) are not hashed again.
         """
-        options = ReadOptions(alphabet, kind, tasks, workers, duplicates, grid, merge_labels)
-        return cls.from_columns(read_frame_columns(frame), options)
+        return cls.from_columns(read_frame_columns(frame), ReadOptions(**options))
 
     @classmethod
     def from_columns(cls, columns: ReportColumns, options: ReadOptions) -> Self:

@@ -161,3 +161,27 @@ class Campaign:
             channel = Channel.identity(self.crowd.alphabet, "public")
             return replace(self.cell_objective, participation="public").score(channel.probabilities)
         return self.cell_objective.score(channel.probabilities)
+
+    def with_workers(self, workers: int) -> "Campaign":
+        """Return the campaign with another number of workers, and the same share of them assigned to each task."""
+        assigned = self.assigned_per_task
+        if assigned is not None:
+            assigned = max(round(assigned * workers / self.workers), -(-workers // self.tasks))
+        return replace(self, workers=workers, assigned_per_task=assigned)
+
+    def with_public_participation(self) -> "Campaign | None":
+        """Return the campaign with public participation and no assignment; None if it is public already."""
+        if self.participation == "public":
+            return None
+        return replace(self, objective=replace(self.objective, participation="public"), assigned_per_task=None)
+
+    def with_full_assignment(self) -> "Campaign | None":
+        """Return the campaign with as many assigned tasks per worker as the worker would answer.
+
+        None if participation is public, tasks are assigned already, or workers answer all tasks anyway.
+        """
+        if self.participation == "public" or self.assigned_per_task is not None:
+            return None
+        answers = self.workers * self.objective.participation_rate
+        assigned = max(math.ceil(answers - 1e-9), -(-self.workers // self.tasks))
+        return replace(self, assigned_per_task=assigned) if assigned < self.workers else None

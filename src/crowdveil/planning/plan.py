@@ -180,7 +180,9 @@ def plan(
         recommended=recommended,
         conservative=_cheapest([result for result in results if result.prediction.high <= target]),
         workers_needed=_workers_needed(campaign, results, missed, target, counter),
-        workers_needed_unprotected=_workers_needed_unprotected(plain, unprotected, target, counter),
+        workers_needed_unprotected=None
+        if unprotected.error <= target
+        else more_workers(plain, "unprotected", None, unprotected.relative_excess, target, check=counter),
         alternatives=tuple(_alternatives(campaign, missed, target, counter)),
     )
 
@@ -228,17 +230,12 @@ def _predict_group(
 
 def _cheapest(results: list[CandidateResult]) -> CandidateResult | None:
     """Return the result with the smallest epsilon, then fewest rounds, bytes, and error; None if there is none."""
-    return min(
-        results,
-        key=lambda result: (
-            result.epsilon,
-            result.campaign.rounds,
-            result.cost.bytes,
-            result.prediction.error,
-            CANDIDATE_NAMES.index(result.name),
-        ),
-        default=None,
-    )
+
+    def order(one: CandidateResult) -> tuple[float, ...]:
+        name = CANDIDATE_NAMES.index(one.name)
+        return one.epsilon, one.campaign.rounds, one.cost.bytes, one.prediction.error, name
+
+    return min(results, key=order, default=None)
 
 
 def _recommend(
@@ -281,49 +278,26 @@ def _workers_needed(
     for epsilon in missed:
         check = epsilon == missed[-1] or isinstance(campaign.crowd, LabelCrowd)
         distinct = [result for result in results if result.epsilon == epsilon and result.same_as is None]
-        found = [(result, _more_workers(result, target, check=False)) for result in distinct]
+        found = [(result, more_workers(*_found(result), target)) for result in distinct]
         sizes = [(one.campaign.workers, number) for number, (_, one) in enumerate(found) if one is not None]
         result, best = found[min(sizes)[1]] if sizes else found[0]
-        needed[epsilon] = _more_workers(result, target, check=True, counter=counter) if best and check else best
+        needed[epsilon] = more_workers(*_found(result), target, check=counter) if best and check else best
     return needed
 
 
-def _more_workers(
-    result: CandidateResult, target: float, *, check: bool, counter: OnSimulation | None = None
-) -> Alternative | None:
-    return more_workers(
-        result.campaign,
-        result.name,
-        result.mechanism,
-        target,
-        relative_excess=result.prediction.relative_excess,
-        check=check,
-        on_simulation=counter,
-    )
-
-
-def _workers_needed_unprotected(
-    campaign: Campaign, unprotected: Prediction, target: float, counter: OnSimulation
-) -> Alternative | None:
-    if unprotected.error <= target:
-        return None
-    excess = unprotected.relative_excess
-    return more_workers(
-        campaign, "unprotected", None, target, relative_excess=excess, check=True, on_simulation=counter
-    )
+def _found(result: CandidateResult) -> tuple[Campaign, str, ChannelMechanism, float]:
+    return result.campaign, result.name, result.mechanism, result.prediction.relative_excess
 
 
 def _alternatives(
     campaign: Campaign, missed: tuple[float, ...], target: float, counter: OnSimulation
 ) -> list[Alternative]:
     """Return public participation and assignment, if they meet the target at a missed epsilon."""
-    changes: list[tuple[Change, Campaign | None]] = [
-        ("public", public_participation(campaign)),
-        ("assignment", full_assignment(campaign)),
-    ]
-    found = [
-        smallest_epsilon(change, changed, target, missed, counter) for change, changed in changes if changed is not None
-    ]
+    changes: dict[Change, Campaign | None] = {
+        "public": campaign.with_public_participation(),
+        "assignment": campaign.with_full_assignment(),
+    }
+    found = [smallest_epsilon(name, one, target, missed, counter) for name, one in changes.items() if one is not None]
     return [one for one in found if one is not None]
 
 
@@ -331,11 +305,10 @@ def more_workers(
     campaign: Campaign,
     candidate: str,
     mechanism: ChannelMechanism | None,
+    relative_excess: float,
     target: float,
     *,
-    relative_excess: float,
-    check: bool,
-    on_simulation: OnSimulation | None = None,
+    check: OnSimulation | None = None,
 ) -> Alternative | None:
     """Return the campaign with the fewest workers that meets the target; None if `MAX_WORKERS` do not.
 
@@ -343,10 +316,9 @@ def more_workers(
         campaign: one that misses the target; assigned workers per task grow in proportion.
         candidate: name of the candidate.
         mechanism: of the devices; None for unprotected answers.
-        target: error wanted.
         relative_excess: position of the estimator between the Bayes errors, see `Prediction`.
-        check: whether to simulate the result, and to search again if it misses the target.
-        on_simulation: called after each simulation.
+        target: error wanted.
+        check: simulate the result, search again if it misses the target, and call this after each simulation.
     """
     channel = None if mechanism is None else mechanism.channel()
     fewest, excess = campaign.workers, min(max(relative_excess, 0.0), MAX_RELATIVE_EXCESS)
@@ -354,10 +326,10 @@ def more_workers(
         workers = _fewest_workers(campaign, channel, target, excess, fewest)
         if workers is None:
             return None
-        changed = with_workers(campaign, workers)
-        simulate = check and _is_affordable(changed, channel)
+        changed = campaign.with_workers(workers)
+        simulate = check is not None and _is_affordable(changed, channel)
         found = (
-            predict(changed, mechanism, seeds=2, on_simulation=on_simulation)
+            predict(changed, mechanism, seeds=2, on_simulation=check)
             if simulate
             else predict_from_bayes_errors(changed, channel, excess)
         )
@@ -367,33 +339,6 @@ def more_workers(
             )
         fewest, excess = int(SEARCH_GROWTH * workers), max(found.relative_excess, excess * 1.25, 0.1)
     return None
-
-
-def with_workers(campaign: Campaign, workers: int) -> Campaign:
-    """Return the campaign with another number of workers, and the same share of them assigned to each task."""
-    assigned = campaign.assigned_per_task
-    if assigned is not None:
-        assigned = max(round(assigned * workers / campaign.workers), -(-workers // campaign.tasks))
-    return replace(campaign, workers=workers, assigned_per_task=assigned)
-
-
-def public_participation(campaign: Campaign) -> Campaign | None:
-    """Return the campaign with public participation and no assignment; None if participation is public already."""
-    if campaign.participation == "public":
-        return None
-    return replace(campaign, objective=replace(campaign.objective, participation="public"), assigned_per_task=None)
-
-
-def full_assignment(campaign: Campaign) -> Campaign | None:
-    """Return the campaign with as many assigned tasks per worker as the worker would answer.
-
-    None if participation is public, tasks are assigned already, or workers answer all tasks anyway.
-    """
-    if campaign.participation == "public" or campaign.assigned_per_task is not None:
-        return None
-    answers = campaign.workers * campaign.objective.participation_rate
-    assigned = max(math.ceil(answers - 1e-9), -(-campaign.workers // campaign.tasks))
-    return replace(campaign, assigned_per_task=assigned) if assigned < campaign.workers else None
 
 
 def smallest_epsilon(
@@ -431,7 +376,7 @@ def _fewest_workers(
     sizes = [workers for workers in _round_numbers() if workers > fewest]
 
     def meets(workers: int) -> bool:
-        changed = with_workers(campaign, workers)
+        changed = campaign.with_workers(workers)
         return predict_from_bayes_errors(changed, channel, relative_excess, crowds=SEARCH_CROWDS).error <= target
 
     if not (sizes and meets(sizes[-1])):

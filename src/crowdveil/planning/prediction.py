@@ -11,7 +11,7 @@ n / (n + 1) on either side. `experiments/utility/real_sets.py` measures the depa
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,23 +58,6 @@ OnSimulation = Callable[[], None]
 """Callback after each simulation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCase:
-    """Plan of a real set under one condition; errors are shares of wrong labels, or mean absolute errors.
-
-    Attributes:
-        planned, low, high: predicted error, and its interval if the crowd is as assumed.
-        constant: planned error of the best public constant.
-        measured: error of inference from reports, on tasks with known truth.
-    """
-
-    planned: float
-    low: float
-    high: float
-    constant: float
-    measured: float
-
-
 @dataclass(frozen=True, slots=True)
 class Departure:
     """Largest departure of a real set from the intervals planned for it.
@@ -113,14 +96,6 @@ DEPARTURES = (
 
 A test computes them from `experiments/utility/results/real_sets.csv`.
 """
-
-
-def departure_of(name: str, cases: Sequence[PlannedCase]) -> Departure:
-    """Return the departure of a set from its plans."""
-    below = [(case.low - case.measured) / case.low for case in cases if case.low > 0]
-    above = [(case.measured - case.high) / (case.constant - case.high) for case in cases if case.high < case.constant]
-    underestimated = sum(case.measured > case.planned for case in cases)
-    return Departure(name, max([0.0, *below]), max([0.0, *above]), underestimated, len(cases))
 
 
 def widen_interval(
@@ -268,7 +243,6 @@ def _summarize(excess: list[float], tasks: int, cells: float, bayes: BayesErrors
 
 
 def _one_is_enough(campaign: Campaign, bayes: BayesErrors, excess: list[float]) -> bool:
-    """Return whether a single excess error is negligible against all other variance."""
     most = NEGLIGIBLE_VARIANCE * _other_variance(campaign, bayes, bayes.known_classes)
     return len(excess) == 1 and _single_run_variance(excess[0], bayes) <= most
 
@@ -315,18 +289,14 @@ def _simulate_rounds(
     """Return the reports of all rounds, and their channels."""
     assert isinstance(estimator, Gaussian)
     # Cuts fall between whole steps: a quarter of a step is exact enough.
-    tolerance = step_of(campaign.crowd.alphabet) / 4
+    tolerance = max(estimator.tolerance, step_of(campaign.crowd.alphabet) / 4)
     last = perturb_in_rounds(
         answers,
         mechanism.channel(),
         source,
         epsilon=mechanism.epsilon,
         rounds=campaign.rounds,
-        estimator=replace(
-            estimator,
-            tolerance=max(estimator.tolerance, tolerance),
-            points_per_step=POINTS_PER_STEP_BETWEEN_ROUNDS,
-        ),
+        estimator=replace(estimator, tolerance=tolerance, points_per_step=POINTS_PER_STEP_BETWEEN_ROUNDS),
         prior=campaign.prior,
     )
     return last.reports, last.channel

@@ -13,8 +13,6 @@ from crowdveil.planning.plan import (
     Alternative,
     CandidateResult,
     Plan,
-    full_assignment,
-    public_participation,
 )
 from crowdveil.planning.prediction import INTERVAL_LEVEL, Prediction
 from crowdveil.plotting import file_bytes, styled_figure
@@ -165,8 +163,8 @@ def _recommendation(plan: Plan) -> list[str]:
 def _insufficient_changes(plan: Plan) -> list[str]:
     """Return a sentence on the changes of the campaign that miss the target too, if any."""
     tried = {
-        "public": (public_participation(plan.campaign), "public participation"),
-        "assignment": (full_assignment(plan.campaign), "assigning tasks"),
+        "public": (plan.campaign.with_public_participation(), "public participation"),
+        "assignment": (plan.campaign.with_full_assignment(), "assigning tasks"),
     }
     found = {alternative.change for alternative in plan.alternatives}
     missed = [name for change, (campaign, name) in tried.items() if campaign is not None and change not in found]

@@ -52,8 +52,8 @@ class Claims:
         low, high: bounds of every task, shape (tasks,); NaN for a task without claims where they are derived.
         public_bounds: True if the bounds were given. Derived bounds are the smallest and largest claim of a task; any
             output that depends on them reveals these claims.
-        public_tasks, public_workers: True if the list was given. A list taken from the claims names only tasks
-            (workers) with a claim and reveals their participation.
+        public_tasks: True if the list of tasks was given. A list taken from the claims names only tasks with a claim
+            and reveals participation.
         clipped: number of claims that were moved to a bound.
         dropped: number of claims outside the bounds that were left out.
         missing: number of rows without a number that were left out.
@@ -68,7 +68,6 @@ class Claims:
     high: Floats
     public_bounds: bool
     public_tasks: bool = False
-    public_workers: bool = False
     clipped: int = 0
     dropped: int = 0
     missing: int = 0
@@ -118,7 +117,6 @@ class Claims:
         bounds: Bounds | None = None,
         outside: Outside = "error",
         public_tasks: bool = False,
-        public_workers: bool = False,
     ) -> Self:
         """Return the claims of unperturbed numeric answers that were read as `Reports`.
 
@@ -126,7 +124,7 @@ class Claims:
             reports: numbers, with or without a scale; labels are refused.
             bounds: range of possible claims; by default that of the scale, else derived from each task's claims.
             outside: policy for claims outside given bounds.
-            public_tasks, public_workers: whether the list of the reports is independent of the answers.
+            public_tasks: whether the list of tasks is independent of the answers.
 
         Raises:
             ReportsError: a claim is outside given bounds under "error", not a number, or beyond `LARGEST`.
@@ -136,7 +134,7 @@ class Claims:
             raise SettingsError("claims must be numbers", value=reports.alphabet.names[:EXAMPLES_SHOWN])
         if bounds is None and isinstance(reports.alphabet, Scale):
             bounds = (reports.alphabet.low, reports.alphabet.high)
-        return cls._within(reports, bounds, outside, missing=0, public=(public_tasks, public_workers))
+        return cls._within(reports, bounds, outside, missing=0, public_tasks=public_tasks)
 
     @classmethod
     def from_arrays(
@@ -180,12 +178,11 @@ class Claims:
         rows = np.flatnonzero(given)
         rows = rows[resolve_duplicates(pair[0].keep(rows), pair[1].keep(rows), duplicates, "data")]
         sorted_rows = Reports(pair[0].codes[rows], pair[1].codes[rows], numbers[rows], pair[0].names, pair[1].names)
-        public = (tasks is not None, workers is not None)
-        return cls._within(sorted_rows, bounds, outside, missing=int((~given).sum()), public=public)
+        return cls._within(sorted_rows, bounds, outside, missing=int((~given).sum()), public_tasks=tasks is not None)
 
     @classmethod
     def _within(
-        cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int, public: tuple[bool, bool]
+        cls, reports: Reports, bounds: Bounds | None, outside: Outside, *, missing: int, public_tasks: bool
     ) -> Self:
         """Return the claims after the policies for bounds; rows are sorted and may be infinite."""
         if outside not in ("error", "clip", "drop"):
@@ -219,8 +216,7 @@ class Claims:
             low=low,
             high=high,
             public_bounds=bounds is not None,
-            public_tasks=public[0],
-            public_workers=public[1],
+            public_tasks=public_tasks,
             clipped=counts["clip"],
             dropped=counts["drop"],
             missing=missing,

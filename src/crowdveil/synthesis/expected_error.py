@@ -160,7 +160,6 @@ def _public_structure(method: PrivateMethod, claims: Claims) -> Claims:
         high=claims.high[:tasks],
         public_bounds=True,
         public_tasks=True,
-        public_workers=True,
     )
 
 

@@ -112,16 +112,7 @@ class Histogram:
             SettingsError: bounds (protected: a list of tasks) that depend on the claims, or claims left out because of
                 their value.
         """
-        densities, budgets = self.private_densities(claims, source, progress=progress)
-        return sample_release(
-            self.name,
-            claims,
-            densities,
-            budgets,
-            records=self.records,
-            least_claims=self.least_claims,
-            source=source,
-        )
+        return sample_release(self, claims, *self.private_densities(claims, source, progress=progress), source)
 
     def private_densities(
         self, claims: Claims, source: Source = SECURE, *, progress: Progress | None = None

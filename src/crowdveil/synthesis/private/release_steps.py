@@ -1,6 +1,7 @@
 """Steps shared by the private methods: checks of settings and of public inputs, and sampling of the records."""
 
 from collections.abc import Callable
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -61,17 +62,25 @@ def require_public_inputs(claims: Claims, participation: Participation) -> None:
                 )
 
 
+class DensityMethod(Protocol):
+    """Settings of a method that samples its records from private densities."""
+
+    name: ClassVar[str]
+
+    @property
+    def records(self) -> int:
+        """Number of synthetic claims per task."""
+
+    @property
+    def least_claims(self) -> int:
+        """Smallest number of claims of a task with records."""
+
+
 def sample_release(
-    method: str,
-    claims: Claims,
-    densities: HistogramDensities,
-    budgets: TaskBudgets,
-    *,
-    records: int,
-    least_claims: int,
-    source: Source,
+    method: DensityMethod, claims: Claims, densities: HistogramDensities, budgets: TaskBudgets, source: Source
 ) -> Release:
     """Return a release of `records` numbers from each density; tasks without a density are withheld."""
+    records, least_claims = method.records, method.least_claims
     value = densities.sample(records, source)
     task = np.repeat(densities.task, records).astype(np.int32)
     missing = len(claims.tasks) - len(densities.task)
@@ -80,7 +89,7 @@ def sample_release(
     else:
         reason = "no claim" if least_claims == 1 else f"fewer than {least_claims} claims"
     return Release(
-        method=method,
+        method=method.name,
         task=task,
         worker=number_workers(task),
         value=value.ravel(),

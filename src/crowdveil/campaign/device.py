@@ -1,0 +1,76 @@
+"""Python device of a worker: the device of the one file, whose campaign passes the library's checks, too.
+
+The states, files and ledger are those of `crowdveil.campaign.standalone.device`: both programs continue one another's
+work, and never draw twice for one link on one computer.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.standalone import device as one_file
+from crowdveil.errors import DeviceError
+
+
+class Device(one_file.Device):
+    """One worker's device for one campaign; a context that locks its record.
+
+    `open`, `answer`, `sample` and `send` (or `save_report`) are the steps; each continues from the stored record.
+    Methods raise `standalone.device.Refused`; inside `refusals` it becomes a `DeviceError`.
+    """
+
+    def open(self) -> None:
+        """Fetch and verify the campaign with two implementations of the checks, which must agree on every row.
+
+        Raises:
+            Refused, CampaignError, CertificateError: the campaign, its assignment or a certificate is invalid.
+        """
+        super().open()
+        if self.record["state"] == "receipted":
+            return
+        campaign, number = Campaign.from_bytes((self.folder / "campaign.json").read_bytes()), self.slot // 100
+        part = AssignmentPart.from_bytes((self.folder / f"parts-{number:04}.json").read_bytes(), campaign, number)
+        rows = [tuple(map(tuple, channel.rows)) for channel in self.channels]
+        if [campaign.channel_of(self.slot, task).rows for task in part.tasks(self.slot)] != rows:
+            raise one_file.Refused("rows", "Two checks of the campaign disagree. Nothing was sent.")
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Context in which a refusal of the device is a DeviceError."""
+    try:
+        yield
+    except one_file.Refused as error:
+        raise DeviceError(error.name, error.sentence) from error
+
+
+def answer_campaign(
+    link: str,
+    *,
+    answers: Path | None = None,
+    home: Path = one_file.HOME,
+    files: Path | None = None,
+    out: Path = Path(),
+    budget: Decimal | None = None,
+) -> Device:
+    """Answer a campaign, sample once and send, from wherever the record stands; return the device.
+
+    Args:
+        link: the worker's link.
+        answers: CSV file with the columns task and label; None asks in the terminal.
+        home: folder of records and ledger.
+        files: folder of `campaign.json` and `parts`, for a campaign without a service.
+        out: folder of the report file of such a campaign.
+        budget: epsilon over all campaigns on this computer. Above it nothing is sent if `answers` is a file;
+            otherwise the worker is warned and decides.
+
+    Raises:
+        DeviceError: with a sentence for the worker.
+        CampaignError, CertificateError: as `Device.open`.
+    """
+    with refusals(), Device(link, home, files) as device:
+        one_file.run(device, answers, out, budget)
+        return device

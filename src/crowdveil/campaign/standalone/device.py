@@ -1,0 +1,648 @@
+#!/usr/bin/env python3
+"""Device of one worker in one file: answers a campaign, randomizes the answers here, and sends one report.
+
+    python device.py LINK                      asks the questions in this terminal
+    python device.py LINK --answers my.csv     reads the columns task and label; a task that is missing has no answer
+    python device.py --ledger                  shows what was promised so far, and to whom
+
+Only Python 3.11 is needed. The states of a device: fetched (the SHA-256 of the campaign is the one in the link),
+verified (every table is checked in integers, at every start), answering (answers stay on this computer), sampled (each
+answer was replaced once by a random symbol drawn from its row of the table, and deleted), sent (the same bytes again
+until the service confirms them), receipted (token, report and campaign are deleted; the line in the ledger stays).
+"""
+
+import argparse
+import base64
+import csv
+import datetime
+import hashlib
+import http.client
+import json
+import os
+import re
+import sys
+import time
+import unicodedata
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+MAX_BYTES, MAX_PICTURE, MAX_LEDGER, WORD_BYTES, DENOMINATOR = 2_000_000, 5_000_000, 100_000_000, 6, 1 << 48
+HOME = Path.home() / ".crowdveil"
+Line = Mapping[str, Any]
+Source = Callable[[int], bytes]
+SENTENCES = {
+    "link": "This is not a complete link. It ends in #1., 43 characters, a point and 27 characters.",
+    "link-used": "This link has been used; nothing was asked again.",
+    "link-revoked": "This link was replaced by another one. Ask for the new link.",
+    "token": "The service does not know this link. Is it complete?",
+    "early": "This campaign has not begun yet.",
+    "closed": "This campaign is closed.",
+    "busy": "The service cannot be reached now. All is kept on this computer: start again later.",
+    "locked": "Another program on this computer answers this campaign now.",
+    "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
+    "hash": "The file is not the one that the link or the campaign names: it was changed.",
+    "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
+}
+BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
+"""Letters, marks and signs that cannot be seen (Unicode 16: Default_Ignorable_Code_Point, blank Braille pattern)."""
+
+
+class Refused(Exception):
+    """Something that this device does not do; `name` is short, the message is a sentence for the worker."""
+
+    def __init__(self, name: str, sentence: str = "") -> None:
+        usual = SENTENCES.get(name, f"This campaign or service was refused ({name}): it is not what it claims to be.")
+        self.name, self.sentence = name, sentence or usual
+        super().__init__(self.sentence)
+
+
+def require(condition: object, name: str, sentence: str = "") -> None:
+    """Raise Refused unless the condition holds."""
+    if not condition:
+        raise Refused(name, sentence)
+
+
+# ---- Canonical JSON: sorted keys, no spaces, ASCII; a document is accepted only if its bytes are its canonical form
+def canonical(value: object) -> bytes:
+    """Return the canonical JSON of a value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def parse(data: bytes, limit: int = MAX_BYTES) -> Any:
+    """Return the value of a canonical JSON text; the comparison of bytes refuses repeated keys, 1.0 and NaN, too."""
+    require(len(data) <= limit, "oversize")
+    try:
+        value = json.loads(data.decode("ascii"))
+        _check_values(value)
+        same = canonical(value) == data
+    except (ValueError, RecursionError) as error:
+        raise Refused("not json") from error
+    require(same, "not canonical")
+    return value
+
+
+def _check_values(value: Any) -> None:
+    if isinstance(value, dict):
+        require(all(re.fullmatch("[a-z0-9_]+", key) for key in value), "key")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_values(inner)
+    if isinstance(value, str):
+        require(unicodedata.is_normalized("NFC", value) and not re.search("[\ud800-\udfff]", value), "text")
+    if isinstance(value, int | float):
+        usual = isinstance(value, int) or (not value.is_integer() and abs(value) >= 1e-4)
+        require(usual and abs(value) < 2**53, "number")
+
+
+def fits(value: Any, form: Any) -> bool:
+    """Return whether a JSON value has a form: type, pattern, range, [of each element], {field: form}, (one of)."""
+    match form:
+        case dict():
+            return isinstance(value, dict) and set(value) == set(form) and all(fits(value[k], form[k]) for k in form)
+        case list():
+            return isinstance(value, list) and all(fits(inner, form[0]) for inner in value)
+        case tuple():
+            return any(fits(value, one) for one in form)
+        case range():
+            return type(value) is int and value in form
+        case str():
+            return isinstance(value, str) and re.fullmatch(form, value, re.DOTALL) is not None
+    return value is None if form is None else type(value) is form
+
+
+NAME = "randomized-response|laplace|one-layer|quantized-response|designed"
+CERTIFICATE = {
+    "format": "crowdveil-channel/1",
+    "mechanism": rf"(laplace, real-valued, binned \(simulation only\)|({NAME})(\+({NAME})){{0,15}})"
+    "(, SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy)?",
+    "alphabet": (
+        {"kind": "categories", "names": [str], "ordered": bool},
+        {"kind": "scale", "low": (int, float), "high": (int, float), "step": (int, float)},
+    ),
+    "participation": "protected|public",
+    "outputs": [str],
+    "denominator": range(DENOMINATOR, DENOMINATOR + 1),
+    "rows": [[int]],
+    "ratio": [range(1, 2**53)],
+    "sha256": "[0-9a-f]{64}",
+}
+HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+PICTURE = {"sha256": "[0-9a-f]{64}", "type": "image/(png|jpeg|webp)", "bytes": range(1, MAX_PICTURE + 1)}
+CAMPAIGN = {
+    "format": "crowdveil-campaign/1",
+    "title": ".{1,200}",
+    "question": ".{1,2000}",
+    "consent": ".{1,20000}",
+    "language": "[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}",
+    "url": (None, rf"(https://{HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"),
+    **dict.fromkeys(("opens", "closes"), "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    **dict.fromkeys(("slots", "min_reports"), range(1, 1_000_001)),
+    "purge_after_days": (None, range(3651)),
+    "labels": [str],
+    "certificates": [dict],
+    "tasks": [{"id": ".{1,200}", "text": ".{1,20000}", "picture": (None, {**PICTURE, "alt": ".{1,2000}"})}],
+    "groups": (None, {"choice": [[int]], "task_group": [int], "slot_group": [int]}),
+    "assignment_parts": ["[0-9a-f]{64}"],
+    **dict.fromkeys(("cells", "body_bytes"), range(1, MAX_BYTES)),
+    "symbol_bytes": range(1, 3),
+    "salt": "[0-9a-f]{32}",
+}
+PART = {"format": "crowdveil-assignment/1", "first": int, "tasks": [[int]]}
+
+
+# ---- Certificates: P(symbol | answer) = rows[answer][symbol] / 2^48, rows in the order of the labels, then NULL
+class Channel(NamedTuple):
+    """Checked table; `ratio` bounds the ratio of any two entries of a column, and epsilon is its logarithm."""
+
+    labels: list[str]
+    outputs: list[str]
+    rows: list[list[int]]
+    protected: bool
+    ratio: tuple[int, int]
+
+
+def check_certificate(data: Any) -> Channel:
+    """Return the channel of a certificate after checking every field, and every column in integers."""
+    require(fits(data, CERTIFICATE) and len(data["ratio"]) == 2, "form")
+    body = {name: value for name, value in data.items() if name != "sha256"}
+    require(hashlib.sha256(canonical(body)).hexdigest() == data["sha256"], "hash", "A certificate was changed.")
+    labels, outputs, rows, (top, bottom) = _labels(data["alphabet"]), data["outputs"], data["rows"], data["ratio"]
+    _check_names(labels)
+    _check_names(outputs)
+    protected = data["participation"] == "protected"
+    require(len(outputs) <= 1025 and len(rows) <= 1025, "oversize")
+    require(len(rows) == len(labels) + protected and all(len(row) == len(outputs) for row in rows), "shape")
+    require(all(entry >= 0 for row in rows for entry in row), "negative entry")
+    require(all(sum(row) == DENOMINATOR for row in rows), "row sum")
+    require(all(map(all, rows)), "zero entry")
+    for column in zip(*rows, strict=True):
+        require(max(column) * bottom <= top * min(column), "ratio", "A table reveals more than it promises.")
+    return Channel(labels, outputs, rows, protected, (top, bottom))
+
+
+def _labels(alphabet: dict[str, Any]) -> list[str]:
+    """Return the possible answers as text; of a scale, the points of its grid."""
+    if alphabet["kind"] == "categories":
+        labels: list[str] = alphabet["names"]
+        require(2 <= len(labels) <= 1024 and "NULL" not in labels, "alphabet")
+        return labels
+    numbers = [alphabet[name] for name in ("low", "high", "step")]
+    require(all(x == 0 or 1e-100 <= abs(x) <= (1e100 if type(x) is float else 2**53) for x in numbers), "alphabet")
+    low, high, step = (Fraction(repr(float(x))) for x in numbers)
+    require(low < high and step > 0 and (high - low) % step == 0 and (high - low) / step < 1024, "alphabet")
+    points = [low + k * step for k in range(int((high - low) / step) + 1)]
+    return [str(int(x)) if x.denominator == 1 else repr(float(x)) for x in points]
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse names that a reader cannot see, or cannot tell apart."""
+    require(len(set(names)) == len(names), "duplicate symbols")
+    require(len({" ".join("".join(c for c in name if not _blank(c)).split()) for name in names}) == len(names), "text")
+    require(all(name and name == name.strip() and unicodedata.is_normalized("NFC", name) for name in names), "text")
+    require(not any(_blank(name[at]) and not _needed(name, at) for name in names for at in range(len(name))), "text")
+
+
+def _blank(sign: str) -> bool:
+    """Return whether a character cannot be seen."""
+    return bool(re.match(f"[{BLANKS}]", sign)) or unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _needed(name: str, at: int) -> bool:
+    """Return whether an invisible character is the style of a symbol before it, or a joiner between letters."""
+    around = name[max(at - 1, 0) : at] + name[at + 1 : at + 2]
+    if name[at] in "\ufe0e\ufe0f":
+        return at > 0 and unicodedata.category(name[at - 1]) == "So"
+    return name[at] in "\u200c\u200d" and len(around) == 2 and not any(c.isascii() for c in around)
+
+
+# ---- Campaign, assignment and link
+def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
+    """Return the fields and the channels of a campaign after checking all of them."""
+    fields = parse(data)
+    require(fits(fields, CAMPAIGN) and fields["tasks"], "form")
+    tasks, slots, groups = fields["tasks"], fields["slots"], fields["groups"]
+    require(len({task["id"] for task in tasks}) == len(tasks), "task")
+    try:
+        opens, closes = (datetime.date.fromisoformat(fields[name]) for name in ("opens", "closes"))
+    except ValueError as error:
+        raise Refused("day") from error
+    require(opens <= closes, "day")
+    require(fields["min_reports"] <= slots and fields["cells"] <= len(tasks), "number")
+    require(len(fields["assignment_parts"]) == -(-slots // 100), "part")
+    channels = [check_certificate(part) for part in fields["certificates"]]
+    require(1 <= len(channels) <= 64 and (groups is None) == (len(channels) == 1), "groups")
+    if groups is not None:
+        choice, used = groups["choice"], {index for row in groups["choice"] for index in row}
+        require(used == set(range(len(channels))) and len(set(map(len, choice))) == 1, "groups")
+        require(_are_codes(groups["task_group"], len(tasks), len(choice[0])), "groups")
+        require(_are_codes(groups["slot_group"], slots, len(choice)), "groups")
+    require(all(one.labels == fields["labels"] for one in channels), "labels")
+    require(len({one.protected for one in channels}) == 1, "participation")
+    most = max(len(one.outputs) + (not one.protected) for one in channels)
+    require(fields["symbol_bytes"] == (1 if most <= 256 else 2), "number")
+    require(fields["body_bytes"] == fields["cells"] * fields["symbol_bytes"], "number")
+    return fields, channels
+
+
+def _are_codes(values: list[int], count: int, bound: int) -> bool:
+    return len(values) == count and all(0 <= value < bound for value in values)
+
+
+def own_tasks(data: bytes, fields: dict[str, Any], slot: int) -> list[int]:
+    """Return the task indices of a slot from its assignment part, after checking the whole part."""
+    first = slot - slot % 100
+    require(slot < fields["slots"], "slot")
+    require(hashlib.sha256(data).hexdigest() == fields["assignment_parts"][first // 100], "hash")
+    part = parse(data)
+    require(fits(part, PART) and part["first"] == first, "part")
+    require(len(part["tasks"]) == min(100, fields["slots"] - first), "part")
+    for tasks in part["tasks"]:
+        require(1 <= len(tasks) <= fields["cells"] and tasks == sorted(set(tasks)), "part")
+        require(tasks[0] >= 0 and tasks[-1] < len(fields["tasks"]), "part")
+    return list(part["tasks"][slot % 100])
+
+
+def base64url(data: bytes) -> str:
+    """Return base64url without padding."""
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def parse_link(link: str) -> tuple[str | None, str, str, int]:
+    """Return the service's address (or None), the campaign's name, the token and the slot of a link."""
+    found = re.fullmatch(r"([^#]*)#1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{27})", link.strip())
+    if found is None:
+        raise Refused("link")
+    place, name, token = found.groups()
+    raw = base64.urlsafe_b64decode(token + "=")
+    good = base64url(base64.urlsafe_b64decode(name + "=")) == name and base64url(raw) == token
+    url = place.removesuffix("/a/") if place.endswith("/a/") and fits(place[:-3], CAMPAIGN["url"]) else None
+    require(good and (url or not place.startswith("http")), "link")
+    return url, name, token, int.from_bytes(raw[:4], "big")
+
+
+def draw(channels: list[Channel], answers: list[int | None], width: int, source: Source) -> bytes:
+    """Return one random symbol per answer (None: no answer), each in `width` bytes; channels by cell."""
+    stream, body = source(WORD_BYTES * len(answers)), b""
+    for cell, (channel, answer) in enumerate(zip(channels, answers, strict=True)):
+        word = int.from_bytes(stream[WORD_BYTES * cell : WORD_BYTES * (cell + 1)], "little")
+        null = len(channel.labels) if channel.protected else 0
+        row = channel.rows[null if answer is None else answer]
+        symbol = sum(word >= border for border in accumulate(row[:-1]))  # the whole row, whatever the answer
+        shown = symbol if channel.protected or answer is not None else 256**width - 1
+        body += shown.to_bytes(width, "big")
+    return body
+
+
+# ---- Files: written completely or not at all; only their owner may read them
+def write(path: Path, data: bytes) -> None:
+    """Write a file so that a crash leaves the old or the new content."""
+    temporary = path.with_name(path.name + ".new")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(temporary, path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of a file; it ends with the process."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as stream:
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            raise Refused("locked") from error
+        yield
+
+
+# ---- Ledger: what was promised, and to whom, in all campaigns of this computer
+def read_ledger(home: Path) -> list[Line]:
+    """Return the lines of the ledger: campaign, report, title, host, cells, ratio, participation, day."""
+    path = home / "ledger.json"
+    lines: list[Line] = parse(path.read_bytes(), MAX_LEDGER)["lines"] if path.exists() else []
+    return lines
+
+
+def add_to_ledger(home: Path, lines: list[Line]) -> None:
+    """Add the lines of one report, unless the ledger has them already."""
+    with locked(home / "ledger.lock", wait=True):
+        old = read_ledger(home)
+        if lines[0]["report"] not in {line["report"] for line in old}:
+            write(home / "ledger.json", canonical({"format": "crowdveil-ledger/1", "lines": old + lines}))
+
+
+def epsilon(lines: Iterable[Line]) -> Decimal:
+    """Return the sum of cells * ln(numerator / denominator), rounded up in its 50th digit."""
+    up, total = Context(prec=60, rounding=ROUND_CEILING), Decimal(0)
+    for line in lines:
+        logarithm = up.ln(up.divide(Decimal(line["numerator"]), Decimal(line["denominator"])))
+        total = up.add(total, up.multiply(line["cells"], up.multiply(logarithm, up.add(1, Decimal("1e-50")))))
+    return total
+
+
+def shown(loss: Decimal) -> str:
+    """Return an epsilon with 3 decimals, rounded up."""
+    return str(loss.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
+
+
+def print_ledger(lines: list[Line]) -> None:
+    """Print the lines of the ledger and their sums, by host and over all."""
+    for line in lines:
+        show(f"{line['day']}  epsilon {shown(epsilon([line]))}  {line['participation']}  {line['title']}")
+    for host in sorted({line["host"] for line in lines}):
+        print(f"to {host}: epsilon {shown(epsilon(line for line in lines if line['host'] == host))}")
+    print(f"to all curators: epsilon {shown(epsilon(lines))}")
+
+
+# ---- Service: https, no redirects; the token travels in a header of two calls only
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> bytes:
+    """Return the reply to GET, or to PUT with a body; raise Refused with the name of the service's problem."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers |= {"Content-Type": "application/vnd.crowdveil.report.v1"} if body is not None else {}
+    request = urllib.request.Request(url, body, headers, method="GET" if body is None else "PUT")
+    try:
+        with OPENER.open(request, timeout=30) as reply:
+            data: bytes = reply.read(limit + 1)
+            return data
+    except urllib.error.HTTPError as error:
+        try:
+            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1]
+        except (ValueError, KeyError, TypeError, OSError):
+            name = f"reply {error.code}"
+        raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise Refused("busy") from error
+
+
+# ---- Device
+class Device:
+    """One worker's device for one campaign: a context that locks its record {state, link, report, answers or body}."""
+
+    def __init__(self, link: str, home: Path, files: Path | None = None, source: Source = os.urandom) -> None:
+        self.url, self.name, self.token, self.slot = parse_link(link)
+        self.link, self.home, self.files, self.source = link.strip(), home, files, source
+        self.folder = home / f"{self.name}-{self.slot}"
+
+    def __enter__(self) -> Self:
+        for folder in (self.home, self.folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = locked(self.home / f"{self.folder.name}.lock")
+        self._lock.__enter__()
+        path = self.folder / "record.json"
+        self.record: dict[str, Any] = parse(path.read_bytes()) if path.exists() else {"state": "new"}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.__exit__(None, None, None)
+
+    def _keep(self, **fields: Any) -> None:
+        self.record = fields
+        write(self.folder / "record.json", canonical(fields))
+
+    def open(self) -> None:
+        """Fetch the campaign unless it is stored, and verify it at every start; a receipted device does neither."""
+        if self.record["state"] == "receipted":
+            return
+        data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
+        self.fields, channels = check_campaign(data)
+        require(self.slot < self.fields["slots"], "slot")
+        require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
+        number, groups = self.slot // 100, self.fields["groups"]
+        part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
+        self.tasks = own_tasks(part, self.fields, self.slot)
+        row = groups["choice"][groups["slot_group"][self.slot]] if groups else [0]
+        self.channels = [channels[row[groups["task_group"][task]] if groups else 0] for task in self.tasks]
+        if self.record["state"] == "new":
+            self._keep(state="verified", link=self.link, report=os.urandom(16).hex(), answers=[None] * len(self.tasks))
+
+    def _document(self, file: str, remote: str, digest: str) -> bytes:
+        """Return a file of the campaign: the stored one, or fetched and then stored; its SHA-256 is always checked."""
+        stored = self.folder / file.replace("/", "-")
+        if stored.exists():
+            data = stored.read_bytes()
+        elif self.files is not None:
+            data = (self.files / file).read_bytes()
+        else:
+            require(self.url, "link", "This campaign has no service: give the folder of its files (--files).")
+            data = call(f"{self.url}/v1/campaigns/{self.name}{remote}", max(MAX_BYTES, MAX_PICTURE))
+        require(hashlib.sha256(data).hexdigest() == digest, "hash")
+        if not stored.exists():
+            write(stored, data)
+        return data
+
+    def picture(self, cell: int) -> str:
+        """Return the description and the stored file of the picture of a cell's task; empty without one."""
+        picture = self.fields["tasks"][self.tasks[cell]]["picture"]
+        if picture is None:
+            return ""
+        name = f"pictures/{picture['sha256']}"
+        self._document(name, f"/{name}", picture["sha256"])
+        return f"Picture: {picture['alt']} ({self.folder / name.replace('/', '-')})"
+
+    def require_open(self) -> None:
+        """Refuse a link that is used or revoked, and a campaign that is not open (by this computer's day in UTC)."""
+        if self.url is not None:
+            reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
+            require(reply["state"] == "unused", f"link-{reply['state']}")
+            require(reply["campaign"] == "open", str(reply["campaign"]))
+        require(self.fields["opens"] <= today(), "early")
+        require(today() <= self.fields["closes"], "closed")
+
+    def ledger_lines(self) -> list[Line]:
+        """Return the lines that this report adds to the ledger: one for each ratio among the cells."""
+        ratios = [channel.ratio for channel in self.channels]
+        host = re.sub("^https?://|/.*", "", self.url or "curators without a service")
+        shared = {"campaign": self.name, "report": self.record["report"], "host": host, "day": today()}
+        shared |= {"title": self.fields["title"], "participation": self.fields["certificates"][0]["participation"]}
+        counts = {ratio: ratios.count(ratio) for ratio in sorted(set(ratios))}
+        return [{**shared, "cells": count, "numerator": a, "denominator": b} for (a, b), count in counts.items()]
+
+    def ledger(self) -> list[Line]:
+        """Return the ledger as it stands with this report."""
+        mine = self.ledger_lines()
+        return [line for line in read_ledger(self.home) if line["report"] != mine[0]["report"]] + mine
+
+    def answer(self, cell: int, label: str) -> None:
+        """Keep an answer on this computer; an empty label is no answer."""
+        require(self.record["state"] in ("verified", "answering"), "sampled")
+        labels = self.channels[0].labels
+        require(not label or label in labels, "label", f"{label!r} is none of the possible answers.")
+        answers = list(self.record["answers"])
+        answers[cell] = labels.index(label) if label else None
+        self._keep(**{**self.record, "state": "answering", "answers": answers})
+
+    def sample(self) -> None:
+        """Draw the report, once, and store it in place of the answers."""
+        require(self.record["state"] in ("verified", "answering"), "sampled")
+        self.require_open()
+        body = draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
+        body = body.ljust(self.fields["body_bytes"], b"\0")
+        self._keep(state="sampled", link=self.link, report=self.record["report"], body=body.hex(), tries=0)
+
+    def send(self, tries: int = 8, pause: Callable[[float], None] = time.sleep) -> None:
+        """Send the stored report until the service confirms it: again after 1, 2, 4 ... 60 seconds, with jitter.
+
+        The ledger is written first: the loss happens when bytes leave, not when the receipt comes.
+        """
+        add_to_ledger(self.home, self.ledger_lines())
+        report, body = self.record["report"], bytes.fromhex(self.record["body"])
+        for attempt in range(tries):
+            self._keep(**{**self.record, "state": "sent", "tries": self.record["tries"] + 1})
+            try:
+                receipt = call(f"{self.url}/v1/campaigns/{self.name}/reports/{report}", 1000, self.token, body)
+                break
+            except Refused as error:
+                if error.name != "busy" or attempt + 1 == tries:
+                    raise
+                pause(min(2**attempt, 60) * (1 + os.urandom(1)[0] / 512))
+        fields = parse(receipt, 1000)
+        stored = (self.name, report, hashlib.sha256(body).hexdigest(), "crowdveil-receipt/1")
+        names = ("campaign", "report", "stored_sha256", "format")
+        require(isinstance(fields, dict) and tuple(map(fields.get, names)) == stored, "receipt")
+        self._keep(state="receipted", receipt=receipt.decode("ascii"))
+        for path in self.folder.iterdir():
+            if path.name != "record.json":
+                path.unlink()
+
+    def save_report(self, folder: Path) -> Path:
+        """Write the report as a file for the curator and return its path; it holds the token."""
+        add_to_ledger(self.home, self.ledger_lines())
+        path = folder / f"report-{self.slot}-{self.record['report'][:8]}.json"
+        symbols = {"format": "crowdveil-report/1", "symbols": self.record["body"], "token": self.token}
+        write(path, canonical({**symbols, "campaign": self.name, "report": self.record["report"]}))
+        return path
+
+
+def today() -> str:
+    """Return the day in UTC."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+# ---- Command line
+def show(text: str) -> None:
+    """Print a text without characters that steer the terminal."""
+    print("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text))
+
+
+def read_answers(path: Path, device: Device) -> dict[int, str]:
+    """Return the label of each cell in a CSV file with the columns task and label (or value, answer)."""
+    cells = {device.fields["tasks"][task]["id"]: cell for cell, task in enumerate(device.tasks)}
+    found: dict[int, str] = {}
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        rows = csv.DictReader(stream)
+        column = next((name for name in ("label", "value", "answer") if name in (rows.fieldnames or ())), "")
+        require(column and "task" in (rows.fieldnames or ()), "answers", f"{path} needs the columns task and label.")
+        for row in rows:
+            cell = cells.get(row["task"], -1)
+            require(cell >= 0 and cell not in found, "answers", f"{path}: task {row['task']!r} is not yours, or twice.")
+            found[cell] = (row[column] or "").strip()
+    return found
+
+
+def ask(device: Device) -> None:
+    """Ask every task in the terminal; each answer is kept at once."""
+    labels = device.channels[0].labels
+    show(f"Possible answers: {', '.join(labels)}. Enter alone keeps what stands in brackets.")
+    for cell, task in enumerate(device.tasks):
+        before = device.record["answers"][cell]
+        show(f"\n{cell + 1} of {len(device.tasks)}: {device.fields['tasks'][task]['text']} {device.picture(cell)}")
+        reply = input(f"Your answer [{'no answer' if before is None else labels[before]}]: ").strip()
+        while reply and reply not in labels:
+            reply = input(f"{reply!r} is none of the possible answers. Your answer: ").strip()
+        if reply:
+            device.answer(cell, reply)
+
+
+def promise(device: Device) -> str:
+    """Return the question, what leaves this computer, and what that promises, with the ledger's sums."""
+    lines, ledger = device.ledger_lines(), device.ledger()
+    single = max(epsilon([{**line, "cells": 1}]) for line in lines)
+    hidden = "hidden, too" if device.channels[0].protected else "not hidden"
+    to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
+    return (
+        f"{device.fields['title']}\n{device.fields['question']}\n{device.fields['consent']}\n"
+        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n"
+        f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
+        f"which tasks you answer is {hidden}.\n"
+        f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
+        f"{shown(epsilon(ledger))} to all curators."
+    )
+
+
+def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None) -> None:
+    """Answer, sample and send, from wherever the record stands."""
+    device.open()
+    if device.record["state"] in ("verified", "answering"):
+        device.require_open()
+        show(promise(device))
+        over = budget is not None and epsilon(device.ledger()) > budget
+        warning = f"This exceeds your budget of {budget}. " if over else ""
+        require(not over or answers is None, "budget", f"{warning}Nothing was sent. Without --budget it is sent.")
+        if answers is None:
+            ask(device)
+            require(input(f"{warning}Send now? (yes/no) ") == "yes", "no", "Your answers stay here. Nothing was sent.")
+        else:
+            for cell, label in read_answers(answers, device).items():
+                device.answer(cell, label)
+        device.sample()
+    if device.record["state"] != "receipted" and device.url is None:
+        print(f"Give this file to the curator and to nobody else: {device.save_report(out)}")
+    elif device.record["state"] != "receipted":
+        device.send()
+    if device.record["state"] == "receipted":
+        print("Done on this computer: the service has the report. Nothing will be asked again.")
+    if answers is not None:
+        print(f"{answers} is yours: it is not deleted.")
+
+
+def main() -> int:
+    """Run the command line and return the exit code: 0 done, 1 refused."""
+    parser = argparse.ArgumentParser(description="Answers a campaign; randomizes the answers on this computer.")
+    parser.add_argument("link", nargs="?", help="the link that you got")
+    parser.add_argument("--answers", type=Path, metavar="FILE", help="CSV file with the columns task and label")
+    parser.add_argument("--files", type=Path, metavar="FOLDER", help="folder of campaign.json, without a service")
+    parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="folder of the report file")
+    parser.add_argument("--budget", type=Decimal, metavar="E", help="warn if all campaigns together exceed E")
+    parser.add_argument("--home", type=Path, default=HOME, help="folder of the records and of the ledger")
+    parser.add_argument("--ledger", action="store_true", help="show what was promised so far")
+    given = parser.parse_args()
+    try:
+        if given.ledger:
+            print_ledger(read_ledger(given.home))
+            return 0
+        with Device(given.link or "", given.home, given.files) as device:
+            run(device, given.answers, given.out, given.budget)
+    except Refused as error:
+        print(error.sentence, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

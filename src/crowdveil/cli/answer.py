@@ -1,0 +1,71 @@
+"""`crowdveil answer`: a worker's answers to a campaign, randomized on this computer and sent once."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import PATH, json_option
+
+
+class Epsilon(click.ParamType[Decimal]):
+    """Positive decimal number, exact."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        """Return the number, or end with wrong usage."""
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not (number.is_finite() and number > 0):
+            self.fail(f"{value!r} is not a positive number.", param, ctx)
+        return number
+
+
+@click.command(short_help="Answer a campaign: randomized on this computer, sent once.")
+@click.argument("link")
+@click.option("--answers", type=PATH, metavar="FILE", help="CSV file, columns task and label. [default: asks here]")
+@click.option("--files", type=PATH, metavar="FOLDER", help="Folder of campaign.json and parts, without a service.")
+@click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
+@click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
+@click.option("--home", type=PATH, metavar="FOLDER", help="Folder of records and ledger. [default: ~/.crowdveil]")
+@json_option
+def answer(
+    link: str,
+    answers: Path | None,
+    files: Path | None,
+    out: Path,
+    budget: Decimal | None,
+    home: Path | None,
+    as_json: bool,
+) -> None:
+    """Answer the campaign of LINK on this computer; only a randomized report leaves it.
+
+    The campaign is checked against the link, and its tables in integers. Each answer (a cell) is replaced once by a
+    random symbol, and a cell without an answer, too, if participation is protected. The report is stored before it is
+    sent; the same bytes are sent again until the service confirms them, also by a later call. The ledger in the home
+    folder adds up epsilon, the privacy loss, over all campaigns of this computer.
+    """
+    from crowdveil.campaign.device import answer_campaign
+    from crowdveil.campaign.standalone.device import HOME, epsilon, read_ledger, shown
+
+    home = home or HOME
+    if answers is None and (as_json or not sys.stdin.isatty()):
+        raise click.UsageError("Without a terminal, --answers FILE is needed.")
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):
+        device = answer_campaign(link, answers=answers, home=home, files=files, out=out, budget=budget)
+    data = {
+        "campaign": device.name,
+        "state": device.record["state"],
+        "epsilon_all_campaigns": float(shown(epsilon(read_ledger(home)))),
+        "ledger": str(home / "ledger.json"),
+    }
+    if as_json:
+        print_result(data, [], as_json=True)
