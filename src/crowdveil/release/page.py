@@ -27,7 +27,8 @@ from crowdveil.release.result_files import InferredTruths, read_truths
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
-DOUBTFUL = 10
+MAX_DOUBTFUL = 10
+"""Largest number of doubtful tasks; at most a third of all tasks are listed."""
 PAGE = "page of results"
 NO_TITLE = "Inferred truths"
 """Heading of a page without a title."""
@@ -138,7 +139,7 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
         pictures=list(_pictures(truths)),
         channel_picture=None if channel is None else channel_table("channel", channel),
         rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
-        doubtful=list(_rows(truths, text, truths.doubtful(DOUBTFUL))),
+        doubtful=list(_rows(truths, text, _doubtful(truths))),
         doubt=_doubt(truths),
         workers=list(_workers(truths)) if text.with_workers else [],
         worker_picture=_worker_picture(truths) if text.with_workers else None,
@@ -146,10 +147,10 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
 
 
 def percent(share: float | None) -> str:
-    """Return a share as a percentage; a share that is not 100 % never reads so."""
+    """Return a probability as a percentage with one decimal, rounded down; a certain one is not written as 100 %."""
     if share is None or not np.isfinite(share):
         return "unknown"
-    return f"{np.floor(share * 1000) / 10:.1f} %"
+    return "> 99.9 %" if share > 0.9995 else f"{np.floor(share * 1000) / 10:.1f} %"
 
 
 def _summary(truths: InferredTruths) -> str:
@@ -180,8 +181,8 @@ def _summary(truths: InferredTruths) -> str:
 
 
 def percent_up(share: float) -> str:
-    """Return an error as a percentage, rounded up to one decimal."""
-    return f"{np.ceil(share * 1000 - 1e-9) / 10:.1f} %"
+    """Return an error as a percentage with one decimal, rounded up; a small one is not written as 0 %."""
+    return "< 0.1 %" if share < 0.001 else f"{np.ceil(share * 1000 - 1e-9) / 10:.1f} %"
 
 
 def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:
@@ -215,14 +216,19 @@ def _rows(truths: InferredTruths, text: PageText, chosen: Iterable[int]) -> Iter
         }
 
 
+def _doubtful(truths: InferredTruths) -> list[int]:
+    return truths.doubtful(min(MAX_DOUBTFUL, -(-len(truths.tasks) // 3)))
+
+
 def _doubt(truths: InferredTruths) -> str:
     """Return why the listed tasks are the doubtful ones, and their part of the expected error."""
     if truths.confidence is None:
         return "The widest intervals first." if truths.low is not None else "The fewest reports first."
-    errors = 1 - truths.confidence
-    part = float(errors[truths.doubtful(DOUBTFUL)].sum() / errors.sum()) if errors.sum() > 0 else 0.0
-    shown = min(DOUBTFUL, len(truths.tasks))
-    return f"The least certain truths first. These {shown} tasks have {percent(part)} of the expected error."
+    errors, chosen = 1 - truths.confidence, _doubtful(truths)
+    if errors.sum() <= 0:
+        return "The least certain truths first."
+    part = f"{100 * float(errors[chosen].sum() / errors.sum()):.0f} %"
+    return f"The least certain truths first. {len(chosen)} of {len(errors):,} tasks have {part} of the expected error."
 
 
 def _workers(truths: InferredTruths) -> Iterator[dict[str, Any]]:

@@ -183,7 +183,7 @@ def channel_table(name: str, channel: Channel) -> Markup | None:
     for column, report in enumerate(outputs):
         drawn.append(
             Markup('<text class="name" x="{x:.1f}" y="14" text-anchor="middle">{report}</text>').format(
-                x=89 + cell * (column + 0.5), report=shorten(_symbol(report), max(int(cell / 7), 2))
+                x=89 + cell * (column + 0.5), report=shorten(_symbol(report), max(int((cell - 4) / 7), 2))
             )
         )
     diagonal = "; ".join(
