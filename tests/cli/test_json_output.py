@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import crowdveil.demo
+import crowdveil.service.demo
 from crowdveil.cli import main
 from crowdveil.cli.display import as_text, json_wanted
 from crowdveil.demo import Demo
@@ -24,6 +25,10 @@ from crowdveil.errors import (
     ReportsError,
     SettingsError,
 )
+from crowdveil.release.privacy_statement import PrivacyStatement
+from crowdveil.service.loopback import LoopbackRun
+from crowdveil.service.results import DOWNLOADS, CampaignResult
+from tests.campaign.builders import build_campaign
 from tests.cli.conftest import LABELS, Run
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -55,6 +60,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
+    "campaign demo": ([], ("--out", "shown")),
     "datasets list": ([], ()),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -76,6 +82,7 @@ REFUSED: dict[str, Words] = {
     "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
     "campaign invite": ("none",),
     "campaign new": ("none.toml", "--out", "essays"),
+    "campaign demo": ("--out", "labels.csv/below"),
     "datasets list": (),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -117,6 +124,14 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)
     monkeypatch.setattr(crowdveil.demo, "render", lambda *_: "a page")
+    files = dict.fromkeys(DOWNLOADS, b"truth\ntrue\n") | {"truths.csv": b"truth\n" + b"true\nfalse\n" * 6}
+    result = CampaignResult(files, PrivacyStatement(status="none"), ())
+    campaign = build_campaign().campaign
+    monkeypatch.setattr(
+        crowdveil.service.demo,
+        "run_on_loopback",
+        lambda *_, **__: LoopbackRun(campaign=campaign, result=result, by_browser=0),
+    )
 
 
 def demo_result() -> Result:

@@ -11,9 +11,9 @@ from crowdveil.service.demo import (
     WORKERS,
     CampaignDemo,
     demo_outputs,
-    find_browser,
     run_campaign_demo,
 )
+from crowdveil.service.loopback import find_browser
 from crowdveil.service.results import DOWNLOADS
 
 
@@ -27,17 +27,17 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[CampaignDemo, list[
 def test_every_worker_reports_through_http(shown: tuple[CampaignDemo, list[int]]) -> None:
     """Each of 72 workers sends one report, the first one from a browser where there is one."""
     demo, counted = shown
-    workers = demo.result.files["workers.csv"].decode("utf-8").splitlines()[1:]
+    workers = demo.run.result.files["workers.csv"].decode("utf-8").splitlines()[1:]
 
     assert list(range(1, WORKERS + 1)) == counted
     assert WORKERS == len(workers)
-    assert int(bool(find_browser())) == demo.by_browser
+    assert int(bool(find_browser())) == demo.run.by_browser
 
 
 def test_results_are_written_with_a_checked_guarantee(shown: tuple[CampaignDemo, list[int]]) -> None:
     """The files of the result are in the folder; epsilon per worker is the budget; the page says simulated."""
     demo, _ = shown
-    statement = demo.result.statement
+    statement = demo.run.result.statement
     assert statement.per_worker is not None
 
     assert set(DOWNLOADS) <= {path.name for path in demo.page.parent.iterdir()}

@@ -2,12 +2,14 @@
 
 import click
 
+from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 
 SUBCOMMANDS: tuple[click.Command, ...] = (
     new,
     invite,
+    demo,
 )
 """Subcommands, in the order of help."""
 

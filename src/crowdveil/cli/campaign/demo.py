@@ -1,0 +1,77 @@
+"""`crowdveil campaign demo`: a whole campaign on this computer, with simulated answers."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+
+import click
+
+from crowdveil.channels.rounding import format_bound
+from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.serve import require_service
+
+SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
+
+
+@click.command(short_help="Run a whole campaign on this computer, with simulated answers.")
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("crowdveil-campaign-demo"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder of the results.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the simulated answers.")
+@click.option("--open/--no-open", "opened", default=None, help="Open the page of results. [default: in a terminal]")
+@json_option
+def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
+    """Run a whole campaign on this computer: 72 workers judge twelve statements.
+
+    Makes the campaign, serves it on the loopback address, has 72 devices fetch it, check it, randomize and report over
+    HTTP (one of them a headless browser where Playwright and Chromium are installed), closes it, infers the truths and
+    writes the page of results with all files. The answers are simulated.
+    """
+    require_service()
+    from crowdveil.service.demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
+
+    replaced = list(map(str, demo_outputs(out).check()))
+    with progress_bar("collecting reports") as bar:
+        shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
+    inferred, unprotected, constant = shown.wrong
+    campaign = shown.run.campaign
+    data = {
+        "simulated_answers": True,
+        "campaign": campaign.name,
+        "workers": WORKERS,
+        "by_browser": shown.run.by_browser,
+        "participation": campaign.participation,
+        "epsilon_per_answer": campaign.epsilon,
+        "epsilon_per_worker": campaign.worker_epsilon,
+        "tasks": len(STATEMENTS),
+        "wrong": {"inferred": inferred, "unprotected": unprotected, "constant": constant},
+        "warnings": [SIMULATED, *shown.run.result.warnings],
+        "files": list(map(str, demo_outputs(out).paths)),
+        "replaced": replaced,
+    }
+    browser = ", one of them a headless browser" if shown.run.by_browser else ""
+    rows = [
+        ("note", SIMULATED),
+        ("campaign", campaign.name),
+        ("reports", f"{WORKERS} devices over HTTP{browser}"),
+        (
+            "promise",
+            f"epsilon {format_bound(campaign.epsilon, 4)} for a single answer (cell), "
+            f"{format_bound(campaign.worker_epsilon, 4)} for all answers of one worker, participation "
+            f"{campaign.participation}",
+        ),
+        ("wrong", f"{inferred} of {len(STATEMENTS)} truths; unprotected {unprotected}, best constant {constant}"),
+        *replaced_rows(replaced),
+        ("written", f"{shown.page}, and the files of the result beside it"),
+    ]
+    print_result(data, rows, as_json=as_json)
+    if opened or (opened is None and sys.stdout.isatty() and not as_json):
+        webbrowser.open(shown.page.absolute().as_uri())
