@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.document import Campaign, Groups, Picture, Task, digest_of
@@ -14,6 +16,7 @@ from crowdveil.mechanisms.laplace import Laplace
 from tests.campaign.builders import LABELS, build_campaign, response
 
 PICTURE = {"sha256": "0" * 64, "type": "image/png", "bytes": 10, "alt": "a fish"}
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
 TASK = {"id": "t0", "text": "Fish?", "picture": None}
 
 
@@ -216,3 +219,18 @@ def test_a_forged_certificate_is_refused_by_its_own_defect():
 def test_a_document_beyond_two_megabytes_is_refused():
     """The size is checked on the received bytes."""
     assert "oversize" == refusal(b" " * 2_000_001)
+
+
+def test_the_schema_describes_the_document():
+    """Campaigns with and without groups pass the schema; other fields, types and pictures do not."""
+    Draft202012Validator.check_schema(SCHEMA)
+    channels = [response(epsilon=epsilon) for epsilon in (1.0, 2.0)]
+    groups = Groups(choice=((0, 1),), task_group=(0, 0, 1, 1), slot_group=(0, 0, 0))
+    grouped = json.loads(build_campaign(channels=channels, groups=groups, url=None).campaign.to_bytes())
+    valid = Draft202012Validator(SCHEMA).is_valid
+
+    assert valid(fields())
+    assert valid({**fields(), "tasks": [{**TASK, "picture": PICTURE}]})
+    assert valid(grouped)
+    for change in ({"extra": 1}, {"title": ""}, {"min_reports": 0}, {"tasks": [{**TASK, "picture": {}}]}, {"salt": ""}):
+        assert not valid({**fields(), **change})
