@@ -1,0 +1,140 @@
+"""Accuracy, calibration, log-loss and seconds of every method for labels on ten public data sets.
+
+The first of repeated answers counts; tied labels share the point; gold tasks without answers are left out.
+Nothing is fitted to gold. All methods run with their default settings.
+"""
+
+import csv
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from crowdveil.data import datasets
+from crowdveil.em.estimate import Estimate
+from crowdveil.estimators import ESTIMATORS
+from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes, tie_weights
+from crowdveil.evaluation.metrics import score
+from crowdveil.registry import estimators_with
+
+RESULTS = Path(__file__).parent / "results" / "methods.csv"
+SETS = ("d_product", "d_possent", "s_rel", "adult2", "bluebird", "dog", "snow_rte", "web_zhou", "duchenne", "snow_wsd")
+NEEDS_GOLD = ("gold-majority-vote",)
+METHODS = tuple(
+    name for name in estimators_with(kind="categorical", needs_ordered_labels=False) if name not in NEEDS_GOLD
+)
+CONSTANT = "best constant"
+BINS, SMALLEST_PROBABILITY = 10, 1e-3
+"""Bins of confidence of the calibration error, and lower bound of probabilities in the log-loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One method on one data set.
+
+    Attributes:
+        data, method: names.
+        scored: gold tasks with answers.
+        accuracy: ties split.
+        calibration_error: expected calibration error of the confidence; None without probabilities.
+        log_loss: mean negative log-probability of gold, in nats; None without probabilities.
+        seconds: of the fit.
+        steps, converged: of the fit; None for the constant.
+    """
+
+    data: str
+    method: str
+    scored: int
+    accuracy: float
+    calibration_error: float | None = None
+    log_loss: float | None = None
+    seconds: float | None = None
+    steps: int | None = None
+    converged: bool | None = None
+
+
+def calibration_error(aligned: AlignedGold) -> float:
+    """Return the mean over gold tasks of |accuracy - mean confidence| of the task's bin of confidence (ties split)."""
+    places = np.arange(len(aligned.at))
+    confidence = aligned.estimate.posterior[aligned.at].max(axis=1)
+    right = tie_weights(aligned)[places, gold_codes(aligned)]
+    gap = np.bincount(np.minimum((confidence * BINS).astype(int), BINS - 1), right - confidence, BINS)
+    return float(np.abs(gap).sum() / len(places))
+
+
+def log_loss(aligned: AlignedGold) -> float:
+    """Return the mean negative log-probability of gold, each probability at least `SMALLEST_PROBABILITY`."""
+    given = aligned.estimate.posterior[aligned.at, gold_codes(aligned)]
+    return float(-np.log(np.maximum(given, SMALLEST_PROBABILITY)).mean())
+
+
+def fit(data: datasets.Dataset, method: str) -> tuple[Estimate, float]:
+    """Return the estimate of a method, and its seconds."""
+    start = time.perf_counter()
+    estimate = ESTIMATORS[method]().fit(data.answers)
+    return estimate, time.perf_counter() - start
+
+
+def measured(name: str, methods: Iterable[str]) -> Iterator[Row]:
+    """Yield the rows of a data set: the best constant, then each method (fitted once before, which loads code)."""
+    data = datasets.load(name, duplicates="first")
+    reported = {str(task) for task, count in zip(data.answers.tasks, data.answers.per_task, strict=True) if count}
+    gold = {task: truth for task, truth in data.gold.items() if str(task) in reported}
+    for place, method in enumerate(methods):
+        estimate, seconds = fit(data, method)
+        found, aligned = score(estimate, gold), align_gold(estimate, gold)
+        if not place:
+            yield Row(data=name, method=CONSTANT, scored=found.scored, accuracy=1 - found.baseline)
+        yield Row(
+            data=name,
+            method=method,
+            scored=found.scored,
+            accuracy=1 - found.error,
+            calibration_error=calibration_error(aligned) if estimate.probabilistic else None,
+            log_loss=log_loss(aligned) if estimate.probabilistic else None,
+            seconds=seconds,
+            steps=estimate.steps,
+            converged=estimate.converged,
+        )
+
+
+def warm_up(methods: Iterable[str]) -> None:
+    """Fit every method to the largest set for two steps, so that no measured fit compiles code."""
+    data = datasets.load("s_rel", duplicates="first")
+    for method in methods:
+        ESTIMATORS[method](max_steps=min(2, ESTIMATORS[method]().max_steps)).fit(data.answers)
+
+
+def write(rows: Iterable[Row], path: Path) -> None:
+    """Write rows as CSV; empty cells are None."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, [field.name for field in fields(Row)], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            cells = asdict(row).items()
+            writer.writerow({name: round(cell, 4) if isinstance(cell, float) else cell for name, cell in cells})
+
+
+def read(path: Path) -> list[Row]:
+    """Return the rows of a CSV file that `write` wrote."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        return [_row(cells) for cells in csv.DictReader(stream)]
+
+
+def _row(cells: dict[str, str]) -> Row:
+    def number(name: str) -> float | None:
+        return float(cells[name]) if cells[name] else None
+
+    return Row(
+        data=cells["data"],
+        method=cells["method"],
+        scored=int(cells["scored"]),
+        accuracy=float(cells["accuracy"]),
+        calibration_error=number("calibration_error"),
+        log_loss=number("log_loss"),
+        seconds=number("seconds"),
+        steps=int(cells["steps"]) if cells["steps"] else None,
+        converged=cells["converged"] == "True" if cells["converged"] else None,
+    )
