@@ -26,6 +26,7 @@ def test_links_are_written_and_not_shown(run: Run) -> None:
     assert "essays/links.csv" in text
     assert "the old link of worker 2" in replaced
     assert "essays/link-0002.csv" in replaced
+    assert "keeps the old one if that has stored a report" in replaced
     assert "#1." not in text + replaced
 
 

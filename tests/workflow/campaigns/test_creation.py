@@ -1,5 +1,6 @@
 """Creation of campaign folders: all files or none, closed to others, nothing replaced."""
 
+import re
 import stat
 from datetime import date
 from pathlib import Path
@@ -59,16 +60,35 @@ def test_nothing_is_replaced(tmp_path):
 
 def test_what_a_person_may_have_overlooked_is_said(tmp_path):
     """A closing in the past, results of single workers and public participation are warnings."""
-    text = SETTINGS.read_text("utf-8").replace('file = "', f'file = "{SETTINGS.parent}/')
-    text = text.replace('names = "', f'names = "{SETTINGS.parent}/').replace("min_reports = 8", "min_reports = 1")
-    text = text.replace("2099-12-31", "2026-01-10").replace('participation = "protected"', 'participation = "public"')
+    text = elsewhere(min_reports="1", participation='"public"', language='"fr"').replace("2099-12-31", "2026-01-10")
     path = tmp_path / "campaign.toml"
     path.write_text(text, "utf-8")
 
     created = create_campaign(path, tmp_path / "essays")
 
     assert date(2026, 1, 10) == created.campaign.closes
-    assert ["closed on 2026-01-10", "min_reports = 1", "Participation is public"] == [
-        next(part for part in ("closed on 2026-01-10", "min_reports = 1", "Participation is public") if part in text)
-        for text in created.warnings
-    ]
+    assert [
+        "The campaign closed on 2026-01-10: no report will be accepted.",
+        "The page has no messages in 'fr': they are shown in English.",
+        "With min_reports = 1 results of a single worker are released.",
+        "Participation is public: who skips which task is visible to the curator.",
+    ] == list(created.warnings)
+
+
+def test_a_refused_expectation_leaves_no_folder(tmp_path):
+    """The error is predicted before anything is written."""
+    path = tmp_path / "campaign.toml"
+    path.write_text(elsewhere() + "expected = { ability = 0.8 }\n", "utf-8")
+
+    with pytest.raises(SettingsError, match="ability"):
+        create_campaign(path, tmp_path / "essays")
+
+    assert not (tmp_path / "essays").exists()
+
+
+def elsewhere(**changes):
+    """Return the sample's text with the paths of its tables, and with other values."""
+    text = re.sub(r'"(essays|students)\.csv"', rf'"{SETTINGS.parent}/\1.csv"', SETTINGS.read_text("utf-8"))
+    for key, value in changes.items():
+        text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
+    return text

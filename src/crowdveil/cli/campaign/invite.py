@@ -20,6 +20,8 @@ The service reads it at its next start. It keeps an old link that has stored a r
 --accept-second-report: a second report is a second draw, and epsilon of both reports adds up (per answer, called a
 cell, and per worker; participation as in the campaign)."""
 
+NEXT_START = "reads the new link at its next start, and keeps the old one if that has stored a report"
+
 
 @click.command(
     cls=Verb,
@@ -59,6 +61,7 @@ def invite(folder: Path, replace: int | None, accept_second_report: bool, as_jso
         ("campaign", f"{made.campaign.name} (to compare: {made.campaign.name[:8]})"),
         ("links", f"{len(made.slots):,}, each for one report"),
         *([] if replace is None else [("revoked", f"the old link of worker {replace}")]),
+        *([] if replace is None or made.campaign.url is None else [("service", NEXT_START)]),
         *(("written", str(path)) for path in made.files),
     ]
     print_result(data, rows, as_json=as_json)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_promise
-from crowdveil.cli.display import print_result
+from crowdveil.cli.display import print_result, progress_bar
 from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.workflow.campaigns.creation import CreatedCampaign
-    from crowdveil.workflow.campaigns.expected_error import ExpectedError
 
 HELP = """Make a campaign: check the settings, draw the assignment, write the files.
 
@@ -37,14 +36,13 @@ differ."""
 def new(settings: Path, out: Path, as_json: bool) -> None:
     """Make a campaign; see `HELP`."""
     from crowdveil.workflow.campaigns.creation import create_campaign
-    from crowdveil.workflow.campaigns.expected_error import predict_error
 
-    created = create_campaign(settings, out)
-    error = predict_error(created.source, created.mechanism)
-    print_result(_data(created, error), _rows(created, error), as_json=as_json)
+    with progress_bar("simulating") as bar:
+        created = create_campaign(settings, out, on_simulation=bar)
+    print_result(_data(created), _rows(created), as_json=as_json)
 
 
-def _data(created: CreatedCampaign, error: ExpectedError) -> dict[str, Any]:
+def _data(created: CreatedCampaign) -> dict[str, Any]:
     campaign = created.campaign
     return {
         "campaign": campaign.name,
@@ -59,16 +57,16 @@ def _data(created: CreatedCampaign, error: ExpectedError) -> dict[str, Any]:
         "opens": campaign.opens.isoformat(),
         "closes": campaign.closes.isoformat(),
         "min_reports": campaign.min_reports,
-        "expected": error.to_json(),
+        "expected": created.expected.to_json(),
         "warnings": list(created.warnings),
         "files": list(map(str, created.files)),
     }
 
 
-def _rows(created: CreatedCampaign, error: ExpectedError) -> list[tuple[str, str]]:
+def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.planning.summary import error_with_interval
 
-    campaign, (fewest, most) = created.campaign, created.loads
+    campaign, error, (fewest, most) = created.campaign, created.expected, created.loads
     each = str(most) if fewest == most else f"{fewest} to {most}"
     scope = f"participation {campaign.participation}"
     cells = f"all {most} answers of one worker" if most > 1 else "the one answer of a worker"

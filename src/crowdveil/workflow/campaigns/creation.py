@@ -17,6 +17,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.workflow.campaigns.expected_error import ExpectedError, OnSimulation, predict_error
+
+PAGE_LANGUAGES = ("de", "en")
+"""Languages of the messages on the answering page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,7 @@ class CreatedCampaign:
         source: settings it was made from.
         campaign: the campaign.
         mechanism: mechanism of its channel.
+        expected: expected error.
         folder: folder of the files.
         files: paths of the files.
         loads: numbers of tasks of the workers with fewest and with most.
@@ -36,14 +41,20 @@ class CreatedCampaign:
     source: CampaignSource
     campaign: Campaign
     mechanism: ChannelMechanism
+    expected: ExpectedError
     folder: Path
     files: tuple[Path, ...]
     loads: tuple[int, int]
     warnings: tuple[str, ...]
 
 
-def create_campaign(settings: Path, folder: Path) -> CreatedCampaign:
-    """Check a settings file, draw the assignment, and write the campaign into a new folder.
+def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation | None = None) -> CreatedCampaign:
+    """Check a settings file, draw the assignment, predict the error, and write the campaign into a new folder.
+
+    Args:
+        settings: the settings file.
+        folder: absent, or an empty folder.
+        on_simulation: called with the finished and the expected number of simulations.
 
     Raises:
         SettingsError: a setting is refused, or the folder is not new.
@@ -53,12 +64,14 @@ def create_campaign(settings: Path, folder: Path) -> CreatedCampaign:
     require_new(folder)
     source = read_source(settings)
     campaign, parts, mechanism = build_campaign(source)
+    expected = predict_error(source, mechanism, on_simulation=on_simulation)
     files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
         source=source,
         campaign=campaign,
         mechanism=mechanism,
+        expected=expected,
         folder=folder,
         files=files,
         loads=(min(loads), max(loads)),
@@ -130,10 +143,12 @@ def csv_text(header: Sequence[str], rows: object) -> str:
 
 
 def _warnings(campaign: Campaign, today: date) -> tuple[str, ...]:
-    """Return what a person may have overlooked: a closing in the past, few reports, a weak promise."""
+    """Return what a person may have overlooked: a closing in the past, a language, few reports."""
     found = []
     if campaign.state_on(today) == "closed":
         found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
+    if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
+        found.append(f"The page has no messages in {campaign.language!r}: they are shown in English.")
     if campaign.min_reports == 1:
         found.append("With min_reports = 1 results of a single worker are released.")
     if campaign.participation == "public":

@@ -1,15 +1,21 @@
 """Expected error of a campaign, by the planner's simulations under public assumptions on the crowd."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any
 
 from crowdveil.campaign.source.settings_file import CampaignSource
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.mechanisms import ChannelMechanism, Laplace
 from crowdveil.planning import Campaign, NumberCrowd, Prediction, predict
+from crowdveil.planning.prediction import default_seeds
 from crowdveil.planning.summary import expected_error, real_interval
 from crowdveil.workflow.mechanism_settings import Expectation
 from crowdveil.workflow.planning import expected_campaign
+
+OnSimulation = Callable[[float, float | None], None]
+"""Callback with the number of finished simulations and the expected total."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +60,9 @@ class ExpectedError:
         }
 
 
-def predict_error(source: CampaignSource, mechanism: ChannelMechanism) -> ExpectedError:
+def predict_error(
+    source: CampaignSource, mechanism: ChannelMechanism, *, on_simulation: OnSimulation | None = None
+) -> ExpectedError:
     """Return the expected error of a campaign if the crowd is as its settings expect, or as `crowdveil plan` assumes.
 
     A task is taken to have the rounded mean number of workers. A long scale is planned on a coarser one, with the
@@ -81,10 +89,16 @@ def predict_error(source: CampaignSource, mechanism: ChannelMechanism) -> Expect
         workers=slots,
         assigned_per_task=None if everyone else assigned,
     )
+    done = count(1)
+
+    def report() -> None:
+        if on_simulation is not None:
+            on_simulation(next(done), 2 * default_seeds(plan))
+
     return ExpectedError(
         plan=plan,
-        protected=predict(plan, _on(plan.crowd.alphabet, mechanism)),
-        unprotected=predict(plan, None),
+        protected=predict(plan, _on(plan.crowd.alphabet, mechanism), on_simulation=report),
+        unprotected=predict(plan, None, on_simulation=report),
         constant=plan.crowd.constant_error,
     )
 
