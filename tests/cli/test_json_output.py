@@ -60,6 +60,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
+    "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
     "datasets list": ([], ()),
 }
@@ -82,6 +83,7 @@ REFUSED: dict[str, Words] = {
     "synthesize": ("none.csv", "--bounds", "-2:7", "--epsilon", 1, "--out", "made"),
     "campaign invite": ("none",),
     "campaign new": ("none.toml", "--out", "essays"),
+    "campaign page": ("none", "--out", "device.html"),
     "campaign demo": ("--out", "labels.csv/below"),
     "datasets list": (),
 }

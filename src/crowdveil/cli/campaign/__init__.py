@@ -5,10 +5,12 @@ import click
 from crowdveil.cli.campaign.demo import demo
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
+from crowdveil.cli.campaign.page import page
 
 SUBCOMMANDS: tuple[click.Command, ...] = (
     new,
     invite,
+    page,
     demo,
 )
 """Subcommands, in the order of help."""

@@ -1,0 +1,81 @@
+"""One-file page of a campaign: the worker's page, the campaign and its pictures in one HTML file.
+
+The page connects to nothing (connect-src 'none'); it gives the report as a file and as a QR code. Its policy names the
+SHA-256 of each script and of the style, so that no other one runs.
+"""
+
+import base64
+import json
+import re
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs
+
+KIND = "one-file page"
+MAX_BYTES = 20_000_000
+"""Largest size of a page; telephones refuse to open larger ones."""
+LANGUAGES = ("en", "de")
+POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src {style}; img-src blob:; connect-src 'none'; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+STYLE_LINK = '<link rel="stylesheet" href="../static/style.css">\n'
+SCRIPT_LINK = '<script type="module" src="../static/page.mjs"></script>\n'
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./device\.mjs";\n', re.MULTILINE)
+
+
+def page_outputs(path: Path) -> Outputs:
+    """Return the page as output; an earlier one-file page is replaced."""
+    return Outputs(folder=path.parent, names=(path.name,), kind=KIND)
+
+
+def one_file_page(folder: CampaignFolder) -> bytes:
+    """Return the HTML of the page, the same bytes for the same campaign.
+
+    Raises:
+        CampaignError, CertificateError: the folder is damaged.
+        SettingsError: the page is larger than `MAX_BYTES`.
+    """
+    device, page, code, style = map(_static, ("device.mjs", "page.mjs", "qr.mjs", "style.css"))
+    messages = {language: json.loads(_static(f"messages.{language}.json")) for language in LANGUAGES}
+    embedded = json.dumps({"files": _campaign_files(folder), "messages": messages}).replace("<", "\\u003c")
+    scripts = [code, device + _IMPORT.sub("", page)]
+    policy = POLICY.format(scripts=" ".join(map(_source, scripts)), style=_source(style))
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'
+        f'<script type="application/json" id="embedded">{embedded}</script>\n'
+        + "".join(f'<script type="module">{script}</script>\n' for script in scripts)
+    )
+    html = _static("index.html").replace(STYLE_LINK, "").replace(SCRIPT_LINK, head).encode()
+    if len(html) > MAX_BYTES:
+        raise SettingsError(
+            f"a one-file page has at most {MAX_BYTES:,} bytes",
+            value=f"{len(html):,}",
+            hint="Use smaller pictures, or a service.",
+        )
+    return html
+
+
+def _static(name: str) -> str:
+    return (files("crowdveil.service") / "static" / name).read_text("utf-8")
+
+
+def _source(text: str) -> str:
+    """Return the source expression of an inline script or style in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _campaign_files(folder: CampaignFolder) -> dict[str, str]:
+    """Return document, assignment parts and pictures in base64, by their paths below /v1/campaigns/."""
+    campaign = folder.campaign
+    pictures = {task.picture.sha256 for task in campaign.tasks if task.picture is not None}
+    contents = {
+        campaign.name: campaign.to_bytes(),
+        **{f"{campaign.name}/parts/{k}": folder.part_bytes(k) for k in range(len(campaign.assignment_parts))},
+        **{f"{campaign.name}/pictures/{digest}": folder.picture(digest) for digest in sorted(pictures)},
+    }
+    return {path: base64.b64encode(data).decode() for path, data in contents.items()}
