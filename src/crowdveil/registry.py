@@ -206,6 +206,12 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     EstimatorEntry("catd", "estimators.numeric.catd", "Catd", Capabilities(kind="numeric", uses_prior=False)),
     EstimatorEntry("gtm", "estimators.numeric.gtm", "Gtm", Capabilities(kind="numeric", uses_prior=False)),
     EstimatorEntry(
+        "student-t",
+        "estimators.student_t",
+        "StudentT",
+        Capabilities(kind="numeric", uses_prior=False),
+    ),
+    EstimatorEntry(
         "gaussian",
         "estimators.gaussian.estimator",
         "Gaussian",

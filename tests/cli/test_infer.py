@@ -310,7 +310,7 @@ def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) ->
     first = run_json("infer", "twice.csv", "--kind", "categorical", "--duplicates", "first", "--out", "found")
     every = run_json("infer", "twice.csv", "--duplicates", "all", "--out", "found")
     assert ("dawid-skene", 3) == (first["method"], first["reports"])
-    assert ("weighted-mean", 4) == (every["method"], every["reports"])
+    assert ("student-t", 4) == (every["method"], every["reports"])
 
 
 def test_ordered_labels_have_means(run_json: RunJson) -> None:

@@ -52,7 +52,7 @@ def test_numbers_of_a_data_set_need_no_scale(tiny: Path, run_json: RunJson) -> N
     free = run_json("infer", "dataset:sizes", "--out", "found")
     scaled = run_json("infer", "dataset:sizes", "--scale", "0:5", "--method", "gaussian", "--out", "found")
 
-    assert ("weighted-mean", 7.0) == (free["method"], free["truths"]["items"][1]["truth"])
+    assert ("student-t", 7.0) == (free["method"], free["truths"]["items"][1]["truth"])
     assert any(text.startswith("1 answer outside the scale was clipped: task ") for text in scaled["warnings"])
 
 

@@ -85,5 +85,5 @@ def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., 
         line = refusal(words[0], "counts.csv", *words[1:], "--out", "refused")
         assert question in line
         assert "Found: 60 different numbers from 0 to 177." in line
-    assert "weighted-mean" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]
+    assert "student-t" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]
     assert "dawid-skene" == run_json("infer", "counts.csv", "--kind", "categorical", "--out", "labels")["method"]

@@ -59,7 +59,7 @@ certificate.json (the channel, with the epsilon of a cell, which is a single ans
 (all tasks and workers) are checked.
 
 Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
-more ordered labels, dawid-skene for other labels; without one dawid-skene for labels, weighted-mean for numbers;
+more ordered labels, dawid-skene for other labels; without one dawid-skene for labels, student-t for numbers;
 factorization-mean for sums.
 
 truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a

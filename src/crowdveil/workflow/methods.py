@@ -2,7 +2,7 @@
 
 Where there is a certificate, the default reads the channel: `gaussian` for a scale, `ordinal-dawid-skene` for three
 ordered labels or more, `dawid-skene` for other labels. Without one, reports are read as answers: `dawid-skene` for
-labels, `weighted-mean` for numbers.
+labels, `student-t` for numbers.
 """
 
 import math
@@ -14,7 +14,7 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, WeightedMean
+from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, StudentT
 from crowdveil.registry import SUMS_ESTIMATOR
 from crowdveil.workflow.evidence import AS_ASKED, Evidence
 
@@ -49,7 +49,7 @@ class Method:
 def default_method(evidence: Evidence) -> str:
     """Return the name of the default method."""
     if evidence.channel is None:
-        return DawidSkene.name if isinstance(evidence.reports.alphabet, Categories) else WeightedMean.name
+        return DawidSkene.name if isinstance(evidence.reports.alphabet, Categories) else StudentT.name
     alphabet = evidence.channel.alphabet
     if isinstance(alphabet, Scale):
         return Gaussian.name

@@ -66,6 +66,11 @@ class EncodedBlock(Protocol):
         """Reports of each worker, shape (workers,)."""
         ...
 
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """Value of each report, shape (reports,): the number, or the grid point or position of its symbol."""
+        ...
+
     def confusion_step(
         self,
         tables: ScoreTables,

@@ -1,0 +1,293 @@
+"""Truth inference for numbers with normal or Student errors, worker variances and dependent errors.
+
+y_ij = mu_j + e_ij, where e_ij is normal, or Student's t with nu degrees of freedom, with squared scale s^2 v_i. The
+truths mu_j have a flat prior; the relative variances v_i have the prior of `worker_prior` answers with v = 1.
+
+Each Student error is normal given its weight u_ij (Dempster, Laird and Rubin 1977; Lange, Little and Taylor 1989):
+    u_ij = (nu + 1) / (nu + e_ij^2 / (s^2 v_i)),   mu_j = sum_i (u_ij / v_i) y_ij / sum_i (u_ij / v_i),
+    v_i = (sum_j u_ij e_ij^2 / s^2 + c) / (n_i + c),   s^2 = mean of u_ij e_ij^2 / v_i;
+u_ij = 1 for normal errors. The updates of v_i and s^2 add the posterior variance of mu_j to e_ij^2. nu has the largest
+likelihood on a grid.
+
+Intervals assume that the errors of two workers on one task have the correlation rho: n answers of variance V have a
+mean of variance V (rho + (1 - rho) / n), with n = sum_i 1 / v_i. V is the task's own variance, shrunk towards s^2.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from scipy.stats import t as student
+
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.kernels.numpy_backend import totals
+from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.errors import SettingsError
+from crowdveil.registry import Capabilities, capabilities_of
+
+LARGEST_NORMAL_KURTOSIS = 15.0
+"""Kurtosis of the residuals above which errors are Student's; real sets have 3 to 7 or more than 100."""
+NU_GRID = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 30.0])
+"""Degrees of freedom to choose from."""
+INITIAL_NU = 4.0
+INNER_STEPS = 2
+"""Updates of the weights u and truths mu in an E-step."""
+SMALLEST_SCALE = 1e-3
+"""Lower bound of s, as a share of the geometric mean of the first residuals: repeated values do not drive s to 0."""
+TASK_PRIOR = 10.0
+"""Weight of s^2 in the variance of a task, in answers."""
+UPPER_LEVEL = 0.95
+"""Level of the upper end of an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudentParameters:
+    """Parameters of the errors.
+
+    Attributes:
+        summary: counts of the reports.
+        variance: v_i, shape (workers,).
+        scale2: s^2, in squared units of the answers; nan before the first step.
+        nu: degrees of freedom; infinity for normal errors.
+        floor2: lower bound of s^2.
+    """
+
+    summary: Summary
+    variance: NDArray[np.float64]
+    scale2: float
+    nu: float
+    floor2: float
+
+
+class StudentStatistics(NamedTuple):
+    """Sums over reports.
+
+    Attributes:
+        squares: sum of u_ij e_ij^2 of each worker, shape (workers,).
+        log_densities: log-density of the residuals for each nu of the grid.
+        moments: number of residuals about the means of tasks with two reports or more, sums of their second and fourth
+            powers; number of residuals about the medians that are not 0, and the sum of their logarithms. First step
+            only, zeros later.
+    """
+
+    squares: NDArray[np.float64]
+    log_densities: NDArray[np.float64]
+    moments: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentT(Estimator[StudentParameters, StudentStatistics]):
+    """Means of numbers with learned weights of workers, robust where the answers have outliers.
+
+    Works on free numbers, on a `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). Errors are
+    normal unless the kurtosis of the residuals exceeds 15. A task without reports has truth nan.
+
+    Attributes:
+        degrees_of_freedom: nu; infinity for normal errors; None to decide by the kurtosis, and learn nu.
+        worker_prior: weight of the crowd in a worker's variance, in answers.
+        error_correlation: rho, the correlation of two workers' errors on one task, for the intervals only. Answers
+            cannot show it: it is a prior opinion.
+        max_steps: largest number of steps.
+        tolerance: stop when no truth changes by more than this share of s.
+
+    Raises:
+        SettingsError: a setting out of range.
+    """
+
+    name: ClassVar[str] = "student-t"
+    capabilities: ClassVar[Capabilities] = capabilities_of("student-t")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        "variance": StateField("real"),
+        "shared": StateField("real", by_worker=False),
+    }
+    degrees_of_freedom: float | None = None
+    worker_prior: float = 100.0
+    error_correlation: float = 0.55
+    max_steps: int = 300
+    tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.degrees_of_freedom is not None and not self.degrees_of_freedom >= 1:
+            raise SettingsError("degrees_of_freedom must be at least 1", value=self.degrees_of_freedom)
+        if not 0 < self.worker_prior < math.inf:
+            raise SettingsError("worker_prior must be positive and finite", value=self.worker_prior)
+        if not 0 <= self.error_correlation <= 1:
+            raise SettingsError("error_correlation must be in [0, 1]", value=self.error_correlation)
+
+    def initialize(self, summary: Summary) -> StudentParameters:
+        """Return equal variances and an unknown scale.
+
+        Raises:
+            SettingsError: a prior was given; the truths have a flat one.
+        """
+        if summary.prior is not None:
+            raise SettingsError("student-t uses no prior", value=summary.prior, hint="Fit without it.")
+        return StudentParameters(summary, np.ones(summary.workers), math.nan, math.inf, 0.0)
+
+    def e_step(self, block: GoldBlock, parameters: StudentParameters) -> EStep[StudentStatistics]:
+        """Return the truths of the block, their intervals, and the sums for the M-step."""
+        first = math.isnan(parameters.scale2)
+        truth, weight, spread = _truths(block, parameters, first=first)
+        squares = weight * (_squares(block, truth) + spread[block.block.task])
+        by_worker = totals(block.block.worker, squares, parameters.summary.workers)
+        scaled = squares / (weight * _scales(block, parameters))
+        densities = np.zeros(len(NU_GRID)) if first else _log_densities(scaled)
+        moments = _moments(block, truth) if first else np.zeros(5)
+        half = self._half_widths(block, truth, weight, parameters)
+        interval = np.stack([truth - half, truth + half], axis=1)
+        change = None
+        if block.before is not None and not first:
+            with np.errstate(invalid="ignore"):
+                moved = np.abs(truth - block.before) / math.sqrt(parameters.scale2)
+            change = float(np.nan_to_num(moved).max())
+            block.before[:] = truth
+            truth = block.before
+        return EStep(StudentStatistics(by_worker, densities, moments), truth, interval, change)
+
+    def m_step(self, statistics: StudentStatistics, parameters: StudentParameters) -> StudentParameters:
+        """Return variances, scale and degrees of freedom."""
+        if math.isnan(parameters.scale2):
+            return self._first_parameters(statistics.moments, parameters)
+        reports, prior = parameters.summary.per_worker, self.worker_prior
+        variance = (statistics.squares / parameters.scale2 + prior) / (reports + prior)
+        scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
+        learned = self.degrees_of_freedom is None and not math.isinf(parameters.nu)
+        nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
+        return replace(parameters, variance=variance, scale2=max(scale2, parameters.floor2), nu=nu)
+
+    def worker_table(self, statistics: StudentStatistics, parameters: StudentParameters) -> WorkerTable:
+        """Return the weights 1 / v_i, which sum to 1, and the standard deviations of normal errors."""
+        precision = 1 / parameters.variance
+        normal = math.isinf(parameters.nu) and not math.isnan(parameters.scale2)
+        sigma = np.sqrt(parameters.scale2 * parameters.variance) if normal else None
+        return WorkerTable(precision / (precision.sum() or 1.0), "weight", sigma=sigma)
+
+    def log_likelihood(self, statistics: StudentStatistics) -> float | None:
+        """Return None: nu and the kind of errors change the model between steps."""
+        return None
+
+    def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
+        """Return the size of the statistics."""
+        return MemoryUse(summary.workers + len(NU_GRID))
+
+    def to_state(self, parameters: StudentParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return the variances; s^2, nu (0 for infinity) and the lower bound of s^2. Empty before the first step."""
+        if math.isnan(parameters.scale2):
+            return {}
+        nu = 0.0 if math.isinf(parameters.nu) else parameters.nu
+        return {"variance": parameters.variance, "shared": np.array([parameters.scale2, nu, parameters.floor2])}
+
+    def from_state(self, initial: StudentParameters, state: FitState) -> StudentParameters:
+        """Return the parameters of the state, variance 1 for new workers."""
+        scale2, nu, floor2 = state.shared["shared"]
+        variance = state.rows("variance", initial.variance)
+        return StudentParameters(initial.summary, variance, float(scale2), float(nu) or math.inf, float(floor2))
+
+    def _first_parameters(self, moments: NDArray[np.float64], initial: StudentParameters) -> StudentParameters:
+        """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s = 1 if all are 0."""
+        count, second, fourth, nonzero, logarithms = moments.tolist()
+        geometric = math.exp(2 * logarithms / nonzero) if nonzero else 1.0
+        heavy = count > 0 and second > 0 and fourth * count > LARGEST_NORMAL_KURTOSIS * second * second
+        nu = self.degrees_of_freedom or (INITIAL_NU if heavy else math.inf)
+        scale2 = second / count if math.isinf(nu) and second > 0 else geometric
+        return replace(initial, scale2=scale2, nu=nu, floor2=SMALLEST_SCALE**2 * geometric)
+
+    def _half_widths(
+        self,
+        block: GoldBlock,
+        truth: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        parameters: StudentParameters,
+    ) -> NDArray[np.float64]:
+        """Return half the length of each task's 90 % interval, shape (tasks,); 0 for gold, nan without reports."""
+        count = np.diff(block.block.pointers).astype(float)
+        task, precision = block.block.task, 1 / parameters.variance[block.block.worker]
+        own = totals(task, weight * precision * _squares(block, truth), block.block.tasks)
+        answers = totals(task, precision, block.block.tasks)
+        others = np.maximum(count - 1, 0)
+        variance = (own + TASK_PRIOR * parameters.scale2) / (others + TASK_PRIOR)
+        freedom = others + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
+        rho = self.error_correlation
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = student.ppf(UPPER_LEVEL, freedom) * np.sqrt(variance * (rho + (1 - rho) / answers))
+        return np.where(np.isnan(block.gold), np.where(count > 0, half, np.nan), 0.0)
+
+
+def _truths(
+    block: GoldBlock, parameters: StudentParameters, *, first: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return truths and their posterior variances, shape (tasks,), and the weights u, shape (reports,).
+
+    Truths are medians in the first step; later steps update those of the step before.
+    """
+    task, numbers, nu = block.block.task, block.coded.numbers, parameters.nu
+    weight, tasks = np.ones(len(numbers)), block.block.tasks
+    if first:
+        return _with_gold(_medians(block), block), weight, np.zeros(tasks)
+    scale = _scales(block, parameters)
+    truth = _medians(block) if block.before is None else block.before
+    spread = np.zeros(tasks)
+    for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
+        if math.isfinite(nu):
+            weight = (nu + 1) / (nu + _squares(block, _with_gold(truth, block)) / scale)
+        total = totals(task, weight / scale, tasks)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            truth = totals(task, weight / scale * numbers, tasks) / total
+            spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
+    return _with_gold(truth, block), weight, spread
+
+
+def _with_gold(truth: NDArray[np.float64], block: GoldBlock) -> NDArray[np.float64]:
+    """Return the truths with the gold numbers in their places."""
+    return np.where(np.isnan(block.gold), truth, block.gold)
+
+
+def _squares(block: GoldBlock, truth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared residual of each report, shape (reports,)."""
+    difference: NDArray[np.float64] = block.coded.numbers - truth[block.block.task]
+    return difference**2
+
+
+def _scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+    """Return s^2 v_i of each report, shape (reports,)."""
+    return parameters.scale2 * parameters.variance[block.block.worker]
+
+
+def _medians(block: GoldBlock) -> NDArray[np.float64]:
+    """Return the median report of each task, nan without reports; shape (tasks,)."""
+    numbers, task, pointers = block.coded.numbers, block.block.task, block.block.pointers
+    ordered = numbers[np.lexsort((numbers, task))]
+    count = np.diff(pointers)
+    truth = np.full(block.block.tasks, np.nan)
+    some, start = count > 0, pointers[:-1]
+    low, high = (start + (count - 1) // 2)[some], (start + count // 2)[some]
+    truth[some] = ordered[low] / 2 + ordered[high] / 2
+    return truth
+
+
+def _moments(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of `StudentStatistics.moments`; residuals about a mean are scaled by sqrt(n / (n - 1))."""
+    numbers, task = block.coded.numbers, block.block.task
+    count = np.diff(block.block.pointers).astype(float)
+    mean = totals(task, numbers, block.block.tasks) / np.maximum(count, 1)
+    squares = ((numbers - mean[task]) ** 2 * (count / np.maximum(count - 1, 1))[task])[count[task] > 1]
+    about_median = np.abs(numbers - median[task])
+    positive = about_median[about_median > 0]
+    return np.array([len(squares), squares.sum(), (squares**2).sum(), len(positive), np.log(positive).sum()])
+
+
+def _log_densities(scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-density of residuals, given as e^2 / (s^2 v), for each nu of the grid, up to a constant."""
+    return np.array(
+        [
+            len(scaled) * (gammaln((nu + 1) / 2) - gammaln(nu / 2) - math.log(nu) / 2)
+            - (nu + 1) / 2 * np.log1p(scaled / nu).sum()
+            for nu in NU_GRID
+        ]
+    )
