@@ -207,7 +207,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
     EstimatorEntry("gtm", "estimators.numeric.gtm", "Gtm", Capabilities(kind="numeric", uses_prior=False)),
     EstimatorEntry(
         "student-t",
-        "estimators.student_t",
+        "estimators.numeric.student_t",
         "StudentT",
         Capabilities(kind="numeric", uses_prior=False),
     ),

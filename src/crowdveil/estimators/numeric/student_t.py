@@ -28,6 +28,7 @@ from crowdveil.em.estimator import Estimator
 from crowdveil.em.kernels.numpy_backend import totals
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.errors import SettingsError
+from crowdveil.estimators.numeric.medians import weighted_medians
 from crowdveil.registry import Capabilities, capabilities_of
 
 LARGEST_NORMAL_KURTOSIS = 15.0
@@ -229,9 +230,9 @@ def _truths(
     task, numbers, nu = block.block.task, block.coded.numbers, parameters.nu
     weight, tasks = np.ones(len(numbers)), block.block.tasks
     if first:
-        return _with_gold(_medians(block), block), weight, np.zeros(tasks)
+        return _with_gold(_medians(block, parameters), block), weight, np.zeros(tasks)
     scale = _scales(block, parameters)
-    truth = _medians(block) if block.before is None else block.before
+    truth = _medians(block, parameters) if block.before is None else block.before
     spread = np.zeros(tasks)
     for _ in range(INNER_STEPS if math.isfinite(nu) else 1):
         if math.isfinite(nu):
@@ -241,6 +242,11 @@ def _truths(
             truth = totals(task, weight / scale * numbers, tasks) / total
             spread = np.where((total > 0) & np.isnan(block.gold), 1 / total, 0.0)
     return _with_gold(truth, block), weight, spread
+
+
+def _medians(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
+    """Return the median report of each task, nan without reports; shape (tasks,)."""
+    return weighted_medians(block.block, block.coded.numbers, np.ones(parameters.summary.workers))
 
 
 def _with_gold(truth: NDArray[np.float64], block: GoldBlock) -> NDArray[np.float64]:
@@ -257,18 +263,6 @@ def _squares(block: GoldBlock, truth: NDArray[np.float64]) -> NDArray[np.float64
 def _scales(block: GoldBlock, parameters: StudentParameters) -> NDArray[np.float64]:
     """Return s^2 v_i of each report, shape (reports,)."""
     return parameters.scale2 * parameters.variance[block.block.worker]
-
-
-def _medians(block: GoldBlock) -> NDArray[np.float64]:
-    """Return the median report of each task, nan without reports; shape (tasks,)."""
-    numbers, task, pointers = block.coded.numbers, block.block.task, block.block.pointers
-    ordered = numbers[np.lexsort((numbers, task))]
-    count = np.diff(pointers)
-    truth = np.full(block.block.tasks, np.nan)
-    some, start = count > 0, pointers[:-1]
-    low, high = (start + (count - 1) // 2)[some], (start + count // 2)[some]
-    truth[some] = ordered[low] / 2 + ordered[high] / 2
-    return truth
 
 
 def _moments(block: GoldBlock, median: NDArray[np.float64]) -> NDArray[np.float64]:

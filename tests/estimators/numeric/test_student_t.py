@@ -8,7 +8,7 @@ import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.student_t import LARGEST_NORMAL_KURTOSIS, StudentT
+from crowdveil.estimators.numeric.student_t import LARGEST_NORMAL_KURTOSIS, StudentT
 from tests.real_data import load_or_skip
 
 
