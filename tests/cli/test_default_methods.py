@@ -23,7 +23,9 @@ READERS = {
     "ordered labels": "ordinal-dawid-skene",
     "scale": "gaussian",
 }
-EVERY_READER = "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian"
+EVERY_READER = (
+    "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian"
+)
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
@@ -102,16 +104,16 @@ def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: 
 @pytest.mark.parametrize(
     ("method", "alphabet", "readers"),
     [
-        ("weighted-vote", "labels", "majority-vote, dawid-skene, one-coin, private-dawid-skene"),
+        ("weighted-vote", "labels", "majority-vote, dawid-skene, one-coin, private-dawid-skene, mace, ebcc, lfc"),
         (
             "weighted-vote",
             "ordered labels",
-            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian",
+            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian",
         ),
         (
             "weighted-mean",
             "scale",
-            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, gaussian",
+            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian",
         ),
     ],
 )
