@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 import crowdveil.demo
 import crowdveil.service.demo
+import crowdveil.service.server
 from crowdveil.cli import main
 from crowdveil.cli.display import as_text, json_wanted
 from crowdveil.demo import Demo
@@ -28,7 +29,9 @@ from crowdveil.errors import (
 from crowdveil.release.privacy_statement import PrivacyStatement
 from crowdveil.service.loopback import LoopbackRun
 from crowdveil.service.results import DOWNLOADS, CampaignResult
-from tests.campaign.builders import build_campaign
+from crowdveil.service.server import ServerSettings
+from crowdveil.service.store import Store
+from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.cli.conftest import LABELS, Run
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -41,6 +44,8 @@ LISTS: Words = ("--tasks", "tasks.csv", "--workers", "every-worker.csv")
 PERTURB: Words = ("perturb", "labels.csv", *RESPONSE, *LISTS, "--labels", ",".join(LABELS), "--seed", 1)
 CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--seed", 1, *LISTS),
     *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
+ASKED = "asked/campaign.json"
+SERVE: Words = ("serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 
 DONE: dict[str, tuple[list[Words], Words]] = {
@@ -62,6 +67,10 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign new": ([], ("campaign.toml", "--out", "essays")),
     "campaign page": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays", "--out", "device.html")),
     "campaign demo": ([], ("--out", "shown")),
+    "serve": ([], (ASKED, "--port", 0)),
+    "campaign close": ([SERVE], (ASKED,)),
+    "campaign export": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--out", "collected")),
+    "campaign purge": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--yes")),
     "datasets list": ([], ()),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -85,6 +94,10 @@ REFUSED: dict[str, Words] = {
     "campaign new": ("none.toml", "--out", "essays"),
     "campaign page": ("none", "--out", "device.html"),
     "campaign demo": ("--out", "labels.csv/below"),
+    "serve": ("none/campaign.json", "--port", 0),
+    "campaign close": ("none/campaign.json",),
+    "campaign export": ("none/campaign.json", "--out", "collected"),
+    "campaign purge": ("campaign.toml", "--yes"),
     "datasets list": (),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -121,6 +134,7 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data/tiny").mkdir(parents=True)
     Path("data/tiny/answers.csv").write_text("task,worker,answer\na,u,x\na,v,y\nb,v,x\n")
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
+    answer_at_once(build_campaign(), monkeypatch)
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
@@ -134,6 +148,19 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "run_on_loopback",
         lambda *_, **__: LoopbackRun(campaign=campaign, result=result, by_browser=0),
     )
+
+
+def answer_at_once(built: BuiltCampaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a campaign into asked/; `serve` then stores a report of every worker and ends."""
+    built.write(Path("asked"))
+
+    def answer(settings: ServerSettings, _: object) -> None:
+        store = Store.open(settings.database)
+        for token in built.tokens:
+            store.store_report(built.campaign.digest, token, f"{token.slot:032x}", bytes(built.campaign.body_bytes))
+        store.close()
+
+    monkeypatch.setattr(crowdveil.service.server, "run", answer)
 
 
 def demo_result() -> Result:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import COUNT, PATH
+from crowdveil.cli.options import COUNT, PATH, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -76,6 +77,7 @@ def database_url(campaign: Path, given: str | None) -> str:
     is_flag=True,
     help="New links are valid although the old link has a report; epsilon of both reports adds up.",
 )
+@json_option
 def serve(
     campaign: Path,
     database: str | None,
@@ -89,6 +91,7 @@ def serve(
     metrics: str | None,
     log_requests: bool,
     accept_second_report: bool,
+    as_json: bool,
 ) -> None:
     """Register the campaign, print where it is served, and serve."""
     require_service()
@@ -106,21 +109,28 @@ def serve(
         metrics=_address(metrics),
         log_requests=log_requests,
     )
-    listening = bind(settings)
-    name, left_out = prepare_database(
-        settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
-    )
-    shown = f"[{host}]" if ":" in host else host
-    address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
-    slots = ", ".join(map(str, left_out))
-    rows = [
-        ("campaign", name),
-        ("workers' page", f"{address}/a/"),
-        ("curator's page", f"{address}/curator/, token in {campaign.parent / CURATOR_FILE}"),
-        *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
-    ]
-    print_result({}, rows, as_json=False)
-    run(settings, listening)
+    with bind(settings) as listening:
+        name, left_out = prepare_database(
+            settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
+        )
+        shown = f"[{host}]" if ":" in host else host
+        address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
+        data: dict[str, Any] = {
+            "campaign": name,
+            "page": f"{address}/a/",
+            "curator_page": f"{address}/curator/",
+            "curator_token": str(campaign.parent / CURATOR_FILE),
+            "links_left_out": left_out,
+        }
+        slots = ", ".join(map(str, left_out))
+        rows = [
+            ("campaign", name),
+            ("workers' page", data["page"]),
+            ("curator's page", f"{data['curator_page']}, token in {data['curator_token']}"),
+            *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
+        ]
+        print_result(data, rows, as_json=as_json)
+        run(settings, listening)
 
 
 def _address(text: str | None) -> tuple[str, int] | None:

@@ -2,15 +2,21 @@
 
 import click
 
+from crowdveil.cli.campaign.close import close
 from crowdveil.cli.campaign.demo import demo
+from crowdveil.cli.campaign.export import export
 from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 from crowdveil.cli.campaign.page import page
+from crowdveil.cli.campaign.purge import purge
 
 SUBCOMMANDS: tuple[click.Command, ...] = (
     new,
     invite,
     page,
+    close,
+    export,
+    purge,
     demo,
 )
 """Subcommands, in the order of help."""

@@ -1,0 +1,65 @@
+"""Database of a served campaign, for the commands that close, export and purge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crowdveil.cli.serve import database_url, require_service
+from crowdveil.errors import SettingsError
+
+if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
+    from crowdveil.service.store import Store
+
+REASONS = {
+    "unknown": ("the database must hold the campaign", "Give the --database of crowdveil serve."),
+    "purged": ("the campaign must not be purged", "Its data were deleted."),
+}
+
+
+@contextmanager
+def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Campaign]]:
+    """Yield the store and the campaign of a campaign.json.
+
+    Raises:
+        SettingsError: no such database, or it does not hold the campaign, or holds it purged.
+        CampaignError, CertificateError: the file is damaged.
+    """
+    require_service()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from crowdveil.service.problems import Problem
+    from crowdveil.service.registration import folder_of
+    from crowdveil.service.store import Store
+
+    campaign = folder_of(file).campaign
+    if database is None and not (file.parent / "reports.sqlite").exists():
+        raise SettingsError(
+            "the campaign must have been served",
+            value=str(file),
+            hint="crowdveil serve makes reports.sqlite beside it.",
+        )
+    try:
+        store = Store.open(database_url(file, database))
+        try:
+            yield store, campaign
+        finally:
+            store.close()
+    except Problem as problem:
+        rule, hint = REASONS[problem.name]
+        raise SettingsError(rule, value=campaign.name, hint=hint) from problem
+    except SQLAlchemyError as error:
+        raise SettingsError("the database must answer", value=type(error).__name__) from error
+
+
+def number_text(number: int | None, least: int) -> str:
+    """Return a number of reports, which is not stated below the least number."""
+    return f"{number:,}" if number is not None else f"fewer than {least}: nothing is released"
+
+
+campaign_argument = click.argument("file", type=click.Path(path_type=Path), metavar="CAMPAIGN")

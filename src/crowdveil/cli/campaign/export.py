@@ -1,0 +1,58 @@
+"""`crowdveil campaign export`: reports of a closed campaign as the folder that infer reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.campaign.database import campaign_argument, open_campaign
+from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.options import PATH, json_option, replace_option
+from crowdveil.cli.serve import database_option
+from crowdveil.cli.verb import Verb
+
+HELP = """Write the reports of a closed campaign as a collection for infer.
+
+CAMPAIGN is its campaign.json. The folder has reports.csv, certificate.json, assignment.csv and crowd.json. Workers are
+named by their slots, w0017; only those that sent a report are listed. Below the campaign's least number of reports
+nothing is written."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example="crowdveil campaign export essays/campaign.json --out collected\ncrowdveil infer collected",
+    main_options=("database", "replace", "as_json"),
+    short_help="Write the reports of a closed campaign for infer.",
+)
+@campaign_argument
+@database_option
+@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the collection.")
+@replace_option
+@json_option
+def export(file: Path, database: str | None, out: Path, replace: bool, as_json: bool) -> None:
+    """Export a campaign and print what was written."""
+    with open_campaign(file, database) as (store, campaign):
+        from crowdveil.service.release import export as export_campaign
+        from crowdveil.workflow.campaign_export import EXPORT_FILES
+        from crowdveil.workflow.export import collection_outputs
+
+        outputs = collection_outputs(out, EXPORT_FILES, replace=replace)
+        replaced = list(map(str, outputs.check(inputs=[file])))
+        sent = export_campaign(store, campaign.digest, out, replace=replace)
+    data = {
+        "campaign": campaign.name,
+        "workers": len(sent.workers),
+        "rows": len(sent),
+        "files": list(map(str, outputs.paths)),
+        "replaced": replaced,
+    }
+    rows = [
+        ("campaign", campaign.name),
+        ("workers", f"{len(sent.workers):,} with a report"),
+        ("rows", f"{len(sent):,} reports that are not NULL"),
+        *replaced_rows(replaced),
+        *(("written", str(path)) for path in outputs.paths),
+    ]
+    print_result(data, rows, as_json=as_json)

@@ -1,0 +1,57 @@
+"""`crowdveil campaign purge`: deletion of the data of a closed campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.campaign.database import campaign_argument, open_campaign
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import json_option
+from crowdveil.cli.serve import database_option
+from crowdveil.cli.verb import Verb
+from crowdveil.errors import SettingsError
+
+HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
+
+CAMPAIGN is its campaign.json. The campaign's hash, its state and the number of reports stay, so that it cannot be
+served again. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example="crowdveil campaign purge essays/campaign.json --yes",
+    main_options=("database", "yes", "as_json"),
+    short_help="Delete the data of a closed campaign.",
+)
+@campaign_argument
+@database_option
+@click.option("--yes", is_flag=True, help="Confirm the deletion, which cannot be undone.")
+@json_option
+def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
+    """Purge a campaign and print what was deleted."""
+    if not yes:
+        raise SettingsError(
+            "a purge must be confirmed", value=str(file), hint="Export what is still needed, then give --yes."
+        )
+    with open_campaign(file, database) as (store, campaign):
+        deleted = store.purge(campaign.digest)
+    reports = deleted.reports if deleted.reports >= campaign.min_reports else None
+    data = {
+        "campaign": campaign.name,
+        "reports": reports,
+        "links": deleted.tokens,
+        "parts": deleted.parts,
+        "pictures": deleted.pictures,
+        "min_reports": campaign.min_reports,
+    }
+    rows = [
+        ("purged", campaign.name),
+        ("reports", "all: " + (f"{reports:,}" if reports is not None else f"fewer than {campaign.min_reports}")),
+        ("links", f"{deleted.tokens:,}"),
+        ("documents", f"the campaign, {deleted.parts:,} assignment parts, {deleted.pictures:,} pictures"),
+        ("kept", "hash, state and number of reports; backups and exported files are not covered"),
+    ]
+    print_result(data, rows, as_json=as_json)
