@@ -6,6 +6,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from crowdveil.campaign.canonical import canonical_bytes
@@ -18,6 +20,12 @@ from tests.campaign.builders import LABELS, build_campaign, response
 PICTURE = {"sha256": "0" * 64, "type": "image/png", "bytes": 10, "alt": "a fish"}
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "campaign.json").read_text("utf-8"))
 TASK = {"id": "t0", "text": "Fish?", "picture": None}
+SOUND = build_campaign(
+    channels=[response(epsilon=1.0), response(epsilon=2.0)],
+    groups=Groups(choice=((0, 1),), task_group=(0, 1), slot_group=(0, 0, 0)),
+    tasks=2,
+    content={"tasks": (Task("a", "A?", Picture("0" * 64, "image/png", 10, "a fish")), Task("b", "B?"))},
+).campaign.to_bytes()
 
 
 def fields():
@@ -234,3 +242,40 @@ def test_the_schema_describes_the_document():
     assert valid(grouped)
     for change in ({"extra": 1}, {"title": ""}, {"min_reports": 0}, {"tasks": [{**TASK, "picture": {}}]}, {"salt": ""}):
         assert not valid({**fields(), **change})
+
+
+@st.composite
+def altered_fields(draw):
+    """Draw a small campaign with a picture and two certificates, in which one value at any depth is another one."""
+    value = json.loads(SOUND)
+    inner, path = value, []
+    while isinstance(inner, dict | list) and inner and draw(st.integers(0, 5)) > 0:
+        path.append(draw(st.sampled_from(sorted(inner) if isinstance(inner, dict) else range(len(inner)))))
+        inner = inner[path[-1]]
+    odd = st.sampled_from([None, True, 0, 1, -1, 2**52, 0.5, "", "x", "0" * 64, [], [[]], {}, {"a": []}, [None], [0]])
+    if not path:
+        return draw(odd)
+    parent = value
+    for key in path[:-1]:
+        parent = parent[key]
+    if draw(st.booleans()):
+        parent[path[-1]] = draw(odd)
+    elif isinstance(parent, dict):
+        del parent[path[-1]]
+    else:
+        parent.append(parent[path[-1]])
+    return value
+
+
+@settings(max_examples=300)
+@given(altered_fields())
+def test_no_alteration_is_a_crash(value):
+    """A document with any value altered, removed or repeated is read or refused by its defect, never otherwise."""
+    data = canonical_bytes(value)
+    try:
+        campaign = Campaign.from_bytes(data)
+    except (CampaignError, CertificateError):
+        return
+
+    assert data == campaign.to_bytes()
+    assert campaign.body_bytes == campaign.cells * campaign.symbol_bytes
