@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import name_of
-from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.document import Picture, Task, name_of
+from crowdveil.campaign.report_body import NOT_ANSWERED, decode
+from crowdveil.campaign.standalone.device import epsilon, read_ledger, shown
+from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.certificate import digest
 from tests.campaign.builders import LABELS, build_campaign, response
 from tests.service.browser import Campaigning, campaigning, chromium, needs_chromium
@@ -509,7 +511,7 @@ def test_every_screen_is_accessible(browser: Any, service: Campaigning, scheme: 
 
 
 def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
-    """Reports of two campaigns add up, rounded up; a saved ledger is read on another device, once per line."""
+    """The page states epsilon in all; a saved ledger is read by Python and by another browser, once per line."""
     context = browser.new_context(locale="en-US", accept_downloads=True)
     page = context.new_page()
     with campaigning(tmp_path / "one") as service:
@@ -522,6 +524,8 @@ def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
             page.click("#export")
         ledger = Path(saved.value.path()).read_bytes()
         lines = json.loads(ledger)["lines"]
+        (tmp_path / "ledger.json").write_bytes(ledger)
+        assert "4.000" == shown(epsilon(read_ledger(tmp_path)))
         other = browser.new_context(locale="en-US").new_page()
         other.goto(service.url + "/a/")
         await_screen(other, "welcome")
@@ -531,5 +535,55 @@ def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
         other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": b"[]"})
 
         assert [4] == [line["cells"] for line in lines]
-        assert list(response().ratio.as_integer_ratio()) == lines[0]["ratio"]
+        assert list(response().ratio.as_integer_ratio()) == [lines[0][part] for part in ("numerator", "denominator")]
         assert "not a ledger" in sentence(other)
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_pictures_are_shown_if_they_are_the_campaigns(browser: Any, tmp_path: Path, changed: bool) -> None:
+    """A picture appears with its text for screen readers; one with another hash stops the page."""
+    picture = Picture(sha256(PIXEL).hexdigest(), "image/png", len(PIXEL), "one grey point")
+    shown_file = tmp_path / "campaign" / "pictures" / picture.sha256
+    shown_file.parent.mkdir(parents=True)
+    shown_file.write_bytes(PIXEL)
+    with campaigning(tmp_path, content={"tasks": (Task("a", "What is this?", picture),)}, tasks=1) as service:
+        if changed:
+            service.forger.replies[picture.sha256] = (200, {"Content-Type": "image/png"}, PIXEL + b"x")
+        page = browser.new_context(locale="en-US").new_page()
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        page.click("#start")
+        if changed:
+            assert "not the campaign that your link names" in sentence(page)
+            return
+        image = page.get_by_alt_text("one grey point")
+        page.wait_for_function("() => document.querySelector('fieldset img').naturalWidth === 1")
+
+        assert image.get_attribute("src").startswith("blob:")
+
+
+def test_many_labels_are_a_menu_and_public_participation_is_said(browser: Any, tmp_path: Path) -> None:
+    """Twenty grades become a menu; with public participation the page says so, and unanswered tasks are marked."""
+    channel = response(Scale(0, 19), 2.0, "public")
+    with campaigning(tmp_path, channels=[channel]) as service:
+        page = browser.new_context(locale="en-US").new_page()
+        page.goto(service.link(0))
+        await_screen(page, "intro")
+        assert "Which tasks you answer is visible" in page.inner_text("#intro")
+        page.click("#start")
+        page.get_by_role("combobox").nth(2).select_option("17")
+        page.wait_for_function("() => document.querySelector('.bar p').textContent.startsWith('1')")
+        page.reload()
+        await_screen(page, "tasks")
+        assert "17" == page.get_by_role("combobox").nth(2).input_value()
+        send(page)
+        await_screen(page, "done")
+        codes = decode(service.bodies()[0], service.built.campaign, 0, range(4))
+
+    assert [NOT_ANSWERED, NOT_ANSWERED, NOT_ANSWERED] == [codes[0], codes[1], codes[3]]
+    assert 0 <= codes[2] < 20

@@ -18,7 +18,7 @@ const STORES = ["records", "ledger", "settings"];
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
 export class Refusal extends Error {
   constructor(defect, detail = "", sentence = defect) {
-    super(`${defect}: ${detail}`);
+    super(detail === "" ? defect : `${defect}: ${detail}`);
     Object.assign(this, { defect, sentence });
   }
 }
@@ -324,32 +324,33 @@ export async function checkReceipt(text, name, report, body) {
   check(receipt.stored_sha256 === toHex(await sha256(body)), "receipt", "the service stored other bytes");
 }
 
-// Ledger: what this device has promised -------------------------------------------------------------------------------
-/** Return the sum of epsilon = ln(ratio) over all cells of ledger lines, rounded up to three decimals. */
+// Ledger: what this device has promised, in the form of the Python device's ledger ------------------------------------
+/** Return the sum of epsilon = ln(numerator / denominator) over all cells of ledger lines, rounded up to 3 decimals. */
 export function sumOfLines(lines) {
-  const loss = ({ ratio: [numerator, denominator], cells }) => cells * (Math.log(numerator / denominator) + 4e-16);
+  const loss = ({ numerator, denominator, cells }) => cells * (Math.log(numerator / denominator) + 4e-16);
   return Math.ceil(lines.reduce((sum, line) => sum + loss(line) * (1 + 2e-15), 0) * 1000) / 1000;
 }
 
-/** Return one ledger line for each channel of a report. */
-function ledgerLines(campaign, slot, tasks) {
-  const used = tasks.map((task) => channelOf(campaign, slot, task));
-  const { name, participation, title, url } = campaign;
-  const common = { campaign: name, day: dayOf(Date.now()), host: url ? new URL(url).host : "", participation, title };
-  const count = (channel) => used.filter((other) => other === channel).length;
-  return Array.from(new Set(used), (channel) => {
-    return { ...common, cells: count(channel), id: toHex(randomBytes(16)), ratio: channel.ratio };
+/** Return one ledger line for each ratio among the cells of a report. */
+export function ledgerLines(campaign, slot, tasks, report) {
+  const ratios = tasks.map((task) => channelOf(campaign, slot, task).ratio.join("/"));
+  const { name, participation, title } = campaign;
+  const shared = { campaign: name, participation, report, title, day: dayOf(Date.now()) };
+  const host = campaign.url?.split("/")[2] ?? "curators without a service";
+  return Array.from(new Set(ratios), (ratio) => {
+    const [numerator, denominator] = ratio.split("/").map(Number);
+    const cells = ratios.filter((other) => other === ratio).length;
+    return { ...shared, host, cells, numerator, denominator };
   });
 }
 
 /** Return the lines of a ledger file. */
 export function readLedger(text) {
   const data = parseCanonical(text);
-  const isNumber = (number) => isInteger(number, 1, Infinity);
   const isLine = (line) =>
-    hasFields(line, "campaign cells day host id participation ratio title") &&
-    isNumber(line.cells) && isListOf(line.ratio, isNumber, 2) &&
-    [line.campaign, line.day, line.host, line.id, line.participation, line.title].every(isText);
+    hasFields(line, "campaign cells day denominator host numerator participation report title") &&
+    [line.cells, line.numerator, line.denominator].every((number) => isInteger(number, 1, Infinity)) &&
+    [line.campaign, line.day, line.host, line.participation, line.report, line.title].every(isText);
   check(hasFields(data, "format lines") && data.format === "crowdveil-ledger/1", "ledger", "other fields");
   check(isListOf(data.lines, isLine), "ledger", "a line has other fields");
   return data.lines;
@@ -410,6 +411,8 @@ const answered = (request) =>
     request.onerror = () => reject(request.error);
   });
 
+const keyOf = ({ report, numerator, denominator }) => `${report}:${numerator}/${denominator}`;
+
 /** States of the record: fetched, answering, sampled, receipted. */
 export class Device {
   /** `files` holds the campaign's files in base64 for a page without a service; `onConnection` gets true or false. */
@@ -449,7 +452,7 @@ export class Device {
     return records.filter(({ state }) => state !== "receipted");
   }
 
-  /** Store a link, or find the record of its slot. A lock is held while this page lives, so that a second tab cannot answer too. */
+  /** Store a link, or find the record of its slot. The lock lives as long as the page: a second tab cannot answer. */
   async takeLink({ name, token, slot }) {
     this.key = `${name}:${slot}`;
     await new Promise((resolve, reject) => {
@@ -489,8 +492,11 @@ export class Device {
 
   /** Check that the campaign is open and the link unused: with the service, or by the calendar where there is none. */
   async checkLink() {
-    if (this.files) return check(dayOf(Date.now()) <= this.campaign.closes, "closed");
-    const { name, token } = this.record;
+    const [{ name, token }, today] = [this.record, dayOf(Date.now())];
+    if (this.files) {
+      check(this.campaign.opens <= today, "early");
+      return check(today <= this.campaign.closes, "closed");
+    }
     const ask = async () => (await request(`${name}/link`, { token })).json();
     const { state, campaign } = await persistently(ask, this.onConnection);
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
@@ -517,8 +523,8 @@ export class Device {
   }
 
   /** Return the ledger lines that this report would add. */
-  newLines() {
-    return ledgerLines(this.campaign, this.record.slot, this.tasks);
+  newLines(report = "") {
+    return ledgerLines(this.campaign, this.record.slot, this.tasks, report);
   }
 
   /** Draw the report, once: an existing report is kept. The transaction that stores it deletes the answers. */
@@ -528,7 +534,7 @@ export class Device {
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
     await this.save(({ answers, ...record }, ledger) => {
       if (record.body) return record;
-      for (const line of this.newLines()) ledger.put(line, line.id);
+      for (const line of this.newLines(drawn.report)) ledger.put(line, keyOf(line));
       return { ...record, ...drawn };
     });
   }
@@ -556,7 +562,7 @@ export class Device {
   /** Return all ledger lines and the worker's limit, after adding lines of a file or changing the limit. */
   async ledger({ imported = [], limit } = {}) {
     return this.transact(async (_, ledger, settings) => {
-      for (const line of imported) ledger.put(line, line.id);
+      for (const line of imported) ledger.put(line, keyOf(line));
       if (limit !== undefined) settings.put(limit, "limit");
       const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];
       return { lines, limit: stored ?? USUAL_LIMIT, text: canonical({ format: "crowdveil-ledger/1", lines }) };

@@ -76,7 +76,8 @@ function showCampaign() {
   const channels = Array.from(new Set(tasks.map((task) => channelOf(campaign, record.slot, task))));
   $("chances").replaceChildren(...channels.map(chancesTable));
   const factorOf = (epsilon) => Math.ceil(Math.exp(epsilon) * 10) / 10;
-  const epsilon = Math.max(...channels.map(({ ratio }) => sumOfLines([{ ratio, cells: 1 }])));
+  const lossOf = ({ ratio: [numerator, denominator] }) => sumOfLines([{ numerator, denominator, cells: 1 }]);
+  const epsilon = Math.max(...channels.map(lossOf));
   const total = sumOfLines(page.device.newLines());
   const [factor, all] = [factorOf(epsilon), factorOf(total)];
   page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
@@ -176,8 +177,8 @@ async function showLedger(change) {
   const { lines, limit, text } = await page.device.ledger(change);
   const row = (host) => {
     const sum = String(sumOfLines(lines.filter((line) => line.host === host)));
-    const name = host === "" ? { scope: "row", text: "ledger.file" } : { scope: "row", textContent: host };
-    return element("tr", {}, element("th", name), element("td", { textContent: sum }));
+    const name = element("th", { scope: "row", textContent: host });
+    return element("tr", {}, name, element("td", { textContent: sum }));
   };
   $("ledger-lines").replaceChildren(...Array.from(new Set(lines.map(({ host }) => host)), row));
   offerFile("export", text, "crowdveil-ledger.json");
