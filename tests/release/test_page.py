@@ -1,6 +1,7 @@
 """The page of results is one file, fails closed, names no worker by default, and can be read by everybody."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,11 +11,24 @@ from crowdveil.campaign.folder import read_campaign
 from crowdveil.release.page import PageText, content_security_policy, style_sheet, write_page
 from tests.release.conftest import Folder, command
 
-SCHEMES = re.findall(r":root \{(.*?)\}", style_sheet(), re.DOTALL)
-TEXT_ON = [
-    ("ink", "page"), ("ink", "card"), ("soft", "page"), ("soft", "card"), ("ink", "tint"), ("accent", "tint"),
-    ("accent", "page"), ("ink", "warn-tint"), ("warn", "warn-tint"),
-]  # fmt: skip
+CURATOR_SHEET = (files("crowdveil.service") / "templates" / "curator.css").read_text("utf-8")
+SCHEMES = [
+    (sheet, dict(re.findall(r"--([a-z-]+): #([0-9a-f]+);", scheme)))
+    for sheet, text in (("results", style_sheet()), ("curator", CURATOR_SHEET))
+    for scheme in re.findall(r":root \{(.*?)\}", text, re.DOTALL)
+]
+COMMON = [
+    ("ink", "page"),
+    ("ink", "card"),
+    ("soft", "page"),
+    ("soft", "card"),
+    ("accent", "page"),
+    ("ink", "warn-tint"),
+]
+TEXT_ON = {
+    "results": [*COMMON, ("ink", "tint"), ("accent", "tint"), ("warn", "warn-tint")],
+    "curator": [*COMMON, ("accent", "card"), ("on-accent", "accent"), ("on-danger", "danger")],
+}
 """Colors of text and of what is behind it."""
 
 
@@ -32,11 +46,10 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=["light", "dark", "print"])
-def test_text_has_contrast(scheme: str) -> None:
+@pytest.mark.parametrize(("sheet", "colors"), SCHEMES, ids=["light", "dark", "print", "curator light", "curator dark"])
+def test_text_has_contrast(sheet: str, colors: dict[str, str]) -> None:
     """Text has a contrast of at least 4.5:1 with what is behind it, in both schemes and on paper."""
-    colors = dict(re.findall(r"--([a-z-]+): #([0-9a-f]+);", scheme))
-    for front, back in TEXT_ON:
+    for front, back in TEXT_ON[sheet]:
         light, dark = sorted((luminance(colors[front]), luminance(colors[back])), reverse=True)
 
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)

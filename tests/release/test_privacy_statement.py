@@ -186,3 +186,20 @@ def test_reports_that_name_another_campaign_are_refused(campaign_folder: Folder)
 
     with pytest.raises(ReportsError, match="other campaign"):
         state_privacy(read_truths(folder), folder / "reports.csv", campaign)
+
+
+def test_unprotected_cells_leave_no_guarantee(collected: Folder) -> None:
+    """Where some tasks are sent without protection, no epsilon is stated, although the certificate is valid."""
+    folder = collected()
+    root = folder.parent
+    shutil.rmtree(folder)
+    tasks = "".join(f"{number},{'unprotected' if number < 4 else 3}\n" for number in range(1, TASKS + 1))
+    (root / "channels.csv").write_text("task,epsilon\n" + tasks)
+    lists = ("--tasks", root / "tasks.csv", "--workers", root / "workers.csv", "--labels", "no,yes,maybe")
+    response = ("--mechanism", "randomized-response", "--epsilon", 3, "--participation", "public")
+    command("perturb", root / "answers.csv", *response, "--channels", root / "channels.csv", *lists, "--out", folder)
+    command("infer", folder / "reports.csv")
+    statement = statement_of(folder)
+
+    assert ("none", None) == (statement.status, statement.per_answer)
+    assert "without protection" in statement.reason

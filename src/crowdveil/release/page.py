@@ -193,12 +193,12 @@ def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:
         return
     yield "Truths", label_counts("truths", truths.labels, truths.truth)
     if truths.confidence is not None and base.estimate_error is not None:
-        yield "Confidence", histogram("confidence", "Tasks by confidence", truths.confidence, "tasks")
         rows = [
             ("inferred truths", base.estimate_error, percent_up(base.estimate_error)),
             ("best constant", base.expected_error, percent_up(base.expected_error)),
         ]
         yield "Expected error", bars("error", "Expected share of wrong truths", rows, strong=0)
+        yield "Confidence", histogram("confidence", "Tasks by confidence", truths.confidence, "tasks")
 
 
 def _rows(truths: InferredTruths, text: PageText, chosen: Iterable[int]) -> Iterator[dict[str, Any]]:

@@ -39,6 +39,7 @@ NOTHING_STATED = "No collection of protected reports was given: the reports were
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
+UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
 ODDS_DIGITS = 3
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
@@ -198,8 +199,10 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
     if crowd["lists_from_answers"]:
         text = not_public_text(crowd["lists_from_answers"])
         return f"{text[0].upper()}{text[1:]}."
-    if channel is None or not math.isfinite(channel.guarantee.epsilon):
+    if channel is None:
         return NO_CERTIFICATE
+    if not math.isfinite(channel.guarantee.epsilon):
+        return UNPROTECTED
     if channel.has_no_privacy or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
         return MARKED
     return ""
@@ -207,7 +210,7 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
 
 def _name(crowd: Crowd) -> str:
     """Return the name of the mechanism, without its settings, which are not checked."""
-    return crowd["mechanism"].partition(" ")[0]
+    return crowd["mechanism"].partition(" ")[0].rstrip(";")
 
 
 def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable) -> tuple[int, Guarantee]:
