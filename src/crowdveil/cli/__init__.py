@@ -18,6 +18,7 @@ from crowdveil.cli.account import account
 from crowdveil.cli.answer import answer
 from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
+from crowdveil.cli.collect import collect
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
@@ -42,6 +43,7 @@ COMMANDS: tuple[click.Command, ...] = (
     report,
     serve,
     answer,
+    collect,
     join,
     next_thresholds,
     account,

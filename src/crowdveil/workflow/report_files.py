@@ -1,0 +1,154 @@
+"""Collection of report files: the checks of the service, for campaigns without one.
+
+Files have no honest order. Equal copies count once. Of two different reports for one token, or with one report id, none
+counts. No file is changed or deleted, and the result depends on the contents of the files only.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+
+from crowdveil.campaign.document_fields import SLOTS_PER_PART
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
+from crowdveil.campaign.token import token_hash
+from crowdveil.data.ingest.csv_files import csv_row
+from crowdveil.data.reports import Reports
+from crowdveil.errors import CampaignError, ReportsError
+from crowdveil.files.atomic_write import write_files
+from crowdveil.files.filesystem import open_regular
+from crowdveil.workflow.campaign_export import AcceptedReport, write_campaign_reports
+
+LIST_FILE = "files.csv"
+LIST_KIND = "list of report files"
+ACCEPTED, COPY = "accepted", "copy of an accepted file"
+TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectedFiles:
+    """Result of `read_report_files`.
+
+    Attributes:
+        accepted: reports that count, in the order of slots.
+        states: state of each file by name, in the order of names.
+        digest: SHA-256 of the sorted SHA-256 of the accepted files, in hexadecimal.
+    """
+
+    accepted: tuple[AcceptedReport, ...]
+    states: Mapping[str, str]
+    digest: str
+
+
+def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
+    """Return the reports in the files of a folder; subfolders, hidden files and the campaign's own files are left out.
+
+    Raises:
+        ReportsError: the folder cannot be read.
+        CampaignError: the campaign's folder is invalid.
+    """
+    issued = _Issued(campaign)
+    states: dict[str, str] = {}
+    reports: dict[str, ReportFile] = {}
+    for path in _candidates(folder, campaign):
+        found = _read(path, issued)
+        if isinstance(found, str):
+            states[path.name] = found
+        else:
+            reports[path.name] = found
+    states |= _judged(reports)
+    counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
+    accepted = [issued.accepted(reports[name]) for _, name in sorted(counted.items())]
+    digests = sorted(sha256(reports[name].to_bytes(campaign.campaign)).digest() for name in counted.values())
+    return CollectedFiles(
+        accepted=tuple(accepted), states=dict(sorted(states.items())), digest=sha256(b"".join(digests)).hexdigest()
+    )
+
+
+def write_collected(directory: str | PathLike[str], campaign: CampaignFolder, collected: CollectedFiles) -> Reports:
+    """Write the folder that `infer` reads, and `files.csv` (file, state); return the non-NULL reports.
+
+    Raises:
+        SettingsError: fewer reports than the campaign's least number, or the folder holds other files of these names.
+    """
+    reports = write_campaign_reports(directory, campaign.campaign, collected.accepted, replace=True)
+    rows = [("file", "state"), *collected.states.items()]
+    write_files(directory, {LIST_FILE: "".join(csv_row(row) + "\n" for row in rows)}, kind=LIST_KIND)
+    return reports
+
+
+def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
+    """Return the files of a folder that may be reports, in the order of names."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ReportsError(
+            "the folder of report files must be readable", source=str(folder), examples=reason
+        ) from error
+    own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml"}
+    same = folder.resolve() == campaign.path.resolve()
+    return [path for path in paths if not (same and path.name in own)]
+
+
+class _Issued:
+    """Links and assignment of a campaign; each assignment part is read once."""
+
+    def __init__(self, folder: CampaignFolder) -> None:
+        self.campaign = folder.campaign
+        self._entries = {entry.hash: entry for entry in folder.tokens}
+        self._part = cache(folder.part)
+
+    def accepted(self, report: ReportFile) -> AcceptedReport:
+        """Return a report after the checks of the service: token and body.
+
+        Raises:
+            CampaignError: token, link-revoked, length, symbol.
+        """
+        entry = self._entries.get(token_hash(self.campaign.digest, report.token))
+        if entry is None:
+            raise CampaignError("token", "no link of this campaign has this token.")
+        if entry.revoked:
+            raise CampaignError("link-revoked", "the link of this report was replaced.")
+        slot = report.token.slot
+        tasks = self._part(slot // SLOTS_PER_PART).tasks(slot)
+        return AcceptedReport(slot, tasks, decode(report.body, self.campaign, slot, tasks))
+
+
+def _read(path: Path, issued: _Issued) -> ReportFile | str:
+    """Return the report in a file, or the reason why it is none of this campaign."""
+    try:
+        with open_regular(path) as stream:
+            data = stream.read(2 * issued.campaign.body_bytes + MAX_OVERHEAD + 1)
+        report = ReportFile.from_bytes(data, issued.campaign)
+        issued.accepted(report)
+    except CampaignError as error:
+        return f"refused ({error.defect})"
+    except OSError as error:
+        return f"refused ({error.strerror or 'no regular file'})"
+    return report
+
+
+def _judged(reports: Mapping[str, ReportFile]) -> dict[str, str]:
+    """Return the state of each valid file: accepted, a copy, or in conflict with another one."""
+    of_token: dict[object, set[ReportFile]] = defaultdict(set)
+    of_id: dict[str, set[ReportFile]] = defaultdict(set)
+    for report in reports.values():
+        of_token[report.token].add(report)
+        of_id[report.report].add(report)
+    states: dict[str, str] = {}
+    counted: set[ReportFile] = set()
+    for name, report in sorted(reports.items()):
+        if len(of_token[report.token]) > 1:
+            states[name] = TWO_REPORTS
+        elif len(of_id[report.report]) > 1:
+            states[name] = SAME_ID
+        else:
+            states[name] = COPY if report in counted else ACCEPTED
+            counted.add(report)
+    return states

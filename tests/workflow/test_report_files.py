@@ -1,0 +1,168 @@
+"""Collection of report files: what counts, what is listed and left, and the same bytes again."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
+from crowdveil.campaign.report_body import encode
+from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.token import Token, token_hash
+from crowdveil.cli import main
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.report_files import ACCEPTED, COPY, SAME_ID, TWO_REPORTS, read_report_files, write_collected
+from tests.campaign.builders import BuiltCampaign, build_campaign
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Return a campaign of five workers without a service, written to the folder `campaign`."""
+    made = build_campaign(url=None, slots=5)
+    made.write(tmp_path / "campaign")
+    (tmp_path / "in").mkdir()
+    return made
+
+
+def report(built: BuiltCampaign, slot: int, *, first: int = 0, number: int | None = None) -> ReportFile:
+    """Return a report of a slot; its id has the given number, by default the slot."""
+    body = encode([first, 1, 2, 3], built.campaign)
+    return ReportFile(built.tokens[slot], f"{slot if number is None else number:032x}", body)
+
+
+def put(built: BuiltCampaign, path: Path, **reports: ReportFile) -> None:
+    """Write report files by name."""
+    for name, one in reports.items():
+        (path / f"{name}.json").write_bytes(one.to_bytes(built.campaign))
+
+
+def states(tmp_path: Path) -> dict[str, str]:
+    """Return the state of each file."""
+    return dict(read_report_files(tmp_path / "in", CampaignFolder(tmp_path / "campaign")).states)
+
+
+def test_each_file_has_its_state(built, tmp_path):
+    """Copies count once; two reports for one token, or with one id, do not count; other files are listed and left."""
+    folder = tmp_path / "in"
+    put(built, folder, a=report(built, 0), copy=report(built, 0), b=report(built, 1), b2=report(built, 1, first=3))
+    put(built, folder, c=report(built, 2, number=7), d=report(built, 3, number=7), e=report(built, 4))
+    foreign, stranger = build_campaign(url=None, slots=2), Token.new(4)
+    put(foreign, folder, foreign=report(foreign, 0))
+    put(built, folder, stranger=ReportFile(stranger, "f" * 32, report(built, 4).body))
+    put(built, folder, short=ReportFile(built.tokens[4], "e" * 32, b"\0\0"))
+    put(built, folder, symbol=ReportFile(built.tokens[4], "e" * 32, b"\x09\0\0\0"))
+    (folder / "broken.json").write_bytes(report(built, 4).to_bytes(built.campaign)[:-5])
+    (folder / "photo.png").write_bytes(b"\x89PNG")
+    (folder / "below").mkdir()
+    before = {path: path.read_bytes() for path in folder.glob("*.*")}
+
+    assert {
+        "a.json": ACCEPTED,
+        "copy.json": COPY,
+        "b.json": TWO_REPORTS,
+        "b2.json": TWO_REPORTS,
+        "c.json": SAME_ID,
+        "d.json": SAME_ID,
+        "e.json": ACCEPTED,
+        "foreign.json": "refused (foreign)",
+        "stranger.json": "refused (token)",
+        "short.json": "refused (length)",
+        "symbol.json": "refused (symbol)",
+        "broken.json": "refused (not json)",
+        "photo.png": "refused (not json)",
+    } == states(tmp_path)
+    assert before == {path: path.read_bytes() for path in folder.glob("*.*")}
+
+
+def test_two_ids_of_one_token_conflict_although_the_symbols_are_equal(built, tmp_path):
+    """Equal symbols under two ids are two draws, so none counts."""
+    put(built, tmp_path / "in", a=report(built, 0), b=report(built, 0, number=9))
+
+    assert {TWO_REPORTS} == set(states(tmp_path).values())
+
+
+def test_reports_of_a_replaced_link_do_not_count(built, tmp_path):
+    """A revoked token is refused, the new one counts."""
+    new = Token.new(0)
+    entries = [
+        TokenEntry(token.slot, token_hash(built.campaign.digest, token), revoked)
+        for token, revoked in ((built.tokens[0], True), (new, False))
+    ]
+    (tmp_path / "campaign" / "tokens.json").write_bytes(tokens_bytes(entries, built.campaign))
+    put(built, tmp_path / "in", old=report(built, 0), new=ReportFile(new, "a" * 32, report(built, 0).body))
+
+    assert {"old.json": "refused (link-revoked)", "new.json": ACCEPTED} == states(tmp_path)
+
+
+def test_a_second_run_writes_the_same_bytes(built, tmp_path):
+    """Names of files and their number of copies do not change the reports; a second run changes nothing."""
+    put(built, tmp_path / "in", a=report(built, 0), b=report(built, 3))
+    campaign = CampaignFolder(tmp_path / "campaign")
+
+    def run(out: Path) -> dict[str, bytes]:
+        write_collected(out, campaign, read_report_files(tmp_path / "in", campaign))
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+    first = run(tmp_path / "out")
+    again = run(tmp_path / "out")
+    put(built, tmp_path / "in", copy=report(built, 3))
+    more = run(tmp_path / "more")
+
+    assert first == again
+    assert first["reports.csv"] == more["reports.csv"]
+    assert first["crowd.json"] == more["crowd.json"]
+    assert b"copy.json,copy of an accepted file" in more["files.csv"]
+
+
+def test_infer_reads_the_collected_folder(built, tmp_path):
+    """The reports that count are those that `infer` reads, with their assignment."""
+    put(built, tmp_path / "in", a=report(built, 0), b=report(built, 3))
+    campaign = CampaignFolder(tmp_path / "campaign")
+    write_collected(tmp_path / "out", campaign, read_report_files(tmp_path / "in", campaign))
+    found = read_evidence(tmp_path / "out" / "reports.csv")
+
+    assert ["w0000", "w0003"] == list(found.reports.workers)
+    assert (6, 8) == (len(found.reports), len(found.assignment or ()))
+
+
+def test_nothing_is_written_below_the_least_number(built, tmp_path):
+    """One report where two are the least: an error, and no file."""
+    put(built, tmp_path / "in", a=report(built, 0))
+    campaign = CampaignFolder(tmp_path / "campaign")
+
+    with pytest.raises(SettingsError, match="nothing is released"):
+        write_collected(tmp_path / "out", campaign, read_report_files(tmp_path / "in", campaign))
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_folder_is_refused(built, tmp_path):
+    """A folder that does not exist is an error with its name."""
+    with pytest.raises(ReportsError, match="must be readable"):
+        read_report_files(tmp_path / "none", CampaignFolder(tmp_path / "campaign"))
+
+
+def test_devices_and_collect_agree(built, tmp_path):
+    """Files that devices write are collected: the whole way without a service, by the command line."""
+    (tmp_path / "my.csv").write_text("task,label\nt0,quokka\nt3,narwhal\n")
+    for slot in (0, 1, 4):
+        words = ["answer", built.link(slot).text, "--answers", tmp_path / "my.csv", "--files", tmp_path / "campaign"]
+        words += ["--out", tmp_path / "in", "--home", tmp_path / f"home{slot}"]
+        assert 0 == CliRunner().invoke(main, list(map(str, words))).exit_code
+    words = [
+        "collect",
+        tmp_path / "in",
+        "--campaign",
+        tmp_path / "campaign" / "campaign.json",
+        "--out",
+        tmp_path / "out",
+    ]
+    done = CliRunner().invoke(main, [*map(str, words), "--json"])
+
+    assert (3, {"accepted": 3}) == tuple(json.loads(done.stdout)[key] for key in ("workers", "states"))
+    inferred = CliRunner().invoke(
+        main, ["infer", str(tmp_path / "out" / "reports.csv"), "--out", str(tmp_path / "found")]
+    )
+    assert 0 == inferred.exit_code, inferred.output
