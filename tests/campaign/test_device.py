@@ -31,7 +31,7 @@ def answers(tmp_path):
 def test_answers_become_one_report(service, tmp_path, answers):
     """A file of answers is sampled and sent once; a second call sends nothing."""
     for _ in range(2):
-        device = answer_campaign(service.built.link(0).text, answers=answers, home=tmp_path / "home")
+        device, _ = answer_campaign(service.built.link(0).text, answers=answers, home=tmp_path / "home")
 
         assert "receipted" == device.record["state"]
     assert 1 == len(service.bodies)

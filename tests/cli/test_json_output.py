@@ -48,6 +48,15 @@ ASKED = "asked/campaign.json"
 SERVE: Words = ("serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 
+BY_HAND = build_campaign(url=None, slots=2)
+
+
+def answer_words(slot: int) -> Words:
+    """Return the options with which a worker answers `BY_HAND`."""
+    folders = ("--files", "by-hand", "--out", "handed", "--home", "home")
+    return (BY_HAND.link(slot).text, "--answers", "labels-of-one.csv", *folders)
+
+
 DONE: dict[str, tuple[list[Words], Words]] = {
     "demo": ([], ("--out", "shown")),
     "plan": ([], (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", "1,4", "--out", "planned")),
@@ -71,6 +80,11 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign close": ([SERVE], (ASKED,)),
     "campaign export": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--out", "collected")),
     "campaign purge": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--yes")),
+    "answer": ([], answer_words(0)),
+    "collect": (
+        [("answer", *answer_words(0)), ("answer", *answer_words(1))],
+        ("handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
+    ),
     "datasets list": ([], ()),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
@@ -98,6 +112,8 @@ REFUSED: dict[str, Words] = {
     "campaign close": ("none/campaign.json",),
     "campaign export": ("none/campaign.json", "--out", "collected"),
     "campaign purge": ("campaign.toml", "--yes"),
+    "answer": ("no link", "--answers", "labels.csv", "--home", "home"),
+    "collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
     "datasets list": (),
 }
 """For every command: options of a run that must end with exit code 1."""
@@ -136,6 +152,8 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("data/tiny/meta.json").write_text(json.dumps({"kind": "binary", "labels": ["x", "y"]}))
     answer_at_once(build_campaign(), monkeypatch)
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
+    BY_HAND.write(Path("by-hand"))
+    Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])
     monkeypatch.setattr(crowdveil.demo, "compare_with_unprotected", tuple)

@@ -55,8 +55,8 @@ def answer_campaign(
     files: Path | None = None,
     out: Path = Path(),
     budget: Decimal | None = None,
-) -> Device:
-    """Answer a campaign, sample once and send, from wherever the record stands; return the device.
+) -> tuple[Device, Path | None]:
+    """Answer a campaign, sample once and send, from wherever the record stands; return the device, and a report file.
 
     Args:
         link: the worker's link.
@@ -72,5 +72,4 @@ def answer_campaign(
         CampaignError, CertificateError: as `Device.open`.
     """
     with refusals(), Device(link, home, files) as device:
-        one_file.run(device, answers, out, budget)
-        return device
+        return device, one_file.run(device, answers, out, budget)

@@ -60,12 +60,13 @@ def answer(
     if answers is None and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("Without a terminal, --answers FILE is needed.")
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
-        device = answer_campaign(link, answers=answers, home=home, files=files, out=out, budget=budget)
+        device, report = answer_campaign(link, answers=answers, home=home, files=files, out=out, budget=budget)
     data = {
         "campaign": device.name,
         "state": device.record["state"],
         "epsilon_all_campaigns": float(shown(epsilon(read_ledger(home)))),
         "ledger": str(home / "ledger.json"),
+        "files": [] if report is None else [str(report)],
     }
     if as_json:
         print_result(data, [], as_json=True)

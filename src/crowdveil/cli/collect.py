@@ -35,8 +35,9 @@ def collect(folder: Path, campaign: Path | None, out: Path, as_json: bool) -> No
     rows += [(printable(name), state) for name, state in left.items()]
     if not as_json:
         print_result({}, rows, as_json=False)
-    reports = write_collected(out, asked, collected)
     files = [str(out / name) for name in (*EXPORT_FILES, LIST_FILE)]
+    replaced = [file for file in files if Path(file).exists()]
+    reports = write_collected(out, asked, collected)
     data = {
         "campaign": asked.campaign.name,
         "workers": len(collected.accepted),
@@ -44,5 +45,6 @@ def collect(folder: Path, campaign: Path | None, out: Path, as_json: bool) -> No
         "states": dict(sorted(counts.items())),
         "digest": collected.digest,
         "files": files,
+        "replaced": replaced,
     }
     print_result(data, [("SHA-256 of the reports", collected.digest), ("written", str(out))], as_json=as_json)

@@ -533,6 +533,7 @@ class Device:
     def save_report(self, folder: Path) -> Path:
         """Write the report as a file for the curator and return its path; it holds the token."""
         add_to_ledger(self.home, self.ledger_lines())
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"report-{self.slot}-{self.record['report'][:8]}.json"
         symbols = {"format": "crowdveil-report/1", "symbols": self.record["body"], "token": self.token}
         write(path, canonical({**symbols, "campaign": self.name, "report": self.record["report"]}))
@@ -595,8 +596,9 @@ def promise(device: Device) -> str:
     )
 
 
-def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None) -> None:
-    """Answer, sample and send, from wherever the record stands."""
+def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None) -> Path | None:
+    """Answer, sample and send, from wherever the record stands; return the report file if there is no service."""
+    path = None
     device.open()
     if device.record["state"] in ("verified", "answering"):
         device.require_open()
@@ -612,13 +614,15 @@ def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None)
                 device.answer(cell, label)
         device.sample()
     if device.record["state"] != "receipted" and device.url is None:
-        print(f"Give this file to the curator and to nobody else: {device.save_report(out)}")
+        path = device.save_report(out)
+        print(f"Give this file to the curator and to nobody else: {path}")
     elif device.record["state"] != "receipted":
         device.send()
     if device.record["state"] == "receipted":
         print("Done on this computer: the service has the report. Nothing will be asked again.")
     if answers is not None:
         print(f"{answers} is yours: it is not deleted.")
+    return path
 
 
 def main() -> int:

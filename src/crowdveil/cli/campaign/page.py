@@ -13,18 +13,37 @@ from crowdveil.cli.verb import Verb
 HELP = """Write the worker's page with the whole campaign in one HTML file.
 
 For workers who do not trust a page from your server, and for campaigns without a service. The page connects to nothing:
-it gives the report as a file and as a QR code, and the worker hands it in. Print the SHA-256 with the invitations."""
+it gives the report as a file and as a QR code, and the worker hands it in. Print the SHA-256 with the invitations.
+
+With --python instead of FOLDER and --out: one readable Python program without dependencies, for every campaign."""
 EXAMPLE = "crowdveil campaign page essays --out device.html"
 DETAILS = """`crowdveil collect` joins the files that were handed in. Whoever opens the page needs a link of
 `crowdveil campaign invite`: after the name of the file, or pasted into the page."""
 
 
-@click.command(cls=Verb, help=HELP, example=EXAMPLE, details=DETAILS, short_help="Write the worker's page as one file.")
-@click.argument("folder", type=PATH)
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="The page.")
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    short_help="Write the worker's page as one file.",
+    main_options=("out", "program"),
+)
+@click.argument("folder", type=PATH, required=False)
+@click.option("--out", type=PATH, metavar="FILE", help="The page.")
+@click.option("--python", "program", type=PATH, metavar="FILE", help="The Python program.")
 @json_option
-def page(folder: Path, out: Path, as_json: bool) -> None:
-    """Write the page; see `HELP`."""
+def page(folder: Path | None, out: Path | None, program: Path | None, as_json: bool) -> None:
+    """Write the page or the program; see `HELP`."""
+    if program is not None and folder is None and out is None:
+        _write_program(program, as_json)
+    elif folder is not None and out is not None and program is None:
+        _write_page(folder, out, as_json)
+    else:
+        raise click.UsageError("Give FOLDER and --out FILE for the page, or --python FILE for the program.")
+
+
+def _write_page(folder: Path, out: Path, as_json: bool) -> None:
     from hashlib import sha256
 
     from crowdveil.campaign.folder import CampaignFolder
@@ -45,4 +64,16 @@ def page(folder: Path, out: Path, as_json: bool) -> None:
         *replaced_rows(replaced),
         ("written", str(out)),
     ]
+    print_result(data, rows, as_json=as_json)
+
+
+def _write_program(program: Path, as_json: bool) -> None:
+    from crowdveil.campaign.standalone.program import is_program, program_bytes, program_digest
+    from crowdveil.files.atomic_write import write_atomically
+
+    replaced = [str(program)] if program.exists() else []
+    written, digest = program_bytes(), program_digest()
+    write_atomically(program, written, kind="device program", recognize=lambda path: is_program(path.read_bytes()))
+    data = {"campaign": None, "sha256": digest, "bytes": len(written), "files": [str(program)], "replaced": replaced}
+    rows = [("sha256", digest), *replaced_rows(replaced), ("written", str(program))]
     print_result(data, rows, as_json=as_json)
