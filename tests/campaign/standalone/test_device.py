@@ -487,6 +487,40 @@ def test_the_program_runs_without_anything_installed(tmp_path):
     assert "to all curators: epsilon 4.000" in ledger.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no link"], "not a complete link"),
+        (["LINK", "--answers", "none.csv", "--files", "files"], "none.csv"),
+        (["LINK", "--answers", "none.csv", "--files", "none"], "campaign.json"),
+        (["LINK", "--files", "files", "--budget", "-1"], "positive number"),
+        (["LINK", "--files", "files", "--budget", "nan"], "positive number"),
+    ],
+)
+def test_the_program_ends_in_a_sentence(tmp_path, words, message):
+    """A wrong link, file or budget is one line on stderr and exit code 1."""
+    built = build_campaign(url=None)
+    built.write(tmp_path / "files")
+    filled = [built.link(0).text if word == "LINK" else word for word in words]
+    command = [sys.executable, "-I", "-S", PROGRAM, *filled, "--home", tmp_path / "home"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("reply", [b"[]", b"{}", b"no json"])
+def test_a_garbled_reply_about_the_link_is_refused(service, tmp_path, monkeypatch, reply):
+    """A reply of another form draws nothing."""
+    device = answered(service, tmp_path)
+    monkeypatch.setattr(one_file, "call", lambda *_: reply)
+
+    with pytest.raises(Refused, match="reply"):
+        device.sample()
+
+    assert "answering" == device.record["state"]
+
+
 def test_the_program_imports_the_standard_library_only():
     """Every import of the file is a module of the standard library."""
     names = {

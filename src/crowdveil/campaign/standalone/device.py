@@ -392,7 +392,7 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
             return data
     except urllib.error.HTTPError as error:
         try:
-            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1]
+            name = str(json.loads(error.read(10_000))["type"]).rsplit("/", 1)[-1][:50]
         except (ValueError, KeyError, TypeError, OSError):
             name = f"reply {error.code}"
         raise Refused("busy" if error.code in (429, 500, 502, 503, 504) else name) from error
@@ -468,9 +468,13 @@ class Device:
     def require_open(self) -> None:
         """Refuse a link that is used or revoked, and a campaign that is not open (by this computer's day in UTC)."""
         if self.url is not None:
-            reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
-            require(reply["state"] == "unused", f"link-{reply['state']}")
-            require(reply["campaign"] == "open", str(reply["campaign"]))
+            try:
+                reply = json.loads(call(f"{self.url}/v1/campaigns/{self.name}/link", 10_000, self.token))
+                link_state, state = str(reply["state"]), str(reply["campaign"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise Refused("reply") from error
+            require(link_state == "unused", f"link-{link_state[:20]}")
+            require(state == "open", state[:20])
         require(self.fields["opens"] <= today(), "early")
         require(today() <= self.fields["closes"], "closed")
 
@@ -546,9 +550,10 @@ def today() -> str:
 
 
 # ---- Command line
-def show(text: str) -> None:
+def show(text: str, *, error: bool = False) -> None:
     """Print a text without characters that steer the terminal."""
-    print("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text))
+    shown_text = "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    print(shown_text, file=sys.stderr if error else sys.stdout)
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
@@ -603,7 +608,7 @@ def run(device: Device, answers: Path | None, out: Path, budget: Decimal | None)
     if device.record["state"] in ("verified", "answering"):
         device.require_open()
         show(promise(device))
-        over = budget is not None and epsilon(device.ledger()) > budget
+        over = budget is not None and not Decimal(shown(epsilon(device.ledger()))) <= budget
         warning = f"This exceeds your budget of {budget}. " if over else ""
         require(not over or answers is None, "budget", f"{warning}Nothing was sent. Without --budget it is sent.")
         if answers is None:
@@ -632,7 +637,7 @@ def main() -> int:
     parser.add_argument("--answers", type=Path, metavar="FILE", help="CSV file with the columns task and label")
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="folder of campaign.json, without a service")
     parser.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="folder of the report file")
-    parser.add_argument("--budget", type=Decimal, metavar="E", help="warn if all campaigns together exceed E")
+    parser.add_argument("--budget", type=float, metavar="E", help="warn if all campaigns together exceed E")
     parser.add_argument("--home", type=Path, default=HOME, help="folder of the records and of the ledger")
     parser.add_argument("--ledger", action="store_true", help="show what was promised so far")
     given = parser.parse_args()
@@ -641,9 +646,11 @@ def main() -> int:
             print_ledger(read_ledger(given.home))
             return 0
         with Device(given.link or "", given.home, given.files) as device:
-            run(device, given.answers, given.out, given.budget)
-    except Refused as error:
-        print(error.sentence, file=sys.stderr)
+            budget = None if given.budget is None else Decimal(repr(given.budget))
+            require(budget is None or given.budget > 0, "budget", "A budget is a positive number.")
+            run(device, given.answers, given.out, budget)
+    except (Refused, OSError, UnicodeDecodeError) as error:
+        show(str(error), error=True)
         return 1
     return 0
 
