@@ -22,7 +22,7 @@ nothing is written."""
 @click.command(
     cls=Verb,
     help=HELP,
-    example="crowdveil campaign export essays/campaign.json --out collected\ncrowdveil infer collected",
+    example="crowdveil campaign export essays/campaign.json --out collected",
     main_options=("database", "replace", "as_json"),
     short_help="Write the reports of a closed campaign for infer.",
 )
