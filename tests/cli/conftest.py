@@ -1,5 +1,6 @@
 """Small crowds as files, and a way to run a command on them."""
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
 
 Run = Callable[..., Result]
+RunJson = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
 LABELS = ("no", "yes", "maybe")
 LISTS = ("--tasks", "tasks.csv", "--workers", "every-worker.csv")
 """All tasks and workers of both crowds: what a run without a seed needs where participation is protected."""
@@ -33,6 +36,12 @@ def write_crowd(folder: Path, crowd: Crowd, stem: str) -> None:
         write_table(stream, table)
     rows = "".join(f"{task},{truth}\n" for task, truth in crowd.gold.items())
     (folder / f"{stem}-gold.csv").write_text("task,truth\n" + rows, "utf-8")
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    """Rows of a CSV file by column name."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
 @pytest.fixture
@@ -66,13 +75,21 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def run_json(run: Run) -> Callable[..., dict[str, Any]]:
+def sent(run: Run) -> Path:
+    """Return a folder with reports, certificate and crowd of randomized response at epsilon 3."""
+    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
+    run("perturb", "labels.csv", *words, "--out", "sent")
+    return Path("sent")
+
+
+@pytest.fixture
+def run_json(run: Run) -> RunJson:
     """Run a command with --json and return the one object on stdout."""
     return lambda *words: json.loads(run(*words, "--json").stdout)
 
 
 @pytest.fixture
-def refusal(run: Run) -> Callable[..., str]:
+def refusal(run: Run) -> Refusal:
     """Run a command that must fail with exit code 1, one line on stderr and nothing on stdout; return that line."""
 
     def fail(*words: object) -> str:

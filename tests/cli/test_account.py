@@ -1,13 +1,8 @@
 """`crowdveil account`: claimed and exact epsilon, per cell and per worker, over rounds."""
 
-from collections.abc import Callable
-from typing import Any
-
 from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.cli.display import format_number
-from tests.cli.conftest import Run
-
-RunJson = Callable[..., dict[str, Any]]
+from tests.cli.conftest import Run, RunJson
 
 
 def test_rows_name_unit_participation_and_rounds(run: Run, run_json: RunJson) -> None:

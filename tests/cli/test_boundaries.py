@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import click
 import pytest
 
 from crowdveil.cli import main
-from tests.cli.conftest import LABELS, Run, written
+from tests.cli.conftest import LABELS, Refusal, Run, written
 
-Refusal = Callable[..., str]
 ACCOUNT = ("account", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "a,b")
 ASSIGN = ("assign", "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--per-task", 2)
 ENORMOUS = "9" * 320

@@ -2,18 +2,14 @@
 
 import csv
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.mechanisms import RandomizedResponse
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 CUTS = ("perturb", "numbers.csv", "--scale", "-2:7", "--mechanism", "quantized-response", "--epsilon", 2)
 

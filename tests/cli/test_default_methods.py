@@ -1,16 +1,13 @@
 """`crowdveil infer` without --method reads the channel of every certificate; a method that cannot is announced."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crowdveil.estimators import ESTIMATORS
 from crowdveil.registry import MECHANISM_NAMES
-from tests.cli.conftest import LABELS, Run
+from tests.cli.conftest import LABELS, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
 ALPHABETS = {
     "labels": ("labels.csv", "--labels", ",".join(LABELS)),
     "two ordered labels": ("two.csv", "--labels", "no,yes", "--ordered"),

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ import pytest
 from crowdveil.data.columnar_store import STORE_FILES
 from crowdveil.data.ingest.csv_files import content_digest
 from crowdveil.data.reports import Reports
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 RESPONSE = ("perturb", "labels.csv", "--mechanism", "randomized-response", "--labels", ",".join(LABELS), *LISTS)
 SUMS = ("perturb", "numbers.csv", "--mechanism", "matrix-factorization", "--scale", "-2:7", "--seed", 1)
 FORMS = {"csv": "reports.csv", "parquet": "reports.parquet", "blocks": "value.bin"}

@@ -5,17 +5,15 @@ import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.files.output_record import RECORD_FILE
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Run, RunJson
 from tests.data.test_reports import cells
 
-RunJson = Callable[..., dict[str, Any]]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), "--seed", 4)
 
 

@@ -1,15 +1,12 @@
 """Options of expected answers, for the design of quantized-response and designed."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
 SKEWED = ("--prior", "prior.csv", "--participation-rate", 0.1, "--sigmas", "1,5")
 NUMBERS = ("numbers.csv", "--scale", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "sent")
 

@@ -1,21 +1,16 @@
 """`crowdveil infer`: the channel is found and checked, truths and workers are written, table and JSON agree."""
 
-import csv
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 import pytest
 
 from crowdveil.cli.display import format_number
 from crowdveil.registry import capabilities_of, estimators_with
-from tests.cli.conftest import LABELS, LISTS, Run, written
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson, rows, written
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 FOR_LABELS = estimators_with(kind="categorical", needs_ordered_labels=False)
 SENT = ("sent/reports.csv", "--out", "found")
 MECHANISMS = {
@@ -46,20 +41,6 @@ READ_THROUGH = {
     "designed",
     "matrix-factorization",
 }
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    """Rows of a CSV file by column name."""
-    with open(path, newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
-@pytest.fixture
-def sent(run: Run) -> Path:
-    """Return a folder with reports, certificate and crowd of randomized response at epsilon 3."""
-    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
-    run("perturb", "labels.csv", *words, "--out", "sent")
-    return Path("sent")
 
 
 def test_parquet_holds_what_csv_holds(sent: Path, run_json: RunJson) -> None:

@@ -1,16 +1,11 @@
 """`crowdveil infer dataset:NAME`: the answers of a public data set, read as answers and written elsewhere."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
-
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
+from tests.cli.conftest import Refusal, Run, RunJson
 
 
 @pytest.fixture

@@ -1,32 +1,13 @@
 """`crowdveil infer --gold --score`: known truths that guide a fit, and known truths that only measure it."""
 
-import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LISTS, Refusal, RunJson, rows
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 SENT = ("sent/reports.csv", "--out", "found")
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    """Rows of a CSV file by column name."""
-    with open(path, newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
-@pytest.fixture
-def sent(run: Run) -> Path:
-    """Return a folder with reports, certificate and crowd of randomized response at epsilon 3."""
-    words = ("--mechanism", "randomized-response", "--epsilon", 3, "--labels", ",".join(LABELS), "--seed", 4)
-    run("perturb", "labels.csv", *words, "--out", "sent")
-    return Path("sent")
 
 
 def test_gold_guides_and_score_only_measures(sent: Path, run_json: RunJson) -> None:

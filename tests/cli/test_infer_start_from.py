@@ -1,14 +1,10 @@
 """`crowdveil infer --save-fit` and `--start-from`: a fit is saved, gone on from, and refused where it must be."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import LABELS, Run
-
-RunJson = Callable[..., dict[str, Any]]
+from tests.cli.conftest import LABELS, Run, RunJson
 
 
 @pytest.fixture

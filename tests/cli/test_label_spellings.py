@@ -3,13 +3,11 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
 ROWS = [("a", "yes"), ("b", "yes"), ("c", "Yes"), ("d", "no"), ("e", "1"), ("f", "1.0")]
 NOTE = (
     "These are read as different labels: '1' (1 report), '1.0' (1 report); 'Yes' (1 report), 'yes' (2 reports). "

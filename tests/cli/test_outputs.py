@@ -3,16 +3,12 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
-Refusal = Callable[..., str]
-RunJson = Callable[..., dict[str, Any]]
 RECORD = ".crowdveil.json"
 UNLISTED = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS))
 RESPONSE = (*UNLISTED, *LISTS)

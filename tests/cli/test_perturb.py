@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,9 +15,8 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import format_number
 from crowdveil.mechanisms import SunTwoLayer, TwoLayer
-from tests.cli.conftest import LABELS, LISTS, Run, written
+from tests.cli.conftest import LABELS, LISTS, Run, RunJson, written
 
-RunJson = Callable[..., dict[str, Any]]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), *LISTS)
 LAPLACE = ("perturb", "numbers.csv", "--mechanism", "laplace", "--scale", "-2:7", *LISTS)
 

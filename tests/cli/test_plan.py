@@ -6,7 +6,6 @@ import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,9 @@ from crowdveil.planning import CandidateResult, plan
 from crowdveil.planning.candidates import OTHER_BLOCKS
 from crowdveil.workflow.mechanism_settings import Expectation
 from crowdveil.workflow.planning import NO_COMMAND, next_commands
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 from tests.planning.campaigns import of_labels
 
-RunJson = Callable[..., dict[str, Any]]
 SIZE = ("plan", "--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 LABELS = (*SIZE, "--labels", "no,yes,maybe", "--target-error", 0.2)
 

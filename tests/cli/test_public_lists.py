@@ -1,19 +1,15 @@
 """What a guarantee needs to be public is given or refused; nothing that is written follows from who answered."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from crowdveil.randomness import Secure
 from crowdveil.workflow.evidence import GUARANTEE_SCOPE
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2)
 GIVEN = {"labels": ("--labels", ",".join(LABELS)), "tasks": LISTS[:2], "workers": LISTS[2:]}
 EVERYTHING = tuple(word for words in GIVEN.values() for word in words)

@@ -1,14 +1,12 @@
 """Bad input gets one line that names file, row, rule and way out, and nothing is written."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import LABELS, LISTS, Run
+from tests.cli.conftest import LABELS, LISTS, Refusal, Run
 
-Refusal = Callable[..., str]
 PERTURB = ("--mechanism", "randomized-response", "--epsilon", 1, "--out", "sent")
 
 DAMAGED: dict[str, tuple[bytes, str]] = {

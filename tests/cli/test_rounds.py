@@ -2,17 +2,13 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crowdveil.channels.channel_table import ChannelTable
-from tests.cli.conftest import Run
+from tests.cli.conftest import Refusal, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 PERTURB = ("--tasks", "tasks.csv", "--scale", "-2:7", "--mechanism", "quantized-response", "--epsilon", 3)
 
 

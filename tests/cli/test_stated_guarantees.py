@@ -1,16 +1,13 @@
 """Guarantees that are printed or passed on come from certificates, not from the words of a crowd.json."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Refusal, Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
-Refusal = Callable[..., str]
 LABELS = ("--labels", "no,yes", "--mechanism", "randomized-response", "--epsilon", 2)
 FORGED = "epsilon = 0.01 per cell, participation protected; hidden from everybody"
 

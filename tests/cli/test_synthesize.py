@@ -4,14 +4,12 @@ import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crowdveil.files.output_record import RECORD_FILE
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
 PRIVATE = ("synthesize", "numbers.csv", "--bounds", "-2:7", "--epsilon", 2, "--out", "made")
 
 

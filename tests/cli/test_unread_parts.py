@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +11,8 @@ import pytest
 
 from crowdveil.data.reports import Reports
 from crowdveil.evaluation import streaming_metrics
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
-RunJson = Callable[..., dict[str, Any]]
 NUMBERS = "task,worker,value\na,u,7\na,v,-3\nb,u,2.5\nb,v,3\n"
 CHANGES = (
     "2 answers outside the scale were clipped, such as task a, worker u, value 7.",
