@@ -28,17 +28,27 @@ def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command
             yield f"{path} {name}", command
 
 
-def section(name: str, command: click.Command) -> str:
-    """Return heading, usage, help text and table of options of a command."""
+def section(name: str, command: click.Command, owners: dict[str, str]) -> str:
+    """Return heading, usage, help text and tables of options of a command.
+
+    Args:
+        name: full name of the command.
+        command: the command.
+        owners: commands whose section has a table, by the text of the table; extended. A repeated table is a reference.
+    """
     context = click.Context(command, info_name=name)
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     text = command.full_text if isinstance(command, Verb) else inspect.cleandoc(command.help or "")
     example = f"```text\n{command.example}\n```\n\n" if isinstance(command, Verb) else ""
     plain = {"": [option for option in command.params if isinstance(option, click.Option)]}
     sections = command.headings(context) if isinstance(command, Verb) else plain
-    tables = "\n".join(_table(heading, listed, context) for heading, listed in sections.items())
+    tables = list[str]()
+    for heading, listed in sections.items():
+        table = _table(heading, listed, context)
+        owner = owners.setdefault(table, name) if heading else name
+        tables.append(table if owner == name else f"**{heading}**: the options of `{owner}`.\n")
     shown = _escaped(text.replace("\b\n", ""))
-    return f"## `{name}`\n\n```text\n{usage}\n```\n\n{example}{shown}\n\n{tables}"
+    return f"## `{name}`\n\n```text\n{usage}\n```\n\n{example}{shown}\n\n" + "\n".join(tables)
 
 
 def _table(heading: str, listed: list[click.Option], context: click.Context) -> str:
@@ -61,7 +71,9 @@ def _escaped(text: str) -> str:
 def page(text: str) -> str:
     """Return the page with its generated part renewed."""
     written = text.partition(MARKER)[0]
-    return written + MARKER + "\n" + "\n".join(section(name, command) for name, command in commands(main, "crowdveil"))
+    owners = dict[str, str]()
+    sections = [section(name, command, owners) for name, command in commands(main, "crowdveil")]
+    return written + MARKER + "\n" + "\n".join(sections)
 
 
 if __name__ == "__main__":
