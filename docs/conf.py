@@ -25,6 +25,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_preserve_defaults = True
+# Functions that authors of mechanisms define; their base class has them.
+autodoc_default_options = {"exclude-members": "examples, from_settings, single_cell_channel"}
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 default_role = "code"
