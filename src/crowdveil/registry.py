@@ -114,6 +114,17 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
         ),
     ),
     EstimatorEntry(
+        "hierarchical-dawid-skene",
+        "estimators.hierarchical_dawid_skene",
+        "HierarchicalDawidSkene",
+        Capabilities(
+            kind="categorical",
+            reads_channel=True,
+            reads_label_blocks=True,
+            reads_channel_tables=True,
+        ),
+    ),
+    EstimatorEntry(
         "one-coin",
         "estimators.one_coin",
         "OneCoin",

@@ -15,14 +15,13 @@ ALPHABETS = {
     "scale": ("numbers.csv", "--scale", "-2:7"),
 }
 READERS = {
-    "labels": "dawid-skene",
-    "two ordered labels": "dawid-skene",
+    "labels": "hierarchical-dawid-skene",
+    "two ordered labels": "hierarchical-dawid-skene",
     "ordered labels": "ordinal-dawid-skene",
     "scale": "gaussian",
 }
-EVERY_READER = (
-    "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian"
-)
+LABEL_READERS = "majority-vote, dawid-skene, hierarchical-dawid-skene, one-coin"
+EVERY_READER = f"{LABEL_READERS}, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian"
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
@@ -101,16 +100,20 @@ def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: 
 @pytest.mark.parametrize(
     ("method", "alphabet", "readers"),
     [
-        ("weighted-vote", "labels", "majority-vote, dawid-skene, one-coin, private-dawid-skene, mace, ebcc, lfc"),
+        (
+            "weighted-vote",
+            "labels",
+            f"{LABEL_READERS}, private-dawid-skene, mace, ebcc, lfc",
+        ),
         (
             "weighted-vote",
             "ordered labels",
-            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian",
+            EVERY_READER,
         ),
         (
             "weighted-mean",
             "scale",
-            "majority-vote, dawid-skene, one-coin, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian",
+            EVERY_READER,
         ),
     ],
 )

@@ -209,8 +209,8 @@ def test_a_simulation_says_so_and_a_real_collection_does_not(sent: Path, run: Ru
 
 def test_a_fit_that_has_not_settled_says_so(sent: Path, run: Run, run_json: RunJson) -> None:
     """With too few steps, table and JSON both say that the fit has not converged; a huge tolerance settles it."""
-    table = run("infer", *SENT, "--max-steps", 2).stdout
-    data = run_json("infer", *SENT, "--max-steps", 2)
+    table = run("infer", *SENT, "--method", "dawid-skene", "--max-steps", 2).stdout
+    data = run_json("infer", *SENT, "--method", "dawid-skene", "--max-steps", 2)
 
     assert 2 == table.count("NOT CONVERGED")
     assert (2, False) == (data["steps"], data["converged"])
@@ -290,7 +290,7 @@ def test_kind_and_duplicates_are_choices(run_json: RunJson, refusal: Refusal) ->
     assert "--duplicates" in refusal("infer", "twice.csv", "--out", "found")
     first = run_json("infer", "twice.csv", "--kind", "categorical", "--duplicates", "first", "--out", "found")
     every = run_json("infer", "twice.csv", "--duplicates", "all", "--out", "found")
-    assert ("dawid-skene", 3) == (first["method"], first["reports"])
+    assert ("hierarchical-dawid-skene", 3) == (first["method"], first["reports"])
     assert ("student-t", 4) == (every["method"], every["reports"])
 
 

@@ -84,4 +84,5 @@ def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., 
         assert question in line
         assert "Found: 60 different numbers from 0 to 177." in line
     assert "student-t" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]
-    assert "dawid-skene" == run_json("infer", "counts.csv", "--kind", "categorical", "--out", "labels")["method"]
+    as_labels = run_json("infer", "counts.csv", "--kind", "categorical", "--out", "labels")
+    assert "hierarchical-dawid-skene" == as_labels["method"]

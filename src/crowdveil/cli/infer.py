@@ -59,8 +59,8 @@ certificate.json (the channel, with the epsilon of a cell, which is a single ans
 (all tasks and workers) are checked.
 
 Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
-more ordered labels, dawid-skene for other labels; without one dawid-skene for labels, student-t for numbers;
-factorization-mean for sums.
+more ordered labels, hierarchical-dawid-skene for other labels; without one hierarchical-dawid-skene for labels,
+student-t for numbers; factorization-mean for sums.
 
 truths.csv has task, truth, confidence and a probability for each label; workers.csv has worker, ability or weight, a
 90 % interval where there is one, and reports."""
@@ -262,6 +262,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "score": None if inference.score is None else asdict(inference.score) | {"sentence": str(inference.score)},
         "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
         "quality": _quality(estimate),
+        "confidence": inference.confidence_note,
         "warnings": list(inference.notes),
     }
 
@@ -311,6 +312,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),
         ("truths", f"first {data['truths']['shown']:,} of {data['truths']['of']:,}"),
         *[("", _truth_line(truth)) for truth in data["truths"]["items"]],
+        *([] if data["confidence"] is None else [("confidence", data["confidence"])]),
         ("workers", _quality_line(data["quality"])),
     ]
     return [*rows, *replaced_rows(data["replaced"]), *[("written", path) for path in data["files"]]]

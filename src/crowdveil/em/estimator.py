@@ -53,8 +53,13 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
         SettingsError: other labels, or no probabilities.
     """
     names = () if alphabet is None else alphabet.names
-    if set(prior) != set(names):
-        raise SettingsError(f"the prior must give a probability to exactly the labels {names}", value=dict(prior))
+    if not isinstance(prior, Mapping) or set(prior) != set(names):
+        given: Any = dict(prior) if isinstance(prior, Mapping) else prior
+        raise SettingsError(
+            f"the prior must give a probability to exactly the labels {names}",
+            value=given,
+            hint="Give a mapping from each label to its probability.",
+        )
     vector = np.array([float(prior[name]) for name in names])
     named = dict(zip(names, vector.tolist(), strict=True))
     above = {name: probability for name, probability in named.items() if probability > 1}
@@ -112,6 +117,7 @@ class Estimator(Model[P, S]):
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
             initial = _resumed(model, model.initialize(data.summary), warm_start, reports)
+            model = model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return to_estimate(result, data)
         results = []
@@ -202,6 +208,8 @@ def summarize(
     """Return the reports coded by symbol, and their counts; all inputs are checked for consistency."""
     if estimator.max_steps < 1:
         raise SettingsError("max_steps must be at least 1", value=estimator.max_steps)
+    if not 0 <= estimator.tolerance < np.inf:
+        raise SettingsError("tolerance must be finite and not negative", value=estimator.tolerance)
     if not len(reports.tasks):
         raise ReportsError("there is no task", hint="List the tasks, or give at least one report.")
     if estimator.capabilities.kind == "categorical" and reports.alphabet is None:

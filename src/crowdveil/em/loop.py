@@ -1,5 +1,6 @@
 """Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
+from collections import deque
 from dataclasses import replace
 from itertools import count
 
@@ -50,6 +51,7 @@ def run_em(
                 progress(number, change)
             converged = change <= model.tolerance or not model.capabilities.iterative
             if converged or number == model.max_steps:
+                converged = converged or model.stops_early
                 break
             parameters = model.m_step(statistics, parameters)
         result = FitResult(
@@ -62,8 +64,12 @@ def run_em(
             steps=number,
             converged=converged,
         )
-        workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
-    return replace(result, workers=workers)
+        result = replace(result, workers=model.credible_intervals(executor.blocks(), result.tasks.posterior, result))
+        reported = model.reported(parameters)
+        if reported is not None:
+            deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
+            result = replace(result, tasks=executor.collect())
+    return result
 
 
 def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None) -> FitTask[P, S]:

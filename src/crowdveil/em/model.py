@@ -124,7 +124,8 @@ class FitResult(Generic[P, S]):
         tasks: posterior, interval and task parameters of all tasks, without statistics.
         workers: worker table.
         log_likelihoods: after each step; empty if the model has no likelihood.
-        steps, converged: number of steps, and whether the last one changed no posterior by more than the tolerance.
+        steps, converged: number of steps, and whether the last one changed no posterior by more than the tolerance (or
+            was the last one of a method that stops early).
     """
 
     model: "Model[P, S]"
@@ -159,6 +160,8 @@ class Model(ABC, Generic[P, S]):
         capabilities: accepted inputs and types of results; registered estimators read theirs from the registry.
         state_fields: arrays of `to_state` by name.
         task_parameters: names of the columns of `EStep.task_parameters`.
+        stops_early: whether `max_steps` steps are the method (early stopping), and not a limit that a fit should not
+            reach.
         max_steps: largest number of steps.
         tolerance: stop when no posterior (or truth) changes by more than this.
     """
@@ -167,6 +170,7 @@ class Model(ABC, Generic[P, S]):
     capabilities: ClassVar[Capabilities]
     state_fields: ClassVar[Mapping[str, StateField]] = {}
     task_parameters: ClassVar[tuple[str, ...]] = ()
+    stops_early: ClassVar[bool] = False
     max_steps: int
     tolerance: float
 
@@ -205,6 +209,14 @@ class Model(ABC, Generic[P, S]):
     def precompute(self, parameters: P) -> P:
         """Return the parameters with cached values that all blocks of a step share; `e_step` also works without."""
         return parameters
+
+    def reported(self, parameters: P) -> P | None:
+        """Return parameters of one last E-step, whose posterior is the result; None if that of the fit is."""
+        return None
+
+    def resumed(self, summary: Summary, state: FitState) -> "Model[P, S]":
+        """Return the model with which a fit goes on from a state."""
+        return self
 
     def memory(self, summary: Summary, parameters: P) -> MemoryUse:
         """Return the memory that a fit from these initial parameters needs."""

@@ -5,6 +5,7 @@ from typing import Any
 from crowdveil.em.estimator import Estimator as Estimator
 from crowdveil.estimators.dawid_skene import DawidSkene as DawidSkene
 from crowdveil.estimators.gaussian.estimator import Gaussian as Gaussian
+from crowdveil.estimators.hierarchical_dawid_skene import HierarchicalDawidSkene as HierarchicalDawidSkene
 from crowdveil.estimators.majority_vote import MajorityVote as MajorityVote
 from crowdveil.estimators.numeric.student_t import StudentT as StudentT
 from crowdveil.estimators.one_coin import OneCoin as OneCoin

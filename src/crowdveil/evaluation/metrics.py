@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
+from crowdveil.evaluation.calibration import calibration_error, confidence_bins
 from crowdveil.evaluation.gold import ErrorName as ErrorName
 from crowdveil.evaluation.gold import (
     align_gold,
@@ -41,6 +42,7 @@ class Score:
         correlation: Pearson correlation of predictions and gold, as numbers or label positions; 0 if one is constant.
         log_loss: mean negative log posterior of gold, in nats; None unless the error is the error rate and the method
             has probabilities.
+        calibration_error: expected calibration error of the confidence, in ten bins; None where `log_loss` is.
         scored: gold tasks among the estimate's tasks.
         missing: scored tasks without a report; numeric estimates use their own constant there.
         unknown: gold tasks outside the estimate's tasks, not scored.
@@ -53,6 +55,7 @@ class Score:
     constant: str
     correlation: float
     log_loss: float | None
+    calibration_error: float | None
     scored: int
     missing: int
     unknown: int
@@ -66,9 +69,12 @@ class Score:
     def __str__(self) -> str:
         left_out = f", {self.unknown} unknown left out" if self.unknown else ""
         own, best = error_text(self.error, 4), error_text(self.baseline, 4)
+        confidence = "" if self.log_loss is None else f", log-loss {self.log_loss:.3f}"
+        if self.calibration_error is not None:
+            confidence += f", calibration error {self.calibration_error:.3f}"
         return (
-            f"{self.error_name} {own} (constant {self.constant}: {best}), "
-            f"correlation {self.correlation:.3f}, {self.scored} gold tasks, {self.missing} without reports{left_out}"
+            f"{self.error_name} {own} (constant {self.constant}: {best}), correlation {self.correlation:.3f}, "
+            f"{self.scored} gold tasks, {self.missing} without reports{left_out}{confidence}"
         )
 
 
@@ -129,13 +135,15 @@ def score(estimate: Estimate, gold: Mapping[Any, Any], *, error: ErrorName | Non
     aligned = align_gold(estimate, gold)
     own = mean_error(aligned, name)
     best = best_constant(comparable_truths(aligned, name), name)
+    has_confidence = name == "error_rate" and estimate.probabilistic
     return Score(
         error=own,
         error_name=name,
         baseline=best.error,
         constant=best.constant,
         correlation=pearson_correlation(aligned),
-        log_loss=mean_log_loss(aligned) if name == "error_rate" and estimate.probabilistic else None,
+        log_loss=mean_log_loss(aligned) if has_confidence else None,
+        calibration_error=calibration_error(confidence_bins(aligned), len(aligned.at)) if has_confidence else None,
         scored=len(aligned.at),
         missing=count_without_reports(aligned),
         unknown=aligned.unknown,

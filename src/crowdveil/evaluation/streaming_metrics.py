@@ -24,6 +24,7 @@ from crowdveil.data.ingest.validation import parse_numbers
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.memory import scratch_array
 from crowdveil.errors import ReportsError
+from crowdveil.evaluation.calibration import BINS, calibration_error, confidence_bins
 from crowdveil.evaluation.gold import (
     FLAT,
     AlignedGold,
@@ -46,6 +47,7 @@ class ScoreSums:
 
     Attributes:
         error, loss: sums of absolute errors (or wrong labels) and of log losses (nan without probabilities).
+        bins: from `confidence_bins`; zero where there is no log loss.
         scored, missing, outside: numbers of gold tasks, of those without a report, and of truths outside the scale.
         truths, counts: distinct truths and their counts.
         means: of predictions and truths as numbers, shape (2,).
@@ -55,6 +57,7 @@ class ScoreSums:
 
     error: float
     loss: float
+    bins: NDArray[np.float64]
     scored: int
     missing: int
     outside: int
@@ -68,6 +71,7 @@ class ScoreSums:
     def of(cls, estimate: Estimate, at: NDArray[np.int64], truths: list[Any]) -> "ScoreSums":
         """Return the statistics of some tasks, from their codes and truths."""
         aligned, name = AlignedGold(estimate, at, truths, 0), default_error(estimate)
+        has_confidence = name == "error_rate" and estimate.probabilistic
         numbers, shares = weighted_predictions(aligned)
         pairs = np.array([(numbers * shares).sum(axis=1), gold_numbers(aligned)])
         truths_found, counts = np.unique(comparable_truths(aligned, name), return_counts=True)
@@ -75,7 +79,8 @@ class ScoreSums:
         centred = pairs - means[:, None]
         return cls(
             error=mean_error(aligned, name) * len(at),
-            loss=mean_log_loss(aligned) * len(at) if name == "error_rate" and estimate.probabilistic else math.nan,
+            loss=mean_log_loss(aligned) * len(at) if has_confidence else math.nan,
+            bins=confidence_bins(aligned) if has_confidence else np.zeros((BINS, 2)),
             scored=len(at),
             missing=count_without_reports(aligned),
             outside=count_outside_scale(aligned),
@@ -95,6 +100,7 @@ class ScoreSums:
         return ScoreSums(
             error=self.error + other.error,
             loss=self.loss + other.loss,
+            bins=self.bins + other.bins,
             scored=scored,
             missing=self.missing + other.missing,
             outside=self.outside + other.outside,
@@ -117,6 +123,7 @@ class ScoreSums:
             constant=constant,
             correlation=0.0 if flat else float(self.moments[0, 1] / spread.prod() / self.scored),
             log_loss=None if math.isnan(self.loss) else self.loss / self.scored,
+            calibration_error=None if math.isnan(self.loss) else calibration_error(self.bins, self.scored),
             scored=self.scored,
             missing=self.missing,
             unknown=unknown,

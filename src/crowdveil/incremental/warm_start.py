@@ -21,8 +21,8 @@ from crowdveil.em.model import Progress
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.incremental.saved_fit import SavedFit
 
-STOPPING = {"max_steps", "tolerance"}
-"""Settings of the stopping rule, which may differ from those of the saved fit."""
+STOPPING = {"max_steps", "tolerance", "error_correlation", "temperature"}
+"""Settings of the stopping rule and of the confidence, which may differ from those of the saved fit."""
 IDENTITY = {
     "method": "the method",
     "settings": "the settings",

@@ -18,6 +18,7 @@ from crowdveil.evaluation.streaming_metrics import is_large_file, score_streamin
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.registry import ENGINE_ENTRIES
+from crowdveil.workflow.confidence import calibrated, confidence_note, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold
@@ -77,6 +78,7 @@ class Inference:
         noise_model: channel in the likelihood, or "none" and the reason.
         crowd: contents of `crowd.json`; None without one.
         notes: warnings.
+        confidence_note: assumption behind the confidences; None if there is none.
         guided: tasks whose known truth guided the fit.
         fit: cost of a resumed or saved fit; else None.
         score: score against known truths that did not guide the fit; None without any.
@@ -86,6 +88,7 @@ class Inference:
     noise_model: str
     crowd: Crowd | None
     notes: tuple[str, ...]
+    confidence_note: str | None = None
     guided: frozenset[str] = frozenset()
     fit: Fit | None = None
     score: Score | None = None
@@ -135,6 +138,7 @@ def infer(
         "engine": given.build_engine(),
         "memory": given.memory,
     }
+    estimator, notes = calibrated(estimator, evidence, inputs)
     if fits is None or fits == SavedFits():
         estimate, fit = estimator.fit(evidence.reports, **inputs), None
     else:
@@ -144,7 +148,8 @@ def infer(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
-        notes=tuple(_notes(evidence, estimator, estimate)),
+        notes=(*_notes(evidence, estimator, estimate), *notes),
+        confidence_note=confidence_note(estimator),
         guided=frozenset(known or ()),
         fit=fit,
     )
@@ -249,4 +254,5 @@ def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimat
         )
     if estimate.gold_unknown:
         notes.append(skipped_warning("gold tasks", estimate.gold_used, estimate.gold_unknown))
-    return notes
+    different = vote_note(evidence, estimate)
+    return notes if different is None else [*notes, different]

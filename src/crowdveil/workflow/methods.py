@@ -1,8 +1,8 @@
 """Choice of the estimator: the requested method, or the default for the reports and their channel.
 
 Where there is a certificate, the default reads the channel: `gaussian` for a scale, `ordinal-dawid-skene` for three
-ordered labels or more, `dawid-skene` for other labels. Without one, reports are read as answers: `dawid-skene` for
-labels, `student-t` for numbers.
+ordered labels or more, `hierarchical-dawid-skene` for other labels. Without one, reports are read as answers:
+`hierarchical-dawid-skene` for labels, `student-t` for numbers.
 """
 
 import math
@@ -14,7 +14,14 @@ from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES
 from crowdveil.errors import SettingsError
-from crowdveil.estimators import ESTIMATORS, DawidSkene, Estimator, Gaussian, OrdinalDawidSkene, StudentT
+from crowdveil.estimators import (
+    ESTIMATORS,
+    Estimator,
+    Gaussian,
+    HierarchicalDawidSkene,
+    OrdinalDawidSkene,
+    StudentT,
+)
 from crowdveil.registry import SUMS_ESTIMATOR
 from crowdveil.workflow.evidence import AS_ASKED, Evidence
 
@@ -49,11 +56,13 @@ class Method:
 def default_method(evidence: Evidence) -> str:
     """Return the name of the default method."""
     if evidence.channel is None:
-        return DawidSkene.name if isinstance(evidence.reports.alphabet, Categories) else StudentT.name
+        labelled = isinstance(evidence.reports.alphabet, Categories)
+        return HierarchicalDawidSkene.name if labelled else StudentT.name
     alphabet = evidence.channel.alphabet
     if isinstance(alphabet, Scale):
         return Gaussian.name
-    return OrdinalDawidSkene.name if alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS else DawidSkene.name
+    ordinal = alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS
+    return OrdinalDawidSkene.name if ordinal else HierarchicalDawidSkene.name
 
 
 def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:

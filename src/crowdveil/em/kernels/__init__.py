@@ -1,7 +1,7 @@
 """Numerical kernels of inference, by numpy for small data and by compiled loops for large data."""
 
 from crowdveil.em.kernels.dispatch import block_reports, encode, parallel_map, thread_count, use_compiled
-from crowdveil.em.kernels.interface import EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
+from crowdveil.em.kernels.interface import Discount, EncodedBlock, MeanStep, ScoreTables, TableStep, VoteStep
 from crowdveil.em.kernels.numpy_backend import softmax
 from crowdveil.em.kernels.reductions import (
     Slopes,
@@ -15,6 +15,7 @@ from crowdveil.em.kernels.reductions import (
 )
 
 __all__ = [
+    "Discount",
     "EncodedBlock",
     "MeanStep",
     "ScoreTables",

@@ -7,6 +7,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+@dataclass(frozen=True, slots=True)
+class Discount:
+    """Exponent of a task's likelihoods and prior, for reports whose errors are correlated within a task.
+
+    n reports are worth n / (1 + (n - 1) correlation) independent ones, so the scores of a task with n listed reports
+    are multiplied by temperature / (1 + correlation max(n information - 1, 0)).
+
+    Attributes:
+        correlation: of the errors of two answers to one task, at least 0; 0 multiplies by the temperature only.
+        information: answers that one report is worth, in [0, 1]; 1 without noise.
+        temperature: factor of all scores, positive.
+    """
+
+    correlation: float
+    information: float = 1.0
+    temperature: float = 1.0
+
+    def exponents(self, reports: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the factor of each task's scores from its number of listed reports, shape (tasks,)."""
+        return self.temperature / (1 + self.correlation * np.maximum(self.information * reports - 1.0, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreTables:
     """Log-likelihood tables of an E-step, shared by all blocks.
@@ -14,10 +36,12 @@ class ScoreTables:
     Attributes:
         report_scores: log P(report | truth), indexed [worker * symbols + symbol, label].
         initial_scores: scores before any report (prior, implicit NULL), indexed [task group, label].
+        discount: factor of the scores of each task; None for 1.
     """
 
     report_scores: NDArray[np.float64]
     initial_scores: NDArray[np.float64]
+    discount: Discount | None = None
 
 
 class TableStep(NamedTuple):

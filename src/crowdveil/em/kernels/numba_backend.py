@@ -109,6 +109,7 @@ class NumbaBlock:
             tables.initial_scores[:, 1:] - tables.initial_scores[:, :1],
             _groups_or_empty(group, groups),
             _gold_or_empty(gold),
+            self._exponents(tables),
             (posterior.reshape(-1), by_truth),
         )
         likelihood += from_others
@@ -196,6 +197,10 @@ class NumbaBlock:
     def largest_change(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
         """Return the largest absolute difference of two posteriors, nan ignored."""
         return float(means.largest_change(new.ravel(), old.ravel()))
+
+    def _exponents(self, tables: ScoreTables) -> NDArray[np.float64]:
+        """Return the factor of the scores of the task at each position; empty without a discount."""
+        return np.empty(0) if tables.discount is None else tables.discount.exponents(self.layout[2])
 
     def _output(self, previous: NDArray[np.float64] | None, labels: int) -> NDArray[np.float64]:
         """Return the array for the new posterior, [task, label]: the previous one if it is C-contiguous."""

@@ -61,6 +61,8 @@ class NumpyBlock:
     ) -> TableStep:
         """Return the posterior, the soft-max of each task's scores, and its sums."""
         scores = self.matrix @ tables.report_scores + tables.initial_scores[group]
+        if tables.discount is not None:
+            scores *= tables.discount.exponents(np.diff(self.block.pointers))[:, None]
         posterior, likelihood = _gold_softmax(scores, gold)
         by_truth = np.array([posterior[group == one].sum(axis=0) for one in range(len(tables.initial_scores))])
         return TableStep(posterior, self.confusion_sums(posterior), by_truth, likelihood)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels import ScoreTables, floored_log, use_compiled
+from crowdveil.em.kernels import Discount, ScoreTables, floored_log, use_compiled
 from crowdveil.em.model import Summary
 
 TINY = 1e-300
@@ -92,6 +92,7 @@ class CrowdParameters:
         mixture: types of workers, if confusion matrices are averages over types; else None.
         score_tables: cached result of `compute_score_tables`.
         prior_hold_steps: number of further steps that keep the class prior.
+        discount: factor of the scores of each task in the last E-step, whose posterior is reported; else None.
     """
 
     summary: Summary
@@ -105,6 +106,7 @@ class CrowdParameters:
     mixture: Mixture | None = None
     score_tables: ScoreTables | None = None
     prior_hold_steps: int = 0
+    discount: Discount | None = None
 
     def inputs(self) -> NDArray[np.float64]:
         """Return P(input symbol | truth), indexed [worker, truth, input]; NULL is last if it is protected."""
@@ -124,7 +126,7 @@ class CrowdParameters:
                 base[group] = np.einsum("ws,wzs->z", model.implicit_null_workers(group), nulls)
             logs = logs - nulls @ model.replaces().T
         table = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(-1, labels)
-        return ScoreTables(table, base + np.log(self.class_prior))
+        return ScoreTables(table, base + np.log(self.class_prior), self.discount)
 
     def log_reports(self) -> NDArray[np.float64]:
         """Return log P(report | truth), averaged over types of workers, [worker, truth, report]."""

@@ -32,7 +32,9 @@ def confusion_step(static_labels: int) -> Any:
     """Return the compiled E-step of a block."""
 
     @kernel(fastmath=FAST)
-    def step(layout: Any, codes: Any, interleaved: Any, initial: Any, group: Any, gold: Any, outputs: Any) -> Any:
+    def step(
+        layout: Any, codes: Any, interleaved: Any, initial: Any, group: Any, gold: Any, exponents: Any, outputs: Any
+    ) -> Any:
         """Fill the posterior and its sums.
 
         Args:
@@ -42,8 +44,9 @@ def confusion_step(static_labels: int) -> Any:
             initial: log-odds before any report, [group, other label].
             group: group of each task; empty if all tasks are in one group.
             gold: known label of each task or -1; empty if none is known.
+            exponents: factor of the scores of the task at each position; empty for 1. With factors, the log-likelihood
+                is that of no model.
             outputs: posterior, flat [task, label], which is replaced; its sums, [group, label], which are added to.
-
 
         Returns:
             The log-likelihood less the scores of the first label, and the largest change of a posterior.
@@ -62,6 +65,9 @@ def confusion_step(static_labels: int) -> Any:
             size = min(BATCH, len(order) - start)
             _fill_initial(start, size, order, initial, group, batch, others)
             after = _gather(start, size, lengths, codes, offset, interleaved, batch, others)
+            for b in range(size if len(exponents) else 0):
+                for k in range(others):
+                    batch[b * others + k] *= exponents[start + b]
             for b in range(BATCH):
                 lanes[b] = 0.0
                 for k in range(others):

@@ -1,0 +1,207 @@
+"""Hierarchical Dawid-Skene: confusion matrices shrunk to the crowd's, early stopping, and discounted confidence.
+
+Model (Dawid and Skene 1979; shrinkage to a crowd as in Paun et al. 2018, section 3.1). Row z of worker i's matrix has a
+Dirichlet prior with `shrinkage` pseudo-counts and the mean
+    m_z = c F_z + (1 - c) (a e_z + (1 - a) p),
+F_z = shares of the crowd's expected answers on truth z, renewed in each step, p = answer frequencies, a =
+`anchor_ability`, c = `crowd_share` less the noise of the channel. Class prior: mean posterior with pseudo-tasks,
+`uniform_share` of all, spread evenly over labels.
+
+EM starts from the votes and stops after `max_steps` steps: longer fits are less accurate on real answers. It maximizes
+no fixed objective, so there is no log-likelihood.
+
+Confidence. Answers to one task share causes, so n of them are worth n / (1 + (n - 1) `error_correlation`) independent
+ones: the log posterior is divided by 1 + (n - 1) `error_correlation` after the fit. This correlation is an assumption.
+A label without a vote gets at most half the probability of the best label with one.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.em.deconvolution import AnswerFrequencies
+from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.gold import one_hot_gold
+from crowdveil.em.kernels import Discount, normalize_confusion, use_compiled
+from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.confusion.model import (
+    M_STEPS,
+    ConfusionEstimator,
+    CrowdEstimator,
+    CrowdStatistics,
+    expected_answers,
+)
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.estimators.dawid_skene import DawidSkene
+from crowdveil.registry import Capabilities, capabilities_of
+
+CLEAR_VOTE = 0.05
+"""Expected answers from which a label counts as voted for, behind a channel."""
+UNVOTED_SHARE = 0.5
+"""Largest probability of a label without a vote, relative to the best label with one."""
+DECIMALS = 12
+"""Decimals of confusion matrices: rounding errors do not decide symmetric data."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchicalDawidSkene(ConfusionEstimator):
+    """EM for confusion matrices that are shrunk to the crowd's matrix, with or without a channel.
+
+    Attributes:
+        smoothing, shrinkage, anchor_ability: as above; `smoothing` is added to each cell of the prior.
+        crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
+        uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by one less the noise.
+        damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
+        error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1].
+        temperature: further factor of the log posterior; `evaluation.calibration` fits it to gold.
+        max_steps: number of steps.
+        tolerance: stop earlier when no posterior changes by more than this.
+
+    Raises:
+        SettingsError: a setting out of range.
+    """
+
+    name: ClassVar[str] = "hierarchical-dawid-skene"
+    capabilities: ClassVar[Capabilities] = capabilities_of("hierarchical-dawid-skene")
+    state_fields: ClassVar[Mapping[str, StateField]] = {
+        **ConfusionEstimator.state_fields,
+        "reports": StateField("real", by_worker=False),
+    }
+    stops_early: ClassVar[bool] = True
+    max_steps: int = 10
+    tolerance: float = 1e-6
+    smoothing: float = 0.01
+    shrinkage: float = 3.0
+    anchor_ability: float = 0.7
+    crowd_share: float = 0.75
+    uniform_share: float = 0.1
+    damping: float = 0.1
+    error_correlation: float = 0.25
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        ConfusionEstimator.__post_init__(self)
+        shares = (self.crowd_share, self.uniform_share, self.error_correlation)
+        if not all(0 <= share <= 1 for share in shares):
+            raise SettingsError("crowd_share, uniform_share and error_correlation must be in [0, 1]", value=shares)
+        if not 0 < self.temperature < np.inf:
+            raise SettingsError("temperature must be positive and finite", value=self.temperature)
+
+    def estimate_confusion(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return each row's shares of answers with pseudo-counts."""
+        return np.round(normalize_confusion(answers, dirichlet_prior), DECIMALS)
+
+    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return all confusion matrices, by compiled code for large data."""
+        if not use_compiled(int(parameters.summary.per_worker.sum())):
+            return self.estimate_confusion(answers, parameters.dirichlet_prior)
+        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=True)
+
+    def crowd_prior(self, total: NDArray[np.float64], pool: AnswerFrequencies) -> NDArray[np.float64]:
+        """Return the pseudo-counts of every confusion matrix from the crowd's expected answers; [truth, label] both.
+
+        A truth with few answers gets the mean a e_z + (1 - a) p, which counts as one answer.
+        """
+        anchor = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
+        crowd = (total + anchor) / (total.sum(axis=1, keepdims=True) + 1.0)
+        weight = self.crowd_share * (1 - pool.noise)
+        return self.smoothing + self.shrinkage * (weight * crowd + (1 - weight) * anchor)
+
+    def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
+        """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
+        for _ in range(M_STEPS if parameters.pool.noise else 1):
+            answers, participation = expected_answers(statistics, parameters)
+            parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
+            confusion = self.estimate_confusions(answers, parameters)
+            parameters = replace(parameters, confusion=confusion, participation=participation, is_initial=False)
+        if parameters.summary.prior is not None:
+            return parameters
+        return replace(parameters, class_prior=self.estimate_class_prior(statistics.by_truth.sum(axis=0), parameters))
+
+    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the Dirichlet prior unchanged; `m_step` renews it."""
+        return parameters.dirichlet_prior
+
+    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
+        pool, tasks = parameters.pool, parameters.summary.tasks
+        even = (1 - pool.noise) * self.uniform_share * tasks / pool.labels
+        shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
+        return np.asarray(shares / shares.sum())
+
+    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
+        """Return 0: the prior changes in each step, so that steps have no common objective."""
+        return 0.0
+
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return 0, as `log_confusion_prior`."""
+        return 0.0
+
+    def log_likelihood(self, statistics: CrowdStatistics) -> None:
+        """Return None: the steps maximize no fixed objective."""
+        return None
+
+    def reported(self, parameters: CrowdParameters) -> CrowdParameters:
+        """Return the parameters with the discount of correlated errors.
+
+        A report behind noise is worth (1 - noise)^2 answers.
+        """
+        information = (1 - parameters.pool.noise) ** 2
+        discount = Discount(self.error_correlation, information, self.temperature)
+        return replace(parameters, discount=discount, score_tables=None)
+
+    def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
+        """Return posteriors of the block's tasks and their sums; in the last step, labels without a vote are capped."""
+        step = CrowdEstimator.e_step(self, block, parameters)
+        if parameters.discount is None:
+            return step
+        votes = block.coded.vote_sums(np.ones(parameters.summary.workers)) @ answers_by_symbol(parameters.pool)
+        return step._replace(posterior=one_hot_gold(cap_unvoted(step.posterior, votes), block.gold), change=None)
+
+    def credible_intervals(
+        self,
+        blocks: Iterable[GoldBlock],
+        posterior: NDArray[np.float64],
+        result: FitResult[CrowdParameters, CrowdStatistics],
+    ) -> WorkerTable:
+        """Return the worker table with the intervals of Dawid-Skene."""
+        plain = DawidSkene(smoothing=self.smoothing, anchor_ability=self.anchor_ability)
+        return plain.credible_intervals(blocks, posterior, result)
+
+    def to_state(self, parameters: CrowdParameters) -> Mapping[str, NDArray[np.float64]]:
+        """Return confusion matrices, participations, class prior and the number of reports; empty at first."""
+        learned = ConfusionEstimator.to_state(self, parameters)
+        return {**learned, "reports": np.array([float(parameters.summary.per_worker.sum())])} if learned else {}
+
+    def resumed(self, summary: Summary, state: FitState) -> Self:
+        """Return the model with as many steps as the share of new reports asks for, at least one."""
+        new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
+        return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
+
+
+def answers_by_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:
+    """Return P(answer | symbol) under the crowd's answer frequencies, indexed [symbol, label]."""
+    joint = pool.shares[:, None] * pool.model.table
+    return np.asarray((joint / np.maximum(joint.sum(axis=0), TINY))[: pool.labels].T)
+
+
+def cap_unvoted(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the posterior in which a label without a vote is at most half as probable as the best label with one.
+
+    Args:
+        posterior: indexed [task, label], rows sum to 1.
+        votes: expected answers, indexed alike. From 0 to `CLEAR_VOTE` the bound rises from a half to 1, and then ends.
+    """
+    voted = np.minimum(votes / CLEAR_VOTE, 1.0)
+    best = (posterior * voted).max(axis=1, keepdims=True)
+    bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)
+    capped = np.where(best > 0, np.minimum(posterior, bound), posterior)
+    return np.asarray(capped / capped.sum(axis=1, keepdims=True))

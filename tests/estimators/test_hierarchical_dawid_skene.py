@@ -1,0 +1,169 @@
+"""Hierarchical Dawid-Skene: its equations as loops, the discount, labels without a vote, and the join at no noise."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
+from crowdveil.channels.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.estimators.hierarchical_dawid_skene import cap_unvoted
+from crowdveil.randomness import seeded
+from crowdveil.simulate import categorical_crowd, perturb
+
+LABELS = Categories(("a", "b", "c"))
+YES_NO = Categories(("no", "yes"))
+
+
+def crowd(tasks: int = 30, workers: int = 8) -> Reports:
+    """Return a sparse crowd of three labels."""
+    return categorical_crowd(workers=workers, tasks=tasks, labels=LABELS, sparsity=0.6, source=seeded(3)).answers
+
+
+def reports_of(rows: list[tuple[str, str, str]]) -> Reports:
+    """Return reports of two labels from (task, worker, label) rows."""
+    task, worker, label = zip(*rows, strict=True)
+    return Reports.from_arrays(task, worker, label, alphabet=YES_NO)
+
+
+def slow_fit(reports: Reports, steps: int, own: HierarchicalDawidSkene) -> np.ndarray:
+    """Return the posterior of the model after some steps, by the equations as loops."""
+    tasks, workers, labels = len(reports.tasks), len(reports.workers), reports.labels
+    rows = list(zip(reports.task.tolist(), reports.worker.tolist(), reports.value.tolist(), strict=True))
+    share = (np.bincount(reports.value, minlength=labels) + 1) / (len(rows) + labels)
+    posterior = np.zeros((tasks, labels))
+    for task, _, label in rows:
+        posterior[task, label] += 1 / reports.per_task[task]
+    for _ in range(steps - 1):
+        counts = np.zeros((workers, labels, labels))
+        for task, worker, label in rows:
+            counts[worker, :, label] += posterior[task]
+        prior = np.zeros((labels, labels))
+        for truth in range(labels):
+            total = counts[:, truth].sum()
+            for label in range(labels):
+                anchor = own.anchor_ability * (truth == label) + (1 - own.anchor_ability) * share[label]
+                typical = (counts[:, truth, label].sum() + anchor) / (total + 1)
+                mean = own.crowd_share * typical + (1 - own.crowd_share) * anchor
+                prior[truth, label] = own.smoothing + own.shrinkage * mean
+        confusion = (counts + prior) / (counts + prior).sum(axis=2, keepdims=True)
+        classes = posterior.sum(axis=0) + 1 + own.uniform_share * tasks / labels
+        scores = np.tile(np.log(classes / classes.sum()), (tasks, 1))
+        for task, worker, label in rows:
+            scores[task] += np.log(confusion[worker, :, label])
+        posterior = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return posterior
+
+
+@pytest.mark.parametrize("steps", [2, 5, 10])
+def test_steps_are_the_equations(steps: int) -> None:
+    """Without discount and cap, the compact steps equal the equations as loops, and the fit stops after them."""
+    reports, own = crowd(), HierarchicalDawidSkene(max_steps=steps, error_correlation=0.0)
+    expected = slow_fit(reports, steps, own)
+    voted = np.zeros_like(expected)
+    voted[reports.task, reports.value] = 1
+
+    estimate = own.fit(reports)
+
+    np.testing.assert_allclose(estimate.posterior, cap_unvoted(expected, voted), atol=1e-9)
+    assert (steps, True, ()) == (estimate.steps, estimate.converged, estimate.log_likelihoods)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_confidence_is_discounted_after_the_fit(temperature: float) -> None:
+    """The log posterior of a task with n answers is divided by 1 + (n - 1) rho; truths do not change."""
+    reports = crowd()
+    plain = HierarchicalDawidSkene(error_correlation=0.0).fit(reports)
+    power = temperature / (1 + 0.25 * np.maximum(reports.per_task - 1, 0))
+    voted = np.zeros_like(plain.posterior)
+    voted[reports.task, reports.value] = 1
+    raised = slow_fit(reports, 10, HierarchicalDawidSkene()) ** power[:, None]
+
+    estimate = HierarchicalDawidSkene(temperature=temperature).fit(reports)
+
+    expected = cap_unvoted(raised / raised.sum(axis=1, keepdims=True), voted)
+    np.testing.assert_allclose(estimate.posterior, expected, atol=1e-9)
+    np.testing.assert_array_equal(estimate.truth, plain.truth)
+
+
+def test_evidence_is_not_overruled() -> None:
+    """Of 60 workers with one answer each on their own task, the 20 who say no are believed, without certainty."""
+    reports = reports_of([(f"t{k}", f"w{k}", "no" if k < 20 else "yes") for k in range(60)])
+
+    estimate = HierarchicalDawidSkene().fit(reports)
+
+    assert ["no"] * 20 + ["yes"] * 40 == [
+        truth for _, truth in sorted(zip(estimate.tasks, estimate.truth, strict=True), key=lambda at: int(at[0][1:]))
+    ]
+    assert 0.5 < estimate.confidence.min() < estimate.confidence.max() < 0.9
+
+
+def test_the_only_report_on_a_task_is_not_certainly_wrong() -> None:
+    """Two agreeing reports on one task do not refute the only report on another."""
+    estimate = HierarchicalDawidSkene().fit(reports_of([("a", "u", "yes"), ("a", "v", "yes"), ("b", "w", "no")]))
+
+    assert ["yes", "no"] == list(estimate.truth)
+    assert estimate.confidence.max() < 0.99
+
+
+@pytest.mark.parametrize("tasks", [9, 40, 300])
+def test_symmetric_reports_stay_tied(tasks: int) -> None:
+    """Two groups of workers of equal size who always contradict each other leave every task tied."""
+    truth = np.random.default_rng(0).random(tasks) < 0.5
+    rows = [(f"t{k}", f"w{i}", "yes" if truth[k] == (i < 5) else "no") for k in range(tasks) for i in range(10)]
+
+    np.testing.assert_allclose(HierarchicalDawidSkene().fit(reports_of(rows)).posterior, 0.5, atol=1e-9)
+
+
+def test_labels_without_a_vote_are_no_truths() -> None:
+    """An unvoted label keeps at most half the best vote's probability; behind noise the bound fades."""
+    posterior = np.array([[0.2, 0.7, 0.1], [0.2, 0.7, 0.1], [0.2, 0.7, 0.1]])
+    votes = np.array([[2.0, 0.0, 1.0], [2.0, 0.05, 1.0], [0.0, 0.0, 0.0]])
+
+    capped = cap_unvoted(posterior, votes)
+
+    np.testing.assert_allclose(capped[0], np.array([0.2, 0.1, 0.1]) / 0.4)
+    np.testing.assert_allclose(capped[1:], posterior[1:])
+
+
+@pytest.mark.parametrize("participation", ["public", "protected"])
+def test_no_noise_is_the_limit_of_little_noise(participation: str) -> None:
+    """At epsilon 20, with 4e-9 of the answers changed, the fit through the channel is that of the answers to 1e-8."""
+    reports = crowd(tasks=20)
+    mechanism = RandomizedResponse(alphabet=LABELS, epsilon=20.0, participation=participation)
+
+    estimate = HierarchicalDawidSkene().fit(perturb(reports, mechanism, seeded(1)), channel=mechanism.channel())
+
+    np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-8)
+
+
+def test_identity_channel_changes_nothing() -> None:
+    """Through the identity channel the estimate is that of the answers."""
+    reports = crowd()
+
+    estimate = HierarchicalDawidSkene().fit(reports, channel=Channel.identity(LABELS, "public"))
+
+    np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-12)
+
+
+@pytest.mark.parametrize("setting", ["crowd_share", "uniform_share", "error_correlation", "temperature"])
+@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
+def test_settings_out_of_range_are_refused(setting: str, value: float) -> None:
+    """Shares and the correlation are in [0, 1], the temperature is positive and finite."""
+    with pytest.raises(SettingsError, match=setting):
+        replace(HierarchicalDawidSkene(), **{setting: value})
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, -1.0, math.inf])
+def test_a_tolerance_out_of_range_is_refused(tolerance: float) -> None:
+    """A tolerance that no change can be compared with is an error of every iterative method."""
+    with pytest.raises(SettingsError, match="tolerance"):
+        HierarchicalDawidSkene(tolerance=tolerance).fit(crowd())
+
+
+def test_a_prior_that_is_no_mapping_is_refused() -> None:
+    """A list of probabilities does not say which label each belongs to."""
+    with pytest.raises(SettingsError, match="mapping"):
+        MajorityVote().fit(crowd(), prior=[0.2, 0.3, 0.5])  # type: ignore[arg-type]

@@ -1,0 +1,47 @@
+"""Confidence of `infer`: the assumption is stated, gold calibrates it, and truths unlike the votes are announced."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.workflow.evidence import Evidence, read_evidence
+from crowdveil.workflow.inference import infer
+from crowdveil.workflow.methods import Method
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Evidence:
+    """Write reports of 120 tasks: three careful workers, and four of whom each says yes to all but a few."""
+    rng = np.random.default_rng(1)
+    rows = ["task,worker,label"]
+    for task in range(120):
+        truth = task % 3 == 0
+        answers = [truth ^ (rng.random() < 0.1) for _ in range(3)] + [rng.random() < 0.8 for _ in range(4)]
+        rows += [f"t{task},w{worker},{'yes' if answer else 'no'}" for worker, answer in enumerate(answers)]
+    (tmp_path / "reports.csv").write_text("\n".join(rows))
+    truths = [f"t{task},{'yes' if task % 3 == 0 else 'no'}" for task in range(120)]
+    for name, count in (("gold.csv", 60), ("few.csv", 20)):
+        (tmp_path / name).write_text("\n".join(["task,truth", *truths[:count]]))
+    return read_evidence(tmp_path / "reports.csv")
+
+
+def test_the_assumed_correlation_is_stated(crowd: Evidence) -> None:
+    """The default says which correlation of errors its confidence assumes; a method without one says nothing."""
+    assert "assumed correlation of 0.25" in str(infer(crowd, Method()).confidence_note)
+    assert infer(crowd, Method(name="dawid-skene")).confidence_note is None
+
+
+def test_truths_unlike_the_votes_are_announced(crowd: Evidence) -> None:
+    """Where a tenth of the truths or more differ from the votes, a warning says so; majority vote has none."""
+    assert any("differ from the plurality" in note for note in infer(crowd, Method()).notes)
+    assert not any("differ from the plurality" in note for note in infer(crowd, Method(name="majority-vote")).notes)
+
+
+@pytest.mark.parametrize(("gold", "calibrated"), [("gold.csv", True), ("few.csv", False)])
+def test_fifty_gold_tasks_calibrate(gold: str, calibrated: bool, crowd: Evidence, tmp_path: Path) -> None:
+    """Enough gold changes the confidence of other tasks, and a note names the factor."""
+    found = infer(crowd, Method(), gold=str(tmp_path / gold))
+
+    assert calibrated == any("calibrated to the gold tasks" in note for note in found.notes)
+    assert (60 if calibrated else 20) == found.estimate.gold_used
