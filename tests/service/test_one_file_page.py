@@ -18,6 +18,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.service import one_file_page as module
 from crowdveil.service.one_file_page import one_file_page
 from tests.campaign.builders import LABELS, build_campaign
+from tests.service.accessibility import await_screen, check_screen
 from tests.service.browser import chromium, needs_chromium
 from tests.service.test_device_vectors import STATIC, needs_node, run_node
 
@@ -34,21 +35,17 @@ def page(tmp_path: Path) -> tuple[Any, Path, str]:
     return built, file, f"{file.as_uri()}{built.link(1).text}"
 
 
-def to_screen(tab: Any, name: str) -> None:
-    """Wait until a screen is shown."""
-    tab.wait_for_selector(f"#{name}:not([hidden])", timeout=5_000)
-
-
 @needs_chromium
 def test_the_report_is_a_file_and_a_code(page: Any) -> None:
     """Nothing is requested; the file is the canonical report of the link; it is drawn once and kept until handed in."""
     built, _, link = page
     with chromium() as browser:
-        context = browser.new_context(locale="en-US", accept_downloads=True)
+        small = {"width": 360, "height": 700}
+        context = browser.new_context(locale="en-US", viewport=small, reduced_motion="reduce")
         tab, requested = context.new_page(), []
         tab.on("request", lambda request: requested.append(request.url))
         tab.goto(link)
-        to_screen(tab, "intro")
+        await_screen(tab, "intro")
         assert "cannot connect to anything" in tab.inner_text("#intro")
         tab.click("#start")
         tab.locator("fieldset").nth(0).get_by_text(LABELS.names[1], exact=True).click()
@@ -58,11 +55,13 @@ def test_the_report_is_a_file_and_a_code(page: Any) -> None:
         saved = [save(tab)]
         tab.reload()
         saved.append(save(tab))
+        tab.focus("#report-heading")
+        check_screen(tab, "report", "en")
         sides = tab.get_attribute("#code svg", "viewBox")
         with pytest.raises(Exception, match=r"Failed to fetch|violates"):
             tab.evaluate("() => fetch('https://example.org/')")
         tab.click("#handed-in")
-        to_screen(tab, "done")
+        await_screen(tab, "done")
 
     report = json.loads(saved[0])
     assert saved[0] == saved[1]
@@ -78,7 +77,7 @@ def test_the_report_is_a_file_and_a_code(page: Any) -> None:
 
 def save(tab: Any) -> bytes:
     """Return the report that the page offers as a file."""
-    to_screen(tab, "report")
+    await_screen(tab, "report")
     with tab.expect_download() as download:
         tab.click("#report-link")
     return Path(download.value.path()).read_bytes()
@@ -102,7 +101,7 @@ def test_a_changed_file_does_not_run(page: Any) -> None:
         file.write_bytes(html.replace(embedded[1], json.dumps(data).replace("<", "\\u003c").encode()))
         other = browser.new_context(locale="en-US").new_page()
         other.goto(link)
-        to_screen(other, "refused")
+        await_screen(other, "refused")
         sentence = other.inner_text("#refused-sentence")
 
     assert 0 == shown
