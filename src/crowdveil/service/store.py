@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, date, datetime
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Literal, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
@@ -143,11 +145,16 @@ class Store:
         return part.tasks(slot)
 
     def preload(self) -> None:
-        """Read campaigns and parts into memory, as far as they are kept there."""
-        for digest in self.digests():
-            parts_of_campaign = len(self.campaign(digest).assignment_parts)
-            for number in range(min(parts_of_campaign, MAX_PARTS_IN_MEMORY - len(self._parts))):
-                self.tasks(digest, number * SLOTS_PER_PART)
+        """Read campaigns and parts into memory in a thread, as far as they are kept there; reports need not wait."""
+        Thread(target=self._preload, name="crowdveil-preload", daemon=True).start()
+
+    def _preload(self) -> None:
+        # What is not read here, such as a campaign that is purged meanwhile, is read with the first report.
+        with suppress(Problem, SQLAlchemyError):
+            for digest in self.digests():
+                parts_of_campaign = len(self.campaign(digest).assignment_parts)
+                for number in range(min(parts_of_campaign, MAX_PARTS_IN_MEMORY - len(self._parts))):
+                    self.tasks(digest, number * SLOTS_PER_PART)
 
     def is_loaded(self, digest: bytes, slot: int = 0) -> bool:
         """Return whether the campaign and the tasks of a slot are in memory, so that `submit` reads no row itself."""
