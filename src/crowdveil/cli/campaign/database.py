@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crowdveil.cli.options import PATH
 from crowdveil.cli.serve import database_url, require_service
 from crowdveil.errors import SettingsError
 
@@ -62,4 +63,4 @@ def number_text(number: int | None, least: int) -> str:
     return f"{number:,}" if number is not None else f"fewer than {least}: nothing is released"
 
 
-campaign_argument = click.argument("file", type=click.Path(path_type=Path), metavar="CAMPAIGN")
+campaign_argument = click.argument("file", type=PATH, metavar="CAMPAIGN")
