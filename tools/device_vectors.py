@@ -324,6 +324,9 @@ def forged(sealed: Vector) -> list[tuple[str, Vector, str]]:
         ("a report symbol twice", {"outputs": ["no", "no", "NULL"]}, "duplicate symbols"),
         ("a mechanism that promises", {"mechanism": "epsilon=0.01"}, "mechanism"),
         ("a field too many", {"note": "safe"}, "format"),
+        ("a simulation", {"mechanism": "randomized-response, SIMULATION from seed 7: no privacy"}, "no privacy"),
+        ("lists from answers", {"mechanism": "randomized-response, LISTS FROM ANSWERS: no privacy"}, "no privacy"),
+        ("a binned reproduction", {"mechanism": "laplace, real-valued, binned (simulation only)"}, "no privacy"),
     ]
 
 

@@ -31,6 +31,13 @@ def test_a_link_is_read_from_its_text(url, name, token):
     assert link.text.endswith(f"#1.{name}.{token.text}")
 
 
+@pytest.mark.parametrize("text", ["", "!!" + "A" * 25, "A" * 24 + "===", "A" * 26, "A" * 26 + "\u00e4", "A" * 26 + "B"])
+def test_other_texts_are_no_tokens(text):
+    """A text that is not the canonical base64url of 20 bytes is refused."""
+    with pytest.raises(CampaignError, match="token"):
+        Token.from_text(text)
+
+
 def test_secrets_are_new_and_not_shown():
     """Two tokens of one slot differ; the printed form of a token holds no secret."""
     first, second = Token.new(3), Token.new(3)

@@ -17,7 +17,7 @@ from crowdveil.release.page import content_security_policy
 from crowdveil.service import curator_session
 from crowdveil.service.app import create_app
 from crowdveil.service.curator import curator_routes
-from crowdveil.service.curator_session import COOKIE, SESSION_SECONDS
+from crowdveil.service.curator_session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.results import DOWNLOADS
 from crowdveil.service.store import Store
@@ -272,3 +272,12 @@ def test_logs_hold_no_token(logged_in: TestClient, token: str, caplog: pytest.Lo
 
     assert token not in caplog.text.replace(f"/curator/files/{token}", "")
     assert logged_in.cookies[COOKIE] not in caplog.text
+
+
+def test_a_long_cookie_is_not_decompressed(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cookie longer than any of the service is refused before it is read: its content may be compressed."""
+    monkeypatch.setattr(curator_session, "_serializer", lambda _: pytest.fail("the cookie was read"))
+
+    response = client.get("/curator/", headers={"Cookie": f"{COOKIE}={'.' + 'A' * MAX_COOKIE}"})
+
+    assert 200 == response.status_code

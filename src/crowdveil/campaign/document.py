@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
 from crowdveil.campaign.document_fields import check_fields
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import sum_rounded_up
@@ -126,6 +127,8 @@ class Campaign:
             raise CampaignError("labels", "every certificate must be over exactly the labels of the campaign.")
         if any(channel.participation != self.participation for channel in self.channels):
             raise CampaignError("participation", "all certificates must have the same participation.")
+        if any(has_no_privacy_mark(channel.mechanism) for channel in self.channels):
+            raise CampaignError("no privacy", "a certificate is marked as without privacy.")
         if self.symbol_bytes != bytes_per_symbol(self.channels):
             raise CampaignError("number", f"symbol_bytes must be {bytes_per_symbol(self.channels)}.")
 
@@ -135,7 +138,7 @@ class Campaign:
 
         Raises:
             CampaignError: `defect` is one of oversize, not json, not canonical, key, text, number, format, url, day,
-                labels, task, picture, groups, part, salt, participation.
+                labels, task, picture, groups, part, salt, participation, no privacy.
             CertificateError: a certificate is invalid.
         """
         fields = parse_canonical(data, MAX_BYTES)

@@ -20,7 +20,8 @@ PREFIX = b"crowdveil-token/1"
 VERSION = "1"
 PAGE_PATH = "/a/"
 """Path of the answering page below the address of the service."""
-_FRAGMENT = re.compile(rf"{VERSION}\.([A-Za-z0-9_-]{{43}})\.([A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}})")
+_TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")
+_FRAGMENT = re.compile(rf"{VERSION}\.([A-Za-z0-9_-]{{43}})\.({_TOKEN.pattern})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,11 @@ class Token:
         Raises:
             CampaignError: token.
         """
-        if len(text) == TOKEN_CHARACTERS and text.isascii():
+        if _TOKEN.fullmatch(text):
             data = urlsafe_b64decode(text + "=")
-            if len(data) == SLOT_BYTES + SECRET_BYTES:
-                token = cls(int.from_bytes(data[:SLOT_BYTES], "big"), data[SLOT_BYTES:])
-                if token.text == text:
-                    return token
+            token = cls(int.from_bytes(data[:SLOT_BYTES], "big"), data[SLOT_BYTES:])
+            if token.text == text:
+                return token
         raise CampaignError("token", f"a token is {TOKEN_CHARACTERS} characters of base64url.")
 
 

@@ -25,6 +25,8 @@ from crowdveil.service.store import Store
 
 COOKIE = "__Host-crowdveil-curator"
 """The prefix makes browsers insist on Secure, the path / and this very host."""
+MAX_COOKIE = 512
+"""Largest number of characters of a cookie; a longer one is not decompressed."""
 SESSION_SECONDS = 8 * 3600
 MAX_FORM_BYTES = 4_096
 KEY_LABEL = b"crowdveil-curator-session/1"
@@ -75,6 +77,8 @@ def end_session(response: Response) -> None:
 def read_session(store: Store, request: Request) -> Session | None:
     """Return the session of a request; None without a valid cookie that is younger than `SESSION_SECONDS`."""
     value = request.cookies.get(COOKIE, "")
+    if len(value) > MAX_COOKIE:
+        return None
     try:
         _, (name, identifier) = _serializer(b"").loads_unsafe(value)
         digest = digest_of(name)

@@ -454,11 +454,26 @@ def test_a_terminal_asks_and_keeps_each_answer(service, tmp_path, monkeypatch, c
     assert "receipted" == device.record["state"]
 
 
+def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):
+    """A file of answers replaces the answers of an interrupted run: a task that it leaves out is NULL."""
+    answers = tmp_path / "my.csv"
+    answers.write_text("task,label\nt1,quokka\n")
+    with answered(service, tmp_path) as device:
+        assert {0: "", 1: "quokka", 2: "", 3: ""} == one_file.read_answers(answers, device)
+
+
 @pytest.mark.parametrize(
-    "text", ["task,label\nt9,quokka\n", "task,label\nt0,cat\n", "task,label\nt0,quokka\nt0,narwhal\n", "a,b\n1,2\n"]
+    "text",
+    [
+        "task,label\nt9,quokka\n",
+        "task,label\nt0,cat\n",
+        "task,label\nt0,quokka\nt0,narwhal\n",
+        "a,b\n1,2\n",
+        f"task,label\nt0,{'x' * 200_000}\n",
+    ],
 )
 def test_wrong_answers_are_refused(service, tmp_path, text):
-    """A foreign task, an unknown label, a task twice, or other columns: nothing is sent."""
+    """A foreign task, an unknown label, a task twice, other columns, or an endless field: nothing is sent."""
     answers = tmp_path / "my.csv"
     answers.write_text(text)
     with Device(link_of(service), tmp_path) as device, pytest.raises(Refused):
@@ -495,15 +510,19 @@ def test_the_program_runs_without_anything_installed(tmp_path):
         (["LINK", "--answers", "none.csv", "--files", "none"], "campaign.json"),
         (["LINK", "--files", "files", "--budget", "-1"], "positive number"),
         (["LINK", "--files", "files", "--budget", "nan"], "positive number"),
+        (["--ledger", "--home", "damaged"], "is damaged"),
+        (["LINK", "--files", "files"], "Stopped"),
     ],
 )
 def test_the_program_ends_in_a_sentence(tmp_path, words, message):
-    """A wrong link, file or budget is one line on stderr and exit code 1."""
+    """A wrong link, file or budget, a damaged ledger or the end of input is one line on stderr and exit code 1."""
     built = build_campaign(url=None)
     built.write(tmp_path / "files")
     filled = [built.link(0).text if word == "LINK" else word for word in words]
-    command = [sys.executable, "-I", "-S", PROGRAM, *filled, "--home", tmp_path / "home"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "ledger.json").write_text('{"lines":[1]}')
+    command = [sys.executable, "-I", "-S", PROGRAM, "--home", tmp_path / "home", *filled]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     assert (1, 1) == (done.returncode, len(done.stderr.splitlines()))
     assert message in done.stderr

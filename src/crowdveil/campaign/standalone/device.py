@@ -159,6 +159,11 @@ CAMPAIGN = {
     "salt": "[0-9a-f]{32}",
 }
 PART = {"format": "crowdveil-assignment/1", "first": int, "tasks": [[int]]}
+LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
+LEDGER = {
+    "format": "crowdveil-ledger/1",
+    "lines": [{**LINE, **dict.fromkeys(("cells", "numerator", "denominator"), range(1, 2**53))}],
+}
 
 
 # ---- Certificates: P(symbol | answer) = rows[answer][symbol] / 2^48, rows in the order of the labels, then NULL
@@ -249,6 +254,8 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
         require(_are_codes(groups["slot_group"], slots, len(choice)), "groups")
     require(all(one.labels == fields["labels"] for one in channels), "labels")
     require(len({one.protected for one in channels}) == 1, "participation")
+    marked = (re.search("no privacy$|simulation only", part["mechanism"]) for part in fields["certificates"])
+    require(not any(marked), "no privacy")
     most = max(len(one.outputs) + (not one.protected) for one in channels)
     require(fields["symbol_bytes"] == (1 if most <= 256 else 2), "number")
     require(fields["body_bytes"] == fields["cells"] * fields["symbol_bytes"], "number")
@@ -337,7 +344,11 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 def read_ledger(home: Path) -> list[Line]:
     """Return the lines of the ledger: campaign, report, title, host, cells, ratio, participation, day."""
     path = home / "ledger.json"
-    lines: list[Line] = parse(path.read_bytes(), MAX_LEDGER)["lines"] if path.exists() else []
+    if not path.exists():
+        return []
+    data = parse(path.read_bytes(), MAX_LEDGER)
+    require(fits(data, LEDGER), "ledger", f"{path} is damaged. Move it away, and keep it: it holds your promises.")
+    lines: list[Line] = data["lines"]
     return lines
 
 
@@ -557,10 +568,10 @@ def show(text: str, *, error: bool = False) -> None:
 
 
 def read_answers(path: Path, device: Device) -> dict[int, str]:
-    """Return the label of each cell in a CSV file with the columns task and label (or value, answer)."""
+    """Return the label of every cell, empty without an answer; CSV columns: task and label (or value, answer)."""
     cells = {device.fields["tasks"][task]["id"]: cell for cell, task in enumerate(device.tasks)}
     found: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig", newline="") as stream:
+    with open(path, encoding="utf-8-sig", newline="") as stream, _csv_errors(path):
         rows = csv.DictReader(stream)
         column = next((name for name in ("label", "value", "answer") if name in (rows.fieldnames or ())), "")
         require(column and "task" in (rows.fieldnames or ()), "answers", f"{path} needs the columns task and label.")
@@ -568,7 +579,16 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
             cell = cells.get(row["task"], -1)
             require(cell >= 0 and cell not in found, "answers", f"{path}: task {row['task']!r} is not yours, or twice.")
             found[cell] = (row[column] or "").strip()
-    return found
+    return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
+
+
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
+    """Context in which a file that is no CSV is refused."""
+    try:
+        yield
+    except csv.Error as error:
+        raise Refused("answers", f"{path} is no CSV file: {error}.") from error
 
 
 def ask(device: Device) -> None:
@@ -649,10 +669,12 @@ def main() -> int:
             budget = None if given.budget is None else Decimal(repr(given.budget))
             require(budget is None or given.budget > 0, "budget", "A budget is a positive number.")
             run(device, given.answers, given.out, budget)
+        return 0
     except (Refused, OSError, UnicodeDecodeError) as error:
         show(str(error), error=True)
-        return 1
-    return 0
+    except (EOFError, KeyboardInterrupt):
+        show("Stopped. All is kept on this computer: start again to continue.", error=True)
+    return 1
 
 
 if __name__ == "__main__":
