@@ -22,6 +22,9 @@ DETAILS = """The database is SQLite on a local disk, or PostgreSQL. It holds no 
 served on the loopback address only, unless a proxy ends TLS (--behind-proxy) or the service has a certificate of its
 own.
 
+Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
+otherwise the proxy must bound the rate.
+
 New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the requests in progress, then end."""
 
 database_option = click.option(
@@ -69,6 +72,15 @@ def database_url(campaign: Path, given: str | None) -> str:
 @click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM).")
 @click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM).")
 @click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address.")
+@click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client: bounds its rate.")
+@click.option(
+    "--rate",
+    type=click.IntRange(0),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Requests per second and client address; 40 times as many at once. 0 for no bound.",
+)
 @click.option("--migrate", is_flag=True, help="Bring the tables of an older version up to date first.")
 @click.option("--metrics", metavar="HOST:PORT", help="Serve /metrics on this address.")
 @click.option("--log-requests", is_flag=True, help="Log route, status and class of duration of each request.")
@@ -87,6 +99,8 @@ def serve(
     tls_certificate: Path | None,
     tls_key: Path | None,
     behind_proxy: bool,
+    client_header: str | None,
+    rate: int,
     migrate: bool,
     metrics: str | None,
     log_requests: bool,
@@ -106,6 +120,8 @@ def serve(
         tls_certificate=tls_certificate,
         tls_key=tls_key,
         behind_proxy=behind_proxy,
+        client_header=client_header,
+        rate=rate,
         metrics=_address(metrics),
         log_requests=log_requests,
     )

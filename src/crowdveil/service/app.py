@@ -29,6 +29,7 @@ from crowdveil.campaign.document import digest_of
 from crowdveil.campaign.receipt import REPORT_ID
 from crowdveil.campaign.token import Token
 from crowdveil.service.problems import REPORT_MEDIA_TYPE, Problem, on_http_error, on_problem, problem_response
+from crowdveil.service.rate import RateLimit
 from crowdveil.service.security import Guarded
 from crowdveil.service.store import Store
 
@@ -91,7 +92,11 @@ class _Wakeups:
 
 
 def create_app(
-    store: Store, *, curator_routes: Sequence[BaseRoute] = (), on_stop: Callable[[], None] | None = None
+    store: Store,
+    *,
+    curator_routes: Sequence[BaseRoute] = (),
+    on_stop: Callable[[], None] | None = None,
+    rate: RateLimit | None = None,
 ) -> Starlette:
     """Return the application of a store.
 
@@ -99,6 +104,7 @@ def create_app(
         store: open database; `request.app.state.store`.
         curator_routes: routes of the curator's pages, below /curator/.
         on_stop: function called after the last request.
+        rate: bound on the requests of each client address; None for none.
     """
 
     @contextlib.asynccontextmanager
@@ -123,7 +129,7 @@ def create_app(
     handlers = {Problem: on_problem, HTTPException: on_http_error, SQLAlchemyError: _on_database_error}
     app = Starlette(
         routes=[*routes, *curator_routes],
-        middleware=[Middleware(Guarded)],
+        middleware=[Middleware(Guarded, rate=rate)],
         exception_handlers=handlers,
         lifespan=lifespan,
     )

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from crowdveil.service.metrics import count_request
 from crowdveil.service.problems import MEDIA_TYPE, problem_body, problem_response
+from crowdveil.service.rate import RateLimit
 
 MAX_HEADER_BYTES = 16_384
 HEADER_SECONDS = 10.0
@@ -43,10 +44,11 @@ logger = logging.getLogger("crowdveil.service")
 
 
 class Guarded:
-    """ASGI application with security headers, a bound on concurrent requests, counters and log lines."""
+    """ASGI application with security headers, bounds on rate and concurrency of requests, counters and log lines."""
 
-    def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS) -> None:
+    def __init__(self, app: ASGIApp, *, max_requests: int = MAX_REQUESTS, rate: RateLimit | None = None) -> None:
         self._app = app
+        self._rate = rate
         self._max_requests = max_requests
         self._running = 0
 
@@ -66,7 +68,9 @@ class Guarded:
 
         self._running += 1
         try:
-            if self._running > self._max_requests:
+            if self._rate is not None and not self._rate.admits(scope):
+                await problem_response("rate")(scope, receive, send_guarded)
+            elif self._running > self._max_requests:
                 await problem_response("busy")(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive, send_guarded)

@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import ssl
@@ -22,6 +23,7 @@ from typing import Any
 import uvicorn
 
 from crowdveil.errors import SettingsError
+from crowdveil.service.rate import REQUESTS_PER_SECOND, RateLimit
 
 MAX_WORKERS = 64
 GRACE_SECONDS = 30
@@ -30,6 +32,7 @@ RESTART_SECONDS = 1.0
 """Delay before a worker process that ended is started again."""
 SWITCH_SECONDS = 0.0005
 """Time after which a thread hands over: the writer thread must not delay each reply by Python's default of 5 ms."""
+_HEADER = re.compile("[A-Za-z0-9-]{1,64}")
 HINT = "Give --behind-proxy if a proxy ends TLS, or --tls-certificate and --tls-key."
 
 
@@ -45,6 +48,8 @@ class ServerSettings:
         behind_proxy: whether a proxy ends TLS, so that plain HTTP is accepted beyond the loopback address.
         metrics: listening address of `/metrics`; None for none.
         log_requests: whether each request has a log line of route, status and class of duration.
+        rate: requests per second and client address in each process; 0 for no bound.
+        client_header: header in which the proxy names the client; None if it names none.
 
     Raises:
         SettingsError: plain HTTP beyond the loopback address, or settings that contradict one another.
@@ -59,6 +64,8 @@ class ServerSettings:
     behind_proxy: bool = False
     metrics: tuple[str, int] | None = None
     log_requests: bool = False
+    rate: int = REQUESTS_PER_SECOND
+    client_header: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MAX_WORKERS:
@@ -67,6 +74,14 @@ class ServerSettings:
             raise SettingsError("TLS needs a certificate and its key", value=str(self.tls_certificate or self.tls_key))
         if not (self.behind_proxy or self.tls_certificate or _is_loopback(self.host)):
             raise SettingsError("plain HTTP is served on the loopback address only", value=self.host, hint=HINT)
+        if self.rate < 0:
+            raise SettingsError("rate must be at least 0", value=self.rate)
+        if self.client_header is not None and not (self.behind_proxy and _HEADER.fullmatch(self.client_header)):
+            raise SettingsError(
+                "client_header must be a header of the proxy",
+                value=self.client_header,
+                hint="Any client can write it: give it with --behind-proxy, for a proxy that sets it itself.",
+            )
         if self.tls_certificate is not None and self.tls_key is not None:
             _check_tls(self.tls_certificate, self.tls_key)
 
@@ -74,6 +89,13 @@ class ServerSettings:
     def scheme(self) -> str:
         """Scheme of the server's own addresses."""
         return "http" if self.tls_certificate is None else "https"
+
+    @property
+    def rate_limit(self) -> RateLimit | None:
+        """New bound on the rate; None without one, or where a proxy does not name its clients."""
+        if not self.rate or (self.behind_proxy and self.client_header is None):
+            return None
+        return RateLimit(self.rate, header=self.client_header)
 
 
 def bind(settings: ServerSettings) -> socket.socket:
@@ -119,7 +141,7 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     store = Store.open(settings.database)
     store.preload()
     config = uvicorn.Config(
-        create_app(store, curator_routes=curator_routes(store), on_stop=store.close),
+        create_app(store, curator_routes=curator_routes(store), on_stop=store.close, rate=settings.rate_limit),
         http=BoundedProtocol,
         ws="none",
         lifespan="on",
