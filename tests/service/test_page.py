@@ -220,6 +220,34 @@ def test_closed_between_draw_and_receipt_the_page_sends_the_same_bytes_later(
     assert [bytes(stored["body"])] == service.bodies()
 
 
+def test_a_refused_report_is_not_said_to_be_unsent(browser: Any, service: Campaigning) -> None:
+    """A service that refuses the report has its bytes: the page does not say that nothing was sent."""
+    page = browser.new_context(locale="en-US").new_page()
+    begin(page, service.link(0))
+    problem = {"status": 410, "content_type": "application/problem+json", "body": '{"type": "/problems/closed"}'}
+    page.route("**/reports/*", lambda route: route.fulfill(**problem))
+    send(page)
+    said = sentence(page)
+
+    assert "not confirmed" in said
+    assert "Nothing was sent" not in said
+
+
+def test_a_reply_that_is_cut_is_asked_for_again(browser: Any, service: Campaigning) -> None:
+    """A connection that drops while the receipt is read leads to the same bytes again."""
+    page = browser.new_context(locale="en-US").new_page()
+    page.add_init_script(
+        "const read = Response.prototype.arrayBuffer; let cuts = 1;"
+        "Response.prototype.arrayBuffer = function () {"
+        "  const isCut = this.url.includes('/reports/') && cuts-- > 0;"
+        "  return isCut ? Promise.reject(new TypeError('network error')) : read.call(this); };"
+    )
+    answer_all(page, service.link(0))
+    await_screen(page, "done")
+
+    assert 1 == len(service.bodies())
+
+
 def test_two_tabs(browser: Any, service: Campaigning) -> None:
     """The second tab of one link stops with a sentence; after the first one closes it can go on."""
     context = browser.new_context(locale="en-US")
@@ -530,7 +558,7 @@ def test_pictures_are_shown_if_they_are_the_campaigns(browser: Any, tmp_path: Pa
             assert "not the campaign that your link names" in sentence(page)
             return
         image = page.get_by_alt_text("one grey point")
-        page.wait_for_function("() => document.querySelector('fieldset img').naturalWidth === 1")
+        page.wait_for_function("() => document.querySelector('fieldset img')?.naturalWidth === 1")
 
         assert image.get_attribute("src").startswith("blob:")
 

@@ -85,7 +85,7 @@ class Campaign:
         url: address of the service, without a final slash; None for a campaign without a service.
         opens, closes: first and last day (UTC) on which reports are accepted.
         min_reports: number of reports below which nothing is released.
-        purge_after_days: days after the closing until the service deletes the reports; None without a promise.
+        purge_after_days: days after the closing within which the curator is to delete the reports; None without a term.
         labels: possible answers, in input order.
         certificates: channel certificates, as JSON values.
         channels: channels of the certificates, checked.

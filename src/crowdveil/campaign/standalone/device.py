@@ -138,6 +138,7 @@ CERTIFICATE = {
     "sha256": "[0-9a-f]{64}",
 }
 HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+ORIGIN = rf"https://{HOST}|http://(127\.0\.0\.1|localhost)"
 PICTURE = {"sha256": "[0-9a-f]{64}", "type": "image/(png|jpeg|webp)", "bytes": range(1, MAX_PICTURE + 1)}
 CAMPAIGN = {
     "format": "crowdveil-campaign/1",
@@ -145,7 +146,7 @@ CAMPAIGN = {
     "question": ".{1,2000}",
     "consent": ".{1,20000}",
     "language": "[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}",
-    "url": (None, rf"(https://{HOST}|http://(127\.0\.0\.1|localhost))(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"),
+    "url": (None, rf"(?=.{{1,200}}\Z)({ORIGIN})(:[1-9][0-9]{{0,4}})?(/[A-Za-z0-9._~-]+)*"),
     **dict.fromkeys(("opens", "closes"), "[0-9]{4}-[0-9]{2}-[0-9]{2}"),
     **dict.fromkeys(("slots", "min_reports"), range(1, 1_000_001)),
     "purge_after_days": (None, range(3651)),

@@ -13,6 +13,7 @@ const MAX_LABELS = 1024;
 const PART_SLOTS = 100;
 const REPORT_TYPE = "application/vnd.crowdveil.report.v1";
 const USUAL_LIMIT = 10;
+const MOST_PAUSE = 600;
 const STORES = ["records", "ledger", "settings"];
 
 /** A document or a reply breaks a rule; `defect` is the name of the rule, as in Python. */
@@ -46,7 +47,8 @@ function compact(value, arrange) {
     const pairs = arrange(Object.keys(value)).map((key) => `${compact(key)}:${compact(value[key], arrange)}`);
     return `{${pairs.join(",")}}`;
   }
-  check(typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER, "number", "beyond 2^53");
+  const isUsual = (number) => Number.isSafeInteger(number) || (Math.abs(number) >= 1e-4 && Math.abs(number) < 2 ** 53);
+  check(typeof value !== "number" || isUsual(value), "number", "beyond 2^53, or a fraction below 0.0001");
   check(!isText(value) || (value === value.normalize("NFC") && !/\p{Cs}/u.test(value)), "text", "not in normal form C");
   const escape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
@@ -192,14 +194,16 @@ export const readCertificate = async (text) => checkCertificate(parseCanonical(t
 const CAMPAIGN_FIELDS =
   "assignment_parts body_bytes cells certificates closes consent format groups labels language min_reports opens " +
   "purge_after_days question salt slots symbol_bytes tasks title url";
-const URL_FORM = /^(https:\/\/[a-z0-9.-]+|http:\/\/(127\.0\.0\.1|localhost))(:\d+)?(\/[\w.~-]+)*$/;
+const HOST = "[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*";
+const ORIGIN = `(https://${HOST}|http://(127\\.0\\.0\\.1|localhost))(:[1-9][0-9]{0,4})?`;
+const URL_FORM = new RegExp(`^(?=.{1,200}$)${ORIGIN}(/[A-Za-z0-9._~-]+)*$`);
 
 function checkFields(data) {
   const { title, question, consent, language, url, opens, closes, tasks, slots, cells } = data;
   check(isTextUpTo(title, 200) && isTextUpTo(question, 2000) && isTextUpTo(consent, 20000), "text", "too long");
   check(isMatch(language, /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/), "text", "language");
   check(url === null || isMatch(url, URL_FORM), "url", "not https");
-  const isDay = (day) => isText(day) && dayOf(Date.parse(day)) === day;
+  const isDay = (day) => isMatch(day, /^(?!0000)\d{4}-\d\d-\d\d$/) && dayOf(Date.parse(day)) === day;
   check(isDay(opens) && isDay(closes) && opens <= closes, "day", "opens and closes");
   check(isMatch(data.salt, /^[0-9a-f]{32}$/), "salt", "not 16 bytes");
   const isTask = ({ id, text }) => isTextUpTo(id, 200) && isTextUpTo(text, 20000);
@@ -365,18 +369,27 @@ class Unreachable extends Error {
   }
 }
 
-/** Return the response of the service; the token travels in a header, never in an address. */
+/** Return the bytes of the service's reply; the token travels in a header, never in an address. */
 async function request(path, { token, ...options } = {}) {
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   const always = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   const address = new URL(`../v1/campaigns/${path}`, location.href);
   const lost = () => Promise.reject(new Unreachable());
   const response = await fetch(address, { ...always, ...options, headers }).catch(lost);
-  if (response.ok) return response;
+  if (response.ok) return new Uint8Array(await response.arrayBuffer().catch(lost));
   const isTemporary = [408, 429].includes(response.status) || response.status >= 500;
-  if (isTemporary) throw new Unreachable(Number(response.headers.get("Retry-After")) || 1);
+  if (isTemporary) throw new Unreachable(Math.min(Number(response.headers.get("Retry-After")) || 1, MOST_PAUSE));
   const problem = await response.json().catch(() => ({}));
-  return refuse(String(problem.type).split("/").pop(), `status ${response.status}`);
+  return refuse(String(problem?.type).split("/").pop(), `status ${response.status}`);
+}
+
+/** Return the object of a reply. */
+function parseReply(bytes) {
+  try {
+    return { ...JSON.parse(fromUtf8(bytes)) };
+  } catch {
+    return refuse("reply", "it is no JSON");
+  }
 }
 
 /** Return the texts of the page in both languages. */
@@ -467,8 +480,7 @@ export class Device {
   /** Return a file of the campaign, from the page itself or from the service. */
   async load(path) {
     if (this.files) return fromBase64(this.files[path] ?? refuse("unknown"));
-    const read = async () => new Uint8Array(await (await request(path)).arrayBuffer());
-    return persistently(read, this.onConnection);
+    return persistently(() => request(path), this.onConnection);
   }
 
   /** Verify campaign and tasks, at every start; stored bytes are checked like loaded ones. */
@@ -497,8 +509,8 @@ export class Device {
       check(this.campaign.opens <= today, "early");
       return check(today <= this.campaign.closes, "closed");
     }
-    const ask = async () => (await request(`${name}/link`, { token })).json();
-    const { state, campaign } = await persistently(ask, this.onConnection);
+    const reply = await persistently(() => request(`${name}/link`, { token }), this.onConnection);
+    const { state, campaign } = parseReply(reply);
     check(state === "unused", state === "used" ? "link-used" : "link-revoked");
     return check(campaign === "open", campaign);
   }
@@ -543,8 +555,8 @@ export class Device {
   async deliver() {
     const { name, token, report, body } = this.record;
     const options = { method: "PUT", token, body, headers: { "Content-Type": REPORT_TYPE } };
-    const send = async () => (await request(`${name}/reports/${report}`, options)).text();
-    await checkReceipt(await persistently(send, this.onConnection), name, report, body);
+    const receipt = await persistently(() => request(`${name}/reports/${report}`, options), this.onConnection);
+    await checkReceipt(fromUtf8(receipt), name, report, body);
     await this.finish();
   }
 

@@ -48,9 +48,11 @@ async function guard(action) {
   try {
     await action();
   } catch (error) {
-    const kind = `refused.${error instanceof Refusal ? error.sentence : "browser"}`;
+    const drawn = Boolean(page.device?.record?.body);
+    const sentence = error instanceof Refusal ? error.sentence : "browser";
+    const kind = `refused.${drawn && sentence !== "receipt" ? "undelivered" : sentence}`;
     $("refused-sentence").dataset.text = kind in page.texts.en ? kind : "refused.campaign";
-    show("refused", { isOffline: false, detail: error.message, drawn: Boolean(page.device?.record?.body) });
+    show("refused", { isOffline: false, detail: error.message, drawn });
   }
 }
 
