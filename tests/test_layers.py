@@ -152,7 +152,7 @@ def test_synthesis_is_separate() -> None:
     assert {module for module in users if folder_of(module) != "synthesis"} == {
         "cli.synthesize",
         "workflow.synthesis",
-        "workflow.synthesis_plots",
+        "workflow.synthesis.plots",
     }
 
 

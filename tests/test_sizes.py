@@ -1,6 +1,7 @@
 """Rooms stay small enough to be read in one sitting: files, functions and module docstrings have a largest size."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "tests").rglob("*.py"))
 MAX_FILE, MAX_FUNCTION, MAX_MODULE_DOCSTRING = 600, 60, 15
+MAX_FOLDER = 15
 
 EXCEPTIONS: dict[str, str] = {
     "src/crowdveil/campaign/standalone/device.py": "one file that a worker reads and runs alone",
@@ -40,6 +42,13 @@ def test_file_says_what_it_is(path: Path) -> None:
 
     assert docstring is not None
     assert 1 <= len(docstring.splitlines()) <= MAX_MODULE_DOCSTRING
+
+
+def test_folder_has_at_most_fifteen_source_files() -> None:
+    """A folder of the package has at most 15 files of Python."""
+    folders = Counter(place(path.parent) for path in FILES if "src" in path.parts)
+
+    assert {} == {folder: count for folder, count in folders.items() if count > MAX_FOLDER}
 
 
 def test_there_is_no_drawer_for_odds_and_ends() -> None:

@@ -27,8 +27,8 @@ from crowdveil.errors import (
     SettingsError,
 )
 from crowdveil.release.privacy_statement import PrivacyStatement
+from crowdveil.service.curator.results import DOWNLOADS, CampaignResult
 from crowdveil.service.loopback import LoopbackRun
-from crowdveil.service.results import DOWNLOADS, CampaignResult
 from crowdveil.service.server import ServerSettings
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign

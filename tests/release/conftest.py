@@ -12,7 +12,7 @@ from crowdveil.cli import main
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import Crowd, categorical_crowd, numeric_crowd
-from crowdveil.workflow.campaign_export import worker_name
+from crowdveil.workflow.campaigns.export import worker_name
 from tests.campaign.builders import build_campaign, response
 
 Folder = Callable[..., Path]

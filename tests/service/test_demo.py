@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.errors import SettingsError
+from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.demo import (
     BUDGET_PER_WORKER,
     TASKS_PER_WORKER,
@@ -14,7 +15,6 @@ from crowdveil.service.demo import (
     run_campaign_demo,
 )
 from crowdveil.service.loopback import find_browser
-from crowdveil.service.results import DOWNLOADS
 
 
 @pytest.fixture(scope="module")

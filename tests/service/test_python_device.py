@@ -13,8 +13,8 @@ from crowdveil.service.app import create_app
 from crowdveil.service.registration import register
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
-from crowdveil.workflow.campaign_export import EXPORT_FILES
-from crowdveil.workflow.report_files import read_report_files, write_collected
+from crowdveil.workflow.campaigns.export import EXPORT_FILES
+from crowdveil.workflow.campaigns.report_files import read_report_files, write_collected
 from tests.campaign.builders import BuiltCampaign, build_campaign
 from tests.service.browser import free_port, served
 

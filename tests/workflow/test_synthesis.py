@@ -23,7 +23,7 @@ from crowdveil.workflow.synthesis import (
     synthesize,
     write_synthesis,
 )
-from crowdveil.workflow.synthesis_plots import PREFIX, draw_pictures
+from crowdveil.workflow.synthesis.plots import PREFIX, draw_pictures
 from tests.real_data import load_or_skip
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import click
 
 from crowdveil.cli.account import account
-from crowdveil.cli.answer import answer
 from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
-from crowdveil.cli.collect import collect
+from crowdveil.cli.campaign.answer import answer
+from crowdveil.cli.campaign.collect import collect
+from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.datasets import datasets
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
@@ -28,7 +29,6 @@ from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.report import report
 from crowdveil.cli.rounds import join, next_thresholds
-from crowdveil.cli.serve import serve
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space

@@ -255,7 +255,7 @@ def synthesize(
     images = {}
     drawable = has_matplotlib()
     if pictures and drawable:
-        from crowdveil.workflow.synthesis_plots import draw_pictures
+        from crowdveil.workflow.synthesis.plots import draw_pictures
 
         images = draw_pictures(read.claims, result.release, pictures, logarithmic=logarithmic)
     names = workflow.write_synthesis(out, result, images)

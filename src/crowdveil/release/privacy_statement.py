@@ -26,7 +26,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ReportsError
 from crowdveil.release.result_files import InferredTruths
-from crowdveil.workflow.campaign_export import worker_name
+from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
     Evidence,
     campaign_of,

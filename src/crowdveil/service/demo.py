@@ -22,8 +22,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.estimators import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
-from crowdveil.service.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.store import today_utc
 
 WORKERS, TASKS_PER_WORKER = 72, 5

@@ -7,7 +7,7 @@ from os import PathLike
 from crowdveil.campaign.report_body import decode
 from crowdveil.data.reports import Reports
 from crowdveil.service.store import Store
-from crowdveil.workflow.campaign_export import AcceptedReport, write_campaign_reports
+from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 
 
 def export(store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False) -> Reports:

@@ -131,7 +131,7 @@ def run(settings: ServerSettings, listening: socket.socket) -> None:
 def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve in this process."""
     from crowdveil.service.app import create_app
-    from crowdveil.service.curator import curator_routes
+    from crowdveil.service.curator.pages import curator_routes
     from crowdveil.service.security import BoundedProtocol
     from crowdveil.service.store import Store
 

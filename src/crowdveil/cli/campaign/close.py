@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, number_text, open_campaign
+from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import json_option
-from crowdveil.cli.serve import database_option
 from crowdveil.cli.verb import Verb
 
 HELP = """End the collection of a campaign: no further report is accepted, for good.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crowdveil.cli.campaign.serve import database_url, require_service
 from crowdveil.cli.options import PATH
-from crowdveil.cli.serve import database_url, require_service
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:

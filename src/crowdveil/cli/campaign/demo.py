@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from crowdveil.channels.rounding import format_bound
+from crowdveil.cli.campaign.serve import require_service
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import PATH, json_option
-from crowdveil.cli.serve import require_service
 
 SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
+from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import PATH, json_option, replace_option
-from crowdveil.cli.serve import database_option
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the reports of a closed campaign as a collection for infer.
@@ -35,7 +35,7 @@ def export(file: Path, database: str | None, out: Path, replace: bool, as_json: 
     """Export a campaign and print what was written."""
     with open_campaign(file, database) as (store, campaign):
         from crowdveil.service.release import export as export_campaign
-        from crowdveil.workflow.campaign_export import EXPORT_FILES
+        from crowdveil.workflow.campaigns.export import EXPORT_FILES
         from crowdveil.workflow.export import collection_outputs
 
         outputs = collection_outputs(out, EXPORT_FILES, replace=replace)

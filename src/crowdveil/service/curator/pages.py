@@ -19,7 +19,8 @@ from starlette.routing import BaseRoute, Route
 from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.release.page import content_security_policy
-from crowdveil.service.curator_session import (
+from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE, Results
+from crowdveil.service.curator.session import (
     Session,
     end_session,
     log_in,
@@ -29,7 +30,6 @@ from crowdveil.service.curator_session import (
     start_session,
 )
 from crowdveil.service.problems import Problem
-from crowdveil.service.results import DOWNLOADS, PAGE_FILE, Results
 from crowdveil.service.store import Store
 
 HOME = "/curator/"
@@ -171,10 +171,10 @@ def _page(template: str, status: int = 200, **values: Any) -> Response:
 
 @cache
 def _environment() -> Environment:
-    loader = PackageLoader("crowdveil.service", "templates")
+    loader = PackageLoader("crowdveil.service.curator", "templates")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 @cache
 def _style_sheet() -> str:
-    return (files("crowdveil.service") / "templates" / "curator.css").read_text("utf-8")
+    return (files("crowdveil.service.curator") / "templates" / "curator.css").read_text("utf-8")

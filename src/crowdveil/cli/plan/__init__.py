@@ -20,7 +20,7 @@ from crowdveil.cli.options import (
     participation_option,
     required_alphabet,
 )
-from crowdveil.cli.plan_display import plan_lines, print_candidates
+from crowdveil.cli.plan.display import plan_lines, print_candidates
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 

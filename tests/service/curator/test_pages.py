@@ -14,12 +14,12 @@ from starlette.testclient import TestClient
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
 from crowdveil.release.page import content_security_policy
-from crowdveil.service import curator_session
 from crowdveil.service.app import create_app
-from crowdveil.service.curator import curator_routes
-from crowdveil.service.curator_session import COOKIE, MAX_COOKIE, SESSION_SECONDS
+from crowdveil.service.curator import session
+from crowdveil.service.curator.pages import curator_routes
+from crowdveil.service.curator.results import DOWNLOADS
+from crowdveil.service.curator.session import COOKIE, MAX_COOKIE, SESSION_SECONDS
 from crowdveil.service.registration import CURATOR_FILE, register
-from crowdveil.service.results import DOWNLOADS
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
@@ -153,7 +153,7 @@ def test_a_changed_or_old_cookie_is_no_session(
     for changed in (value[:-2], "x" + value, "", ".."):
         page = logged_in.get("/curator/", headers={"Cookie": f"{COOKIE}={changed}"}).text
         assert 'name="token"' in page
-    monkeypatch.setattr(curator_session, "SESSION_SECONDS", -1)
+    monkeypatch.setattr(session, "SESSION_SECONDS", -1)
 
     assert 'name="token"' in logged_in.get("/curator/", headers={"Cookie": f"{COOKIE}={value}"}).text
 

@@ -12,8 +12,15 @@ from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.cli import main
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.workflow.campaigns.report_files import (
+    ACCEPTED,
+    COPY,
+    SAME_ID,
+    TWO_REPORTS,
+    read_report_files,
+    write_collected,
+)
 from crowdveil.workflow.evidence import read_evidence
-from crowdveil.workflow.report_files import ACCEPTED, COPY, SAME_ID, TWO_REPORTS, read_report_files, write_collected
 from tests.campaign.builders import BuiltCampaign, build_campaign
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import encode
 from crowdveil.service.app import create_app
-from crowdveil.service.curator import curator_routes
+from crowdveil.service.curator.pages import curator_routes
 from crowdveil.service.registration import CURATOR_FILE, register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign

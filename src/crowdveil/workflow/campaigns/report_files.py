@@ -22,7 +22,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import CampaignError, ReportsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
-from crowdveil.workflow.campaign_export import AcceptedReport, write_campaign_reports
+from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"

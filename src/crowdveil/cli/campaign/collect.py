@@ -24,8 +24,8 @@ def collect(folder: Path, campaign: Path | None, out: Path, as_json: bool) -> No
     and a second run writes the same bytes. Below the campaign's least number of reports nothing is written.
     """
     from crowdveil.campaign.folder import CampaignFolder
-    from crowdveil.workflow.campaign_export import EXPORT_FILES
-    from crowdveil.workflow.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
+    from crowdveil.workflow.campaigns.export import EXPORT_FILES
+    from crowdveil.workflow.campaigns.report_files import ACCEPTED, LIST_FILE, read_report_files, write_collected
 
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     collected = read_report_files(folder, asked)
