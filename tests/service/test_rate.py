@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crowdveil.cli.serve import serve
 from starlette.testclient import TestClient
 from starlette.types import Scope
 
+from crowdveil.cli.campaign.serve import serve
 from crowdveil.errors import SettingsError
 from crowdveil.service import rate
 from crowdveil.service.app import create_app

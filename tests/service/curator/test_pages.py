@@ -276,7 +276,7 @@ def test_logs_hold_no_token(logged_in: TestClient, token: str, caplog: pytest.Lo
 
 def test_a_long_cookie_is_not_decompressed(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cookie longer than any of the service is refused before it is read: its content may be compressed."""
-    monkeypatch.setattr(curator_session, "_serializer", lambda _: pytest.fail("the cookie was read"))
+    monkeypatch.setattr(session, "_serializer", lambda _: pytest.fail("the cookie was read"))
 
     response = client.get("/curator/", headers={"Cookie": f"{COOKIE}={'.' + 'A' * MAX_COOKIE}"})
 
