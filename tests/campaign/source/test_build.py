@@ -57,3 +57,11 @@ def test_every_task_needs_a_worker():
     """Fewer answers than tasks are refused."""
     with pytest.raises(SettingsError, match="every task needs a worker"):
         build_campaign(replace(SOURCE, slots=2, per_worker=5, excluded=SOURCE.excluded[:2]))
+
+
+def test_a_task_that_is_excluded_for_everyone_is_refused():
+    """Exclusions that leave a task without a worker are refused, and the task is named."""
+    excluded = tuple({*own, 3} for own in SOURCE.excluded)
+
+    with pytest.raises(SettingsError, match=f"task '{SOURCE.tasks[3].id}' has none"):
+        build_campaign(replace(SOURCE, per_worker=None, excluded=excluded))

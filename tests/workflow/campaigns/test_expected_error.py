@@ -49,3 +49,10 @@ def test_expectations_are_stated():
     assert "50% of the assigned tasks are answered; 90% of the answers are right" == found.assumptions
     assert None is found.plan.assigned_per_task
     assert "share of wrong labels" == found.to_json()["error_name"]
+
+
+def test_one_task_per_worker_is_planned():
+    """Twelve workers with one of nine tasks each are planned with two workers on a task: one would leave three out."""
+    source = replace(SOURCE, rows=SOURCE.rows[:9], per_worker=1, excluded=((),) * 12)
+
+    assert 2 == predicted(source).plan.assigned_per_task

@@ -1,5 +1,6 @@
 """Construction of a campaign from its settings: channel within the budget, drawn assignment, document and parts."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from crowdveil.campaign.assembly import Content, assemble
@@ -43,6 +44,7 @@ def build_campaign(
             value_in_rule=True,
         )
     assignment = draw_assignment(len(tasks), source.slots, per_worker, source.excluded, randomness or secure())
+    _require_workers(assignment, [task.id for task in tasks])
     mechanism = mechanism_within(source.privacy, source.alphabet, source.participation, cells=max(map(len, assignment)))
     content = Content(
         title=source.title,
@@ -58,6 +60,19 @@ def build_campaign(
         purge_after_days=source.purge_after_days,
     )
     return *assemble(content, assignment), mechanism
+
+
+def _require_workers(assignment: Sequence[Sequence[int]], tasks: Sequence[str]) -> None:
+    """Refuse a task that is assigned to no worker."""
+    assigned = {task for own in assignment for task in own}
+    left = [name for index, name in enumerate(tasks) if index not in assigned]
+    if left:
+        raise SettingsError(
+            f"every task needs a worker, task {left[0]!r} has none",
+            value=left[0],
+            hint="Shorten not_for.",
+            value_in_rule=True,
+        )
 
 
 def mechanism_within(

@@ -537,10 +537,8 @@ class Device:
                 if error.name != "busy" or attempt + 1 == tries:
                     raise
                 pause(min(2**attempt, 60) * (1 + os.urandom(1)[0] / 512))
-        fields = parse(receipt, 1000)
-        stored = (self.name, report, hashlib.sha256(body).hexdigest(), "crowdveil-receipt/1")
-        names = ("campaign", "report", "stored_sha256", "format")
-        require(isinstance(fields, dict) and tuple(map(fields.get, names)) == stored, "receipt")
+        form = {"campaign": self.name, "report": report, "stored_sha256": hashlib.sha256(body).hexdigest()}
+        require(fits(parse(receipt, 1000), {**form, "format": "crowdveil-receipt/1", "mac": str}), "receipt")
         self._keep(state="receipted", receipt=receipt.decode("ascii"))
         for path in self.folder.iterdir():
             if path.name != "record.json":

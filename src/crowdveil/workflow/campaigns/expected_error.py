@@ -65,7 +65,7 @@ def predict_error(
 ) -> ExpectedError:
     """Return the expected error of a campaign if the crowd is as its settings expect, or as `crowdveil plan` assumes.
 
-    A task is taken to have the rounded mean number of workers. A long scale is planned on a coarser one, with the
+    A task is taken to have the rounded mean number of workers, but so many that every worker has a task. A long scale is planned on a coarser one, with the
     epsilon of the campaign.
 
     Raises:
@@ -75,7 +75,7 @@ def predict_error(
     cells = sum(tasks - len(excluded) for excluded in source.excluded)
     if source.per_worker is not None:
         cells = source.per_worker * slots
-    assigned = max(1, round(cells / tasks))
+    assigned = max(-(-slots // tasks), round(cells / tasks))
     everyone = assigned == slots
     plan = expected_campaign(
         source.alphabet,
