@@ -1,7 +1,7 @@
 """Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
 
-Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends or the
-campaign is purged; each process of the service computes its own, with the same bytes.
+Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends; after a
+purge no session reaches it. Each process of the service computes its own, with the same bytes.
 """
 
 from __future__ import annotations

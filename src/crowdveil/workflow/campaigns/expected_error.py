@@ -65,8 +65,8 @@ def predict_error(
 ) -> ExpectedError:
     """Return the expected error of a campaign if the crowd is as its settings expect, or as `crowdveil plan` assumes.
 
-    A task is taken to have the rounded mean number of workers, but so many that every worker has a task. A long scale is planned on a coarser one, with the
-    epsilon of the campaign.
+    A task is taken to have the rounded mean number of workers, but so many that every worker has a task. A long scale
+    is planned on a coarser one, with the epsilon of the campaign.
 
     Raises:
         SettingsError: an expectation is out of range.
