@@ -62,6 +62,29 @@ COUNT, CHECKED_COUNT = Count(1), Count(None)
 PATH = GivenPath(path_type=pathlib.Path)
 
 
+class CampaignPath(GivenPath):
+    """Campaign folder or its `campaign.json`: either is accepted for the other.
+
+    Args:
+        folder: convert to the path of the folder, otherwise to that of the file.
+    """
+
+    def __init__(self, *, folder: bool) -> None:
+        super().__init__(path_type=pathlib.Path)
+        self.folder = folder
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> pathlib.Path:
+        """Return the path of the folder or of the file, or end with wrong usage."""
+        path = pathlib.Path(super().convert(value, param, ctx))
+        if self.folder:
+            return path.parent if path.name == CAMPAIGN_NAME else path
+        return path / CAMPAIGN_NAME if path.is_dir() else path
+
+
+CAMPAIGN_NAME = "campaign.json"
+CAMPAIGN_FOLDER, CAMPAIGN_FILE = CampaignPath(folder=True), CampaignPath(folder=False)
+
+
 def options(*declared: Callable[[Any], Any], heading: str | None = None) -> Callable[[Command], Command]:
     """Return a decorator that declares several options, in this order of help, under a heading of --help-all."""
 

@@ -7,10 +7,16 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.verb import Verb
 
 
-@click.command(short_help="Write the results as one HTML page that can be mailed or filed.")
+@click.command(
+    cls=Verb,
+    example='crowdveil report found --title "Cats and dogs" --out cats.html',
+    main_options=("out", "reports", "campaign", "title", "question", "workers"),
+    short_help="Write the results as one HTML page that can be mailed or filed.",
+)
 @click.argument("folder", type=PATH)
 @click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")
 @click.option(
@@ -19,7 +25,12 @@ from crowdveil.cli.options import PATH, json_option
     metavar="REPORTS",
     help="Reports that infer read, with crowd.json and certificate.json in their folder. [default: those in FOLDER]",
 )
-@click.option("--campaign", type=PATH, metavar="FILE", help="campaign.json of the campaign that collected the reports.")
+@click.option(
+    "--campaign",
+    type=CAMPAIGN_FILE,
+    metavar="FILE",
+    help="campaign.json of the campaign that collected the reports.",
+)
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")

@@ -138,3 +138,11 @@ def test_an_excluded_worker_must_exist(write):
     """A worker in not_for who is not one of the campaign's is refused."""
     with pytest.raises(SettingsError, match="not_for of task 'a' must name one of the workers 0 to 2"):
         read_source(write("id,text,not_for\na,One?,3\nb,Two?,\n"))
+
+
+def test_a_misspelled_setting_is_named_before_a_missing_one(write):
+    """A needed setting with a typing error is refused by the name that stands in the file."""
+    path = write(privacy=None, pirvacy=SETTINGS["privacy"])
+
+    with pytest.raises(SettingsError, match=r"no setting 'pirvacy'.*Did you mean 'privacy'"):
+        read_source(path)

@@ -463,20 +463,20 @@ def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "task,label\nt9,quokka\n",
-        "task,label\nt0,cat\n",
-        "task,label\nt0,quokka\nt0,narwhal\n",
-        "a,b\n1,2\n",
-        f"task,label\nt0,{'x' * 200_000}\n",
+        ("task,label\nt9,quokka\n", "'t9' is not yours. Your tasks: t0, "),
+        ("task,label\nt0,cat\n", "cat"),
+        ("task,label\nt0,quokka\nt0,narwhal\n", "'t0' occurs twice"),
+        ("a,b\n1,2\n", "needs the columns"),
+        (f"task,label\nt0,{'x' * 200_000}\n", "no CSV file"),
     ],
 )
-def test_wrong_answers_are_refused(service, tmp_path, text):
+def test_wrong_answers_are_refused(service, tmp_path, text, reason):
     """A foreign task, an unknown label, a task twice, other columns, or an endless field: nothing is sent."""
     answers = tmp_path / "my.csv"
     answers.write_text(text)
-    with Device(link_of(service), tmp_path) as device, pytest.raises(Refused):
+    with Device(link_of(service), tmp_path) as device, pytest.raises(Refused, match=reason):
         one_file.run(device, answers, tmp_path, None)
 
     assert [] == service.bodies

@@ -38,3 +38,12 @@ def test_a_second_report_is_accepted_with_a_replacement_only(run: Run, refusal: 
 
     assert "epsilon of both reports adds up" in refusal("campaign", "invite", "survey", "--replace", 0)
     run("campaign", "invite", "survey", "--replace", 0, "--accept-second-report")
+
+
+def test_the_folder_may_be_given_as_its_campaign_file(run: Run) -> None:
+    """Commands that read the folder accept its campaign.json."""
+    make("essays", None)
+
+    run("campaign", "invite", "essays/campaign.json")
+
+    assert Path("essays/links.csv").exists()

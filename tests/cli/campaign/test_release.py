@@ -46,6 +46,12 @@ def test_serve_refuses_plain_http_beyond_loopback(refusal: Callable[..., str], s
     assert "Give --behind-proxy" in refusal("serve", ASKED, "--host", "0.0.0.0")
 
 
+def test_the_campaign_may_be_given_as_its_folder(run: Run, served: BuiltCampaign) -> None:
+    """Commands that read campaign.json accept the folder that holds it."""
+    assert "/a/" in run("serve", "asked", "--port", 0).stdout
+    assert "reports" in run("campaign", "close", "asked").stdout
+
+
 def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: BuiltCampaign) -> None:
     """Close, export, infer and purge say what they did; a purged campaign is not served again."""
     answer(served, 0, 2)

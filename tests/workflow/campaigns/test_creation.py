@@ -92,3 +92,16 @@ def elsewhere(**changes):
     for key, value in changes.items():
         text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
     return text
+
+
+@pytest.mark.parametrize(("budget", "warned"), [("0.01", True), ("500.0", False)])
+def test_a_budget_that_tells_nothing_is_warned_of(tmp_path, budget, warned):
+    """A warning is given if the expected error is hardly below that of the best constant."""
+    for name in ("essays.csv", "students.csv"):
+        (tmp_path / name).write_bytes((SETTINGS.parent / name).read_bytes())
+    settings = tmp_path / "campaign.toml"
+    settings.write_text(SETTINGS.read_text("utf-8").replace("budget_per_worker = 5.0", f"budget_per_worker = {budget}"))
+
+    created = create_campaign(settings, tmp_path / "new")
+
+    assert warned == any("best public constant" in text for text in created.warnings)

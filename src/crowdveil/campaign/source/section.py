@@ -33,9 +33,12 @@ class Section:
 
     def take(self, key: str, hint: str = "") -> Any:
         """Return a value and mark it as known; a missing one is refused."""
-        if key not in self:
-            raise SettingsError(f"{self.title(key)} is needed", value=None, hint=hint)
-        return self._values[key]
+        if key in self:
+            return self._values[key]
+        similar = get_close_matches(key, self._values.keys() - set(self._known), n=1)
+        if similar:
+            raise self._unknown(similar[0], f"Did you mean {key!r}?")
+        raise SettingsError(f"{self.title(key)} is needed", value=None, hint=hint)
 
     def close(self) -> None:
         """Refuse keys that were not asked for."""
@@ -43,12 +46,11 @@ class Section:
         if unknown:
             near = get_close_matches(unknown[0], self._known, n=1)
             known = f"Known: {', '.join(dict.fromkeys(self._known))}."
-            raise SettingsError(
-                f"{self.name or 'the file'} has no setting {unknown[0]!r}",
-                value=unknown[0],
-                hint=f"Did you mean {near[0]!r}?" if near else known,
-                value_in_rule=True,
-            )
+            raise self._unknown(unknown[0], f"Did you mean {near[0]!r}?" if near else known)
+
+    def _unknown(self, key: str, hint: str) -> SettingsError:
+        rule = f"{self.name or 'the file'} has no setting {key!r}"
+        return SettingsError(rule, value=key, hint=hint, value_in_rule=True)
 
     def section(self, key: str, hint: str = "") -> "Section":
         """Return an inner table."""

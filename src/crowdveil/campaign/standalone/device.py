@@ -576,7 +576,9 @@ def read_answers(path: Path, device: Device) -> dict[int, str]:
         require(column and "task" in (rows.fieldnames or ()), "answers", f"{path} needs the columns task and label.")
         for row in rows:
             cell = cells.get(row["task"], -1)
-            require(cell >= 0 and cell not in found, "answers", f"{path}: task {row['task']!r} is not yours, or twice.")
+            yours = f"Your tasks: {', '.join(list(cells)[:20])}."
+            require(cell >= 0, "answers", f"{path}: task {row['task']!r} is not yours. {yours}")
+            require(cell not in found, "answers", f"{path}: task {row['task']!r} occurs twice. Keep one row.")
             found[cell] = (row[column] or "").strip()
     return {cell: found.get(cell, "") for cell in range(len(device.tasks))}
 

@@ -30,9 +30,22 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=InOrder, commands=SUBCOMMANDS)
+@click.group(cls=InOrder, commands=SUBCOMMANDS, short_help="Ask real people: make a campaign, invite workers, end it.")
 def campaign() -> None:
-    """Ask real people: make a campaign, invite workers, collect their reports.
+    """Ask real people: make a campaign, invite workers, end it.
 
     The answers are randomized on the workers' own devices. The curator receives reports only.
+
+    \b
+    Without a service:
+      crowdveil campaign new campaign.toml --out essays
+      crowdveil campaign invite essays
+      crowdveil campaign page essays --out device.html
+      crowdveil collect received --campaign essays/campaign.json --out collected
+
+    \b
+    With the service, after new and invite:
+      crowdveil serve essays/campaign.json
+      crowdveil campaign close essays/campaign.json
+      crowdveil campaign export essays/campaign.json --out collected
     """

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
+from crowdveil.cli.verb import Verb
 
 
 class Epsilon(click.ParamType[Decimal]):
@@ -29,10 +30,20 @@ class Epsilon(click.ParamType[Decimal]):
         return number
 
 
-@click.command(short_help="Answer a campaign: randomized on this computer, sent once.")
+@click.command(
+    cls=Verb,
+    example="crowdveil answer 'https://grades.example.org/a/#1....' --answers my.csv",
+    main_options=("answers", "files", "out", "budget", "home"),
+    short_help="Answer a campaign: randomized on this computer, sent once.",
+)
 @click.argument("link")
 @click.option("--answers", type=PATH, metavar="FILE", help="CSV file, columns task and label. [default: asks here]")
-@click.option("--files", type=PATH, metavar="FOLDER", help="Folder of campaign.json and parts, without a service.")
+@click.option(
+    "--files",
+    type=CAMPAIGN_FOLDER,
+    metavar="FOLDER",
+    help="Folder of campaign.json and parts, without a service.",
+)
 @click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
 @click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
 @click.option("--home", type=PATH, metavar="FOLDER", help="Folder of records and ledger. [default: ~/.crowdveil]")

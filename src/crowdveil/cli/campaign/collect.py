@@ -8,12 +8,18 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, printable
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.verb import Verb
 
 
-@click.command(short_help="Join the report files of a campaign without a service.")
+@click.command(
+    cls=Verb,
+    example="crowdveil collect received --campaign essays/campaign.json --out collected",
+    main_options=("campaign", "as_json"),
+    short_help="Join the report files of a campaign without a service.",
+)
 @click.argument("folder", type=PATH)
-@click.option("--campaign", type=PATH, metavar="FILE", help="campaign.json. [default: that in FOLDER]")
+@click.option("--campaign", type=CAMPAIGN_FILE, metavar="FILE", help="campaign.json. [default: that in FOLDER]")
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder that infer reads.")
 @json_option
 def collect(folder: Path, campaign: Path | None, out: Path, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crowdveil.cli.campaign.serve import database_url, require_service
-from crowdveil.cli.options import PATH
+from crowdveil.cli.options import CAMPAIGN_FILE
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -63,4 +63,4 @@ def number_text(number: int | None, least: int) -> str:
     return f"{number:,}" if number is not None else f"fewer than {least}: nothing is released"
 
 
-campaign_argument = click.argument("file", type=PATH, metavar="CAMPAIGN")
+campaign_argument = click.argument("file", type=CAMPAIGN_FILE, metavar="CAMPAIGN")

@@ -12,11 +12,17 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.campaign.serve import require_service
 from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.verb import Verb
 
 SIMULATED = "The answers are simulated; service, devices and inference are the real ones."
 
 
-@click.command(short_help="Run a whole campaign on this computer, with simulated answers.")
+@click.command(
+    cls=Verb,
+    example="crowdveil campaign demo --out demo",
+    main_options=("out", "seed", "opened"),
+    short_help="Run a whole campaign on this computer, with simulated answers.",
+)
 @click.option(
     "--out",
     type=PATH,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER, json_option
 from crowdveil.cli.verb import Verb
 
 HELP = """Write a single-use link for each worker: links.csv, and links.html to print, with QR codes.
@@ -31,7 +31,7 @@ NEXT_START = "reads the new link at its next start, and keeps the old one if tha
     main_options=("replace", "accept_second_report"),
     short_help="Write single-use links for the workers.",
 )
-@click.argument("folder", type=PATH)
+@click.argument("folder", type=CAMPAIGN_FOLDER)
 @click.option("--replace", type=click.IntRange(min=0), metavar="SLOT", help="New link for this worker; revoke the old.")
 @click.option(
     "--accept-second-report",

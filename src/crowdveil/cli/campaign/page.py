@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
 HELP = """Write the worker's page with the whole campaign in one HTML file.
@@ -29,7 +29,7 @@ DETAILS = """`crowdveil collect` joins the files that were handed in. Whoever op
     short_help="Write the worker's page as one file.",
     main_options=("out", "program"),
 )
-@click.argument("folder", type=PATH, required=False)
+@click.argument("folder", type=CAMPAIGN_FOLDER, required=False)
 @click.option("--out", type=PATH, metavar="FILE", help="The page.")
 @click.option("--python", "program", type=PATH, metavar="FILE", help="The Python program.")
 @json_option

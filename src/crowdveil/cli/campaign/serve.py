@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import COUNT, PATH, json_option
+from crowdveil.cli.options import CAMPAIGN_FILE, COUNT, PATH, json_option
 from crowdveil.cli.verb import Verb
 from crowdveil.errors import SettingsError
 
@@ -60,11 +60,11 @@ def database_url(campaign: Path, given: str | None) -> str:
     cls=Verb,
     help=HELP,
     details=DETAILS,
-    example="crowdveil serve week4/campaign.json",
+    example="crowdveil serve essays/campaign.json",
     main_options=("database", "host", "port", "workers", "tls_certificate", "tls_key", "behind_proxy", "migrate"),
     short_help="Collect the reports of a campaign over HTTP.",
 )
-@click.argument("campaign", type=PATH)
+@click.argument("campaign", type=CAMPAIGN_FILE)
 @database_option
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port.")

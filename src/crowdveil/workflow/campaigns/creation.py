@@ -21,6 +21,8 @@ from crowdveil.workflow.campaigns.expected_error import ExpectedError, OnSimulat
 
 PAGE_LANGUAGES = ("de", "en")
 """Languages of the messages on the answering page."""
+LARGE_ERROR = 0.95
+"""Share of the error of the best public constant above which an expected error is warned of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,7 @@ def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation
         folder=folder,
         files=files,
         loads=(min(loads), max(loads)),
-        warnings=_warnings(campaign, datetime.now(UTC).date()),
+        warnings=_warnings(campaign, expected, datetime.now(UTC).date()),
     )
 
 
@@ -142,9 +144,14 @@ def csv_text(header: Sequence[str], rows: object) -> str:
     return stream.getvalue()
 
 
-def _warnings(campaign: Campaign, today: date) -> tuple[str, ...]:
-    """Return what a person may have overlooked: a closing in the past, a language, few reports."""
+def _warnings(campaign: Campaign, expected: ExpectedError, today: date) -> tuple[str, ...]:
+    """Return what a person may have overlooked: too much noise, a closing in the past, a language, few reports."""
     found = []
+    if expected.protected.error > LARGE_ERROR * expected.constant:
+        found.append(
+            "The expected error is hardly below that of the best public constant. "
+            "Raise epsilon, ask more workers, or ask about fewer tasks."
+        )
     if campaign.state_on(today) == "closed":
         found.append(f"The campaign closed on {campaign.closes.isoformat()}: no report will be accepted.")
     if campaign.language.partition("-")[0] not in PAGE_LANGUAGES:
