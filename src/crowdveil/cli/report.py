@@ -10,6 +10,8 @@ from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
 from crowdveil.cli.verb import Verb
 
+HINT = "If the reports were protected, name them: --reports collected/reports.csv."
+
 
 @click.command(
     cls=Verb,
@@ -54,7 +56,7 @@ def report(
     """
     from crowdveil.campaign.folder import read_campaign
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import sentences
+    from crowdveil.release.privacy_statement import NOTHING_STATED, sentences
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
@@ -77,6 +79,7 @@ def report(
     }
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
+        *([("hint", HINT)] if reports is None and statement.reason == NOTHING_STATED else []),
         *replaced_rows(replaced),
         ("written", str(path)),
     ]

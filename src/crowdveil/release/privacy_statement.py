@@ -35,7 +35,7 @@ from crowdveil.workflow.evidence import (
 from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
 
 Status = Literal["protected", "simulation", "none"]
-NOTHING_STATED = "No collection of protected reports was given: the reports were read as answers."
+NOTHING_STATED = "No collection of protected reports was given with these results."
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."

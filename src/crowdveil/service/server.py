@@ -113,7 +113,9 @@ def bind(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         raise SettingsError(
-            "the listening address must be free", value=f"{settings.host}:{settings.port}", hint=str(error.strerror)
+            "the listening address must be free",
+            value=f"{settings.host}:{settings.port}",
+            hint=f"{error.strerror}. Another program may serve here: choose another port.",
         ) from error
     listening.set_inheritable(True)
     return listening

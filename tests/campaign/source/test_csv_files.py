@@ -70,3 +70,12 @@ def test_a_damaged_table_is_refused(table, text, rule):
 
     assert rule in caught.value.rule
     assert caught.value.source.endswith("table.csv")
+
+
+def test_semicolons_between_columns_are_named(tmp_path):
+    """A table with semicolons is refused with the right separator in the hint."""
+    path = tmp_path / "tasks.csv"
+    path.write_text("id;text\na;One?\n")
+
+    with pytest.raises(ReportsError, match="by commas, not by semicolons"):
+        read_tasks(path)

@@ -46,6 +46,16 @@ def test_serve_refuses_plain_http_beyond_loopback(refusal: Callable[..., str], s
     assert "Give --behind-proxy" in refusal("serve", ASKED, "--host", "0.0.0.0")
 
 
+def test_a_database_that_does_not_answer_is_refused(refusal: Callable[..., str], served: BuiltCampaign) -> None:
+    """A file that is no database and a server that is not there end in one sentence that does not show the URL."""
+    Path("notes.sqlite").write_text("no database, but a text that is long enough\n" * 9)
+
+    for url in ("sqlite:///notes.sqlite", "postgresql://somebody:secret@127.0.0.1:1/asked"):
+        text = refusal("serve", ASKED, "--port", 0, "--database", url)
+        assert "the database must answer" in text
+        assert "secret" not in text
+
+
 def test_the_campaign_may_be_given_as_its_folder(run: Run, served: BuiltCampaign) -> None:
     """Commands that read campaign.json accept the folder that holds it."""
     assert "/a/" in run("serve", "asked", "--port", 0).stdout

@@ -94,7 +94,7 @@ def elsewhere(**changes):
     return text
 
 
-@pytest.mark.parametrize(("budget", "warned"), [("0.01", True), ("500.0", False)])
+@pytest.mark.parametrize(("budget", "warned"), [("0.01", True), ("90.0", False)])
 def test_a_budget_that_tells_nothing_is_warned_of(tmp_path, budget, warned):
     """A warning is given if the expected error is hardly below that of the best constant."""
     for name in ("essays.csv", "students.csv"):

@@ -86,7 +86,9 @@ def read_rows(path: Path, columns: Sequence[str], required: Sequence[str]) -> li
             f"the first row must name the columns {', '.join(required)}",
             source=source,
             examples=", ".join(header)[:200],
-            hint=f"Known columns: {', '.join(columns)}.",
+            hint="Separate columns by commas, not by semicolons or tabs."
+            if len(header) == 1 and re.search("[;\t]", header[0])
+            else f"Known columns: {', '.join(columns)}.",
         )
     rows = [(number, line) for number, line in enumerate(lines[1:], start=1) if line]
     ragged = tuple(number for number, line in rows if len(line) != len(header))

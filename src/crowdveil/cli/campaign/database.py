@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from crowdveil.cli.campaign.serve import database_url, require_service
+from crowdveil.cli.campaign.serve import database_errors, database_url, require_service
 from crowdveil.cli.options import CAMPAIGN_FILE
 from crowdveil.errors import SettingsError
 
@@ -32,8 +32,6 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
         CampaignError, CertificateError: the file is damaged.
     """
     require_service()
-    from sqlalchemy.exc import SQLAlchemyError
-
     from crowdveil.service.problems import Problem
     from crowdveil.service.registration import folder_of
     from crowdveil.service.store import Store
@@ -46,16 +44,11 @@ def open_campaign(file: Path, database: str | None) -> Iterator[tuple[Store, Cam
             hint="crowdveil serve makes reports.sqlite beside it.",
         )
     try:
-        store = Store.open(database_url(file, database))
-        try:
+        with database_errors(), closing(Store.open(database_url(file, database))) as store:
             yield store, campaign
-        finally:
-            store.close()
     except Problem as problem:
         rule, hint = REASONS[problem.name]
         raise SettingsError(rule, value=campaign.name, hint=hint) from problem
-    except SQLAlchemyError as error:
-        raise SettingsError("the database must answer", value=type(error).__name__) from error
 
 
 def number_text(number: int | None, least: int) -> str:

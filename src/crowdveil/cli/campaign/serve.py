@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,19 @@ def require_service() -> None:
             value=error.name,
             hint="Install them: pip install 'crowdveil[service]'.",
         ) from error
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Context in which a database that does not answer ends in a refusal; its URL is not shown."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        reason = type(getattr(error, "orig", None) or error).__name__
+        hint = "Is the server running, is the user allowed, and is the file a database of crowdveil?"
+        raise SettingsError("the database must answer", value=reason, hint=hint) from error
 
 
 def database_url(campaign: Path, given: str | None) -> str:
@@ -126,9 +141,10 @@ def serve(
         log_requests=log_requests,
     )
     with bind(settings) as listening:
-        name, left_out = prepare_database(
-            settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
-        )
+        with database_errors():
+            name, left_out = prepare_database(
+                settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
+            )
         shown = f"[{host}]" if ":" in host else host
         address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
         data: dict[str, Any] = {
