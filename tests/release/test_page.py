@@ -11,7 +11,7 @@ from crowdveil.campaign.folder import read_campaign
 from crowdveil.release.page import PageText, content_security_policy, style_sheet, write_page
 from tests.release.conftest import Folder, command
 
-CURATOR_SHEET = (files("crowdveil.service") / "templates" / "curator.css").read_text("utf-8")
+CURATOR_SHEET = (files("crowdveil.service.curator") / "templates" / "curator.css").read_text("utf-8")
 SCHEMES = [
     (sheet, dict(re.findall(r"--([a-z-]+): #([0-9a-f]+);", scheme)))
     for sheet, text in (("results", style_sheet()), ("curator", CURATOR_SHEET))
@@ -129,6 +129,15 @@ def test_the_same_results_give_the_same_page(collected: Folder) -> None:
     folder = collected()
 
     assert page_of(folder) == page_of(folder)
+
+
+def test_reports_in_another_folder_are_asked_for(collected: Folder, plain: Path) -> None:
+    """Without reports beside the truths no epsilon is stated, and the command says how to name them."""
+    shown = " ".join(command("report", plain, "--out", plain / "page.html").split())
+
+    assert "No collection of protected reports was given" in shown
+    assert "name them: --reports" in shown
+    assert "name them" not in command("report", collected(), "--out", plain / "page.html")
 
 
 def test_page_of_a_campaign(campaign_folder: Folder) -> None:
