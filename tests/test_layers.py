@@ -33,6 +33,7 @@ FLOORS = {
     "channel_design": 5,
     "estimators": 5,
     "evaluation": 5,
+    "compat": 6,
     "engines": 6,
     "incremental": 6,
     "simulate": 6,
@@ -51,7 +52,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "registry", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "plots", "service")
+OPTIONAL = ("dask", "duckdb", "pandas", "plots", "service")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

@@ -1,0 +1,1 @@
+"""Modules with the interface of other libraries."""
