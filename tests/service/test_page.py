@@ -507,7 +507,7 @@ def test_every_screen_is_accessible(browser: Any, service: Campaigning, scheme: 
 
 
 def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
-    """The page states epsilon in all; a saved ledger is read by Python and by another browser, once per line."""
+    """The page states epsilon in all; a saved ledger is read by Python and by another browser; no line is replaced."""
     context = browser.new_context(locale="en-US", accept_downloads=True)
     page = context.new_page()
     with campaigning(tmp_path / "one") as service:
@@ -528,6 +528,10 @@ def test_the_ledger_adds_up_and_moves(browser: Any, tmp_path: Path) -> None:
         for _ in range(2):
             other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": ledger})
             other.wait_for_function("() => document.querySelector('#ledger summary').textContent.endsWith('4')")
+        smaller = [{**lines[0], "cells": 1}, {**lines[0], "cells": 1, "report": "f" * 32}]
+        forged = canonical_bytes({"format": "crowdveil-ledger/1", "lines": smaller})
+        other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": forged})
+        other.wait_for_function("() => document.querySelector('#ledger summary').textContent.endsWith('5')")
         other.set_input_files("#import", {"name": "l.json", "mimeType": "application/json", "buffer": b"[]"})
 
         assert [4] == [line["cells"] for line in lines]

@@ -571,10 +571,13 @@ export class Device {
     await this.save(({ title }) => ({ title, state: "receipted" }));
   }
 
-  /** Return all ledger lines and the worker's limit, after adding lines of a file or changing the limit. */
+  /** Return all ledger lines and the worker's limit, after adding lines or changing the limit; no line is replaced. */
   async ledger({ imported = [], limit } = {}) {
     return this.transact(async (_, ledger, settings) => {
-      for (const line of imported) ledger.put(line, keyOf(line));
+      for (const line of imported) {
+        const isKnown = (await answered(ledger.getKey(keyOf(line)))) !== undefined;
+        if (!isKnown) ledger.put(line, keyOf(line));
+      }
       if (limit !== undefined) settings.put(limit, "limit");
       const [lines, stored] = [await answered(ledger.getAll()), await answered(settings.get("limit"))];
       return { lines, limit: stored ?? USUAL_LIMIT, text: canonical({ format: "crowdveil-ledger/1", lines }) };
