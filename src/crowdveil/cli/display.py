@@ -37,7 +37,7 @@ def print_result(data: Mapping[str, Any], rows: Sequence[tuple[str, str]], *, as
         SettingsError: as `printing`.
     """
     with printing():
-        click.echo(as_text(result(data)) if as_json else _stacked(rows))
+        click.echo(as_text(json_document(data)) if as_json else _stacked(rows))
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def progress_bar(text: str) -> Iterator[Bar | None]:
         yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
-def result(data: Mapping[str, Any]) -> dict[str, Any]:
+def json_document(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document of the running command.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from crowdveil.cli.display import as_text, print_result, progress_bar, replaced_rows, result
+from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     COUNT,
     PATH,
@@ -153,7 +153,7 @@ def plan(
     data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
     if outputs is not None:
         pictures = _pictures(made) if drawn else {}
-        write_outputs(outputs, {FILE: as_text(result(data)) + "\n", PRIOR: prior_table(crowd), **pictures})
+        write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior_table(crowd), **pictures})
     warnings = [("warning", text) for text in data["warnings"]]
     print_result(data, [*warnings, *plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
