@@ -147,10 +147,12 @@ def read_answers(data: "pd.DataFrame", true_labels: "pd.Series | None" = None) -
 
     Raises:
         KeyError: a column is missing.
-        ReportsError: a value is missing, or there are more than 32767 labels.
+        ReportsError: no rows, a missing value, or more than 32767 labels.
     """
     pandas = load_pandas()
     frame = data[COLUMNS]
+    if not len(frame):
+        raise ReportsError("there must be at least one answer")
     labels = _plain(frame["label"])
     if true_labels is not None:
         known = true_labels[true_labels.index.isin(frame["task"])].dropna()

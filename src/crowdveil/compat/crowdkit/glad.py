@@ -12,7 +12,7 @@ from rich.progress import track
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, load_pandas, read_answers
+from crowdveil.compat.crowdkit.answer_table import COLUMNS, AnswerTable, load_pandas, read_answers, winners
 from crowdveil.em.kernels import softmax
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -117,7 +117,7 @@ class GLAD:
         point, posterior = self._run(problem)
         pandas, table, workers = load_pandas(), problem.table, len(problem.table.workers)
         self.probas_ = pandas.DataFrame(posterior, table.tasks.rename("task"), problem.names)
-        best = problem.names.take(np.argmax(posterior, axis=1))
+        best = problem.names.take(winners(posterior))
         self.labels_ = pandas.Series(best, table.tasks.rename("task"), name="agg_label")
         self.alphas_ = table.by_worker(point[:workers], "alpha")
         self.betas_ = pandas.Series(point[workers:], table.tasks.rename("task"), name="beta")
