@@ -64,7 +64,7 @@ def ready(
     return block, replace(parameters, q=q)
 
 
-def messages(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
+def beliefs_of(block: Block, parameters: GaussianParameters, q: Table) -> Beliefs:
     """Return the beliefs without gold."""
     priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
     return propagate(block, np.full(block.tasks, np.nan), q, parameters.classes, priors)
@@ -115,7 +115,7 @@ def test_messages_equal_loops_over_every_cell(name: str) -> None:
                 without = belief / messages[i] if i in listed else belief
                 worker_scores[i] += np.log(tables[y] @ without)
 
-    found = messages(block, parameters, q)
+    found = beliefs_of(block, parameters, q)
 
     np.testing.assert_allclose(found.posterior, posteriors, atol=1e-10)
     np.testing.assert_allclose(found.worker_scores, worker_scores, atol=1e-9)
@@ -130,7 +130,7 @@ def settled(block: Block, parameters: GaussianParameters) -> tuple[Table, Table]
     """Exchange messages until nothing moves, the mixture over classes known; return posteriors of tasks and workers."""
     q = np.tile(np.exp(parameters.log_mixture), (len(parameters.q), 1))
     for _ in range(60):
-        found = messages(block, parameters, q)
+        found = beliefs_of(block, parameters, q)
         new = softmax(found.worker_scores + parameters.log_mixture)[0]
         q = np.sqrt(q * new)
         q = q / q.sum(axis=1, keepdims=True)

@@ -25,6 +25,9 @@ MARGIN_STEPS, MARGIN_SHARE = 3.0, 0.25
 """Margin of the truths beyond the scale: the larger of these steps and this share of the range."""
 PRIOR_REACH = 4.0
 """Standard deviations of a public normal prior that the grid of truths covers."""
+MEAN_DEVIATION_SHARE, PLACE_SHARE = 0.25, 0.1
+"""Hyperprior of a learned prior's mean: normal at mid-scale with this share of the range as standard deviation, mixed
+with this share of equal odds below, within and above the scale."""
 UNIFORM_SHARE = 0.01
 """Weight of the uniform distribution in every learned prior."""
 REFINEMENT = 8
@@ -155,13 +158,17 @@ def normal_priors(points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np
 
 
 def prior_weights(family: NDArray[np.float64], points: NDArray[np.float64], alphabet: Alphabet) -> NDArray[np.float64]:
-    """Return the prior weights of candidate priors, shape (priors,), sum 1.
+    """Return the hyperprior weights of candidate priors, shape (priors,), sum 1.
 
-    Means below, within and above the scale are equally likely in total, since truths often accumulate at its ends.
+    Behind a channel, few reports do not separate truths near an end with large errors from truths in the middle with
+    small ones; the normal part prefers the middle. The other part keeps means beyond the scale possible, since truths
+    often accumulate at its ends.
     """
-    place = np.digitize(family @ points, alphabet.values[[0, -1]])
-    weights = 1 / np.bincount(place, minlength=3)[place]
-    return np.asarray(weights / weights.sum())
+    ends, means = alphabet.values[[0, -1]], family @ points
+    central = np.exp(-0.5 * ((means - ends.mean()) / (MEAN_DEVIATION_SHARE * (ends[1] - ends[0]))) ** 2)
+    place = np.digitize(means, ends)
+    balanced = 1 / np.bincount(place, minlength=3)[place]
+    return (1 - PLACE_SHARE) * central / central.sum() + PLACE_SHARE * np.asarray(balanced / balanced.sum())
 
 
 def point_masses(points: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -233,7 +233,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
     def m_step(self, statistics: GaussianStatistics, parameters: GaussianParameters) -> GaussianParameters:
         """Return new weights of priors and mixtures in the first step, then new responsibilities and class shares."""
         if parameters.anonymous:
-            scores = statistics.evidence + np.log(parameters.weights)
+            mixture_weights = parameters.anonymous_models.mixture_weights[:, None]
+            scores = statistics.evidence + np.log(mixture_weights * parameters.weights)
             joint = softmax(scores.reshape(1, -1))[0].reshape(scores.shape)
             reweighted = replace(parameters, weights=joint.sum(axis=0), anonymous=False)
             if parameters.learned:

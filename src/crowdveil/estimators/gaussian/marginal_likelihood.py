@@ -39,6 +39,7 @@ class AnonymousWorkerModels:
     Attributes:
         family: log-probabilities, indexed [prior, truth]; the widest prior is last.
         sigma_shares: indexed [mixture, prior, sigma], sum to 1 over sigma.
+        mixture_weights: hyperprior of the mixtures, shape (mixtures,), sum 1.
         reports: P(report | truth, sigma), indexed [report, sigma, truth]: symbols, then implicit NULL.
         logs: log P(report | truth) of mixture 0 under every prior, then of the other mixtures, indexed
             [report, model, truth]; None if the tables are too large to store and are computed on demand.
@@ -46,6 +47,7 @@ class AnonymousWorkerModels:
 
     family: NDArray[np.float64]
     sigma_shares: NDArray[np.float64]
+    mixture_weights: NDArray[np.float64]
     reports: NDArray[np.float64]
     logs: NDArray[np.float64] | None
 
@@ -101,7 +103,18 @@ def fit_anonymous_models(
     sigma_shares = np.concatenate((fitted[None], np.repeat(shared[:, None], len(family), axis=1)))
     mixtures = np.concatenate((fitted, shared))
     fits_memory = len(mixtures) * len(reports) * reports.shape[2] <= MAX_TABLE_NUMBERS
-    return AnonymousWorkerModels(family, sigma_shares, reports, _mixed_logs(mixtures, reports) if fits_memory else None)
+    logs = _mixed_logs(mixtures, reports) if fits_memory else None
+    return AnonymousWorkerModels(family, sigma_shares, _mixture_weights(len(sigma_shares)), reports, logs)
+
+
+def _mixture_weights(mixtures: int) -> NDArray[np.float64]:
+    """Return the hyperprior of mixtures, proportional to exp(-exponent) for powers of sigma, to 1 for the others.
+
+    Errors as large as the scale are unlikely before any report.
+    """
+    weights = np.ones(mixtures)
+    weights[1 : 1 + len(SIGMA_POWERS)] = np.exp(-SIGMA_POWERS)
+    return weights / weights.sum()
 
 
 def _mixed_logs(mixtures: NDArray[np.float64], reports: NDArray[np.float64]) -> NDArray[np.float64]:
