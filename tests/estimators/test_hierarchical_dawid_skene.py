@@ -148,6 +148,22 @@ def test_identity_channel_changes_nothing() -> None:
     np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-12)
 
 
+def test_a_resumed_fit_learns_from_new_gold() -> None:
+    """Gold that was not known before changes the abilities as in a fit from scratch."""
+    reports = categorical_crowd(workers=8, tasks=100, labels=YES_NO, sparsity=0.2, source=seeded(3)).answers
+    before = HierarchicalDawidSkene().fit(reports)
+    gold = {
+        task: "no" if truth == "yes" else "yes"
+        for task, truth in zip(before.tasks[:80], before.truth[:80], strict=True)
+    }
+    fresh = HierarchicalDawidSkene().fit(reports, gold=gold)
+
+    resumed = HierarchicalDawidSkene().fit(reports, gold=gold, warm_start=before.state)
+
+    assert fresh.workers.quality.max() < 0.5
+    np.testing.assert_allclose(resumed.workers.quality, fresh.workers.quality, atol=0.05)
+
+
 @pytest.mark.parametrize("setting", ["crowd_share", "uniform_share", "error_correlation", "temperature"])
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
 def test_settings_out_of_range_are_refused(setting: str, value: float) -> None:

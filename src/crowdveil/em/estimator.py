@@ -117,7 +117,8 @@ class Estimator(Model[P, S]):
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
             initial = _resumed(model, model.initialize(data.summary), warm_start, reports)
-            model = model.resumed(data.summary, warm_start)
+            # Gold may be new, which the counts of reports do not show.
+            model = model if data.gold.used else model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return to_estimate(result, data)
         results = []

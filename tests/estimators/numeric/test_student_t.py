@@ -168,3 +168,15 @@ def test_the_kurtosis_decides_between_normal_and_student_errors() -> None:
 
     assert {"n_emotion": True, "snow_valence": True, "weather_temperature": False} == kinds
     assert 7 < LARGEST_NORMAL_KURTOSIS < 100
+
+
+@pytest.mark.parametrize("rows", [[(0, 0, 5.0)], [(0, 0, 5e-9), (0, 1, 5e-9), (1, 0, 7e-9)]])
+def test_equal_answers_have_no_interval(rows: list[tuple[int, int, float]]) -> None:
+    """Without any disagreement the errors have no scale: the truths are the answers, the intervals unknown."""
+    estimate = StudentT().fit(numbers(rows))
+
+    assert {value for _, _, value in rows} == set(estimate.posterior.tolist())
+    assert estimate.low is not None
+    assert np.isnan(estimate.low).all()
+    assert estimate.high is not None
+    assert np.isnan(estimate.high).all()

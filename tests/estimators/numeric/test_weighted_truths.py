@@ -46,7 +46,7 @@ def test_crh_equals_loops(reports: Reports) -> None:
             at = reports.task == j
             truth[j] = weighted_median(reports.value[at], weight[reports.worker[at]])
 
-    np.testing.assert_allclose(Crh(max_steps=3, tolerance=-1.0).fit(reports).posterior, truth, atol=1e-12)
+    np.testing.assert_allclose(Crh(max_steps=3, tolerance=0.0).fit(reports).posterior, truth, atol=1e-12)
 
 
 def test_catd_equals_loops(reports: Reports) -> None:
@@ -62,7 +62,7 @@ def test_catd_equals_loops(reports: Reports) -> None:
             at = reports.task == j
             truth[j] = np.average(reports.value[at], weights=weight[reports.worker[at]])
 
-    np.testing.assert_allclose(Catd(max_steps=3, tolerance=-1.0).fit(reports).posterior, truth, atol=1e-9)
+    np.testing.assert_allclose(Catd(max_steps=3, tolerance=0.0).fit(reports).posterior, truth, atol=1e-9)
 
 
 def test_gtm_equals_loops(reports: Reports) -> None:
@@ -81,7 +81,7 @@ def test_gtm_equals_loops(reports: Reports) -> None:
             precision = 1 / variance[reports.worker[at]]
             truth[j] = (precision * own[at]).sum() / (1 + precision.sum())
 
-    estimate = Gtm(max_steps=3, tolerance=-1.0).fit(reports)
+    estimate = Gtm(max_steps=3, tolerance=0.0).fit(reports)
 
     np.testing.assert_allclose(estimate.posterior, median + unit * truth, atol=1e-9)
 

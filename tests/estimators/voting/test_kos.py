@@ -38,10 +38,10 @@ def test_two_labels_equal_the_paper(rounds: int) -> None:
     """The truth is the sign of the sum of messages, with answers +1 and -1."""
     labels = Categories(("no", "yes"))
     reports = random_reports(np.random.default_rng(6), labels, tasks=24, workers=9, share=0.5)
-    signs = messages(reports, 2.0 * reports.value[:, None] - 1, rounds)[:, 0]
-    clear = np.abs(signs) > 1e-9
 
-    estimate = Kos(max_steps=rounds, tolerance=-1.0).fit(reports)
+    estimate = Kos(max_steps=rounds, tolerance=0.0).fit(reports)
+    signs = messages(reports, 2.0 * reports.value[:, None] - 1, estimate.steps)[:, 0]
+    clear = np.abs(signs) > 1e-9
 
     assert 10 <= clear.sum()
     np.testing.assert_array_equal(estimate.posterior[clear, 1], signs[clear] > 0)
@@ -51,10 +51,10 @@ def test_two_labels_equal_the_paper(rounds: int) -> None:
 def test_three_labels_equal_messages_of_vectors(rounds: int) -> None:
     """The truth is the largest component of the sum of messages, with answers e_y - 1/3."""
     reports = random_reports(np.random.default_rng(7), LABELS, tasks=12, workers=9, share=0.5)
-    sums = messages(reports, np.eye(3)[reports.value] - 1 / 3, rounds)[:11]
-    best = sums >= sums.max(axis=1, keepdims=True) - 1e-9
 
-    estimate = Kos(max_steps=rounds, tolerance=-1.0).fit(reports)
+    estimate = Kos(max_steps=rounds, tolerance=0.0).fit(reports)
+    sums = messages(reports, np.eye(3)[reports.value] - 1 / 3, estimate.steps)[:11]
+    best = sums >= sums.max(axis=1, keepdims=True) - 1e-9
 
     np.testing.assert_allclose(estimate.posterior[:11], best / best.sum(axis=1, keepdims=True), atol=1e-12)
 

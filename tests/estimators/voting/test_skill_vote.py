@@ -69,7 +69,7 @@ def test_zero_based_skill_equals_loops(reports: Reports) -> None:
         rate = 1.0 if step < 20 else 0.5
         skill[:5] += rate * (agreement(rows, votes(rows, skill)) - skill)[:5]
 
-    estimate = ZeroBasedSkill(max_steps=30, tolerance=-1.0).fit(reports)
+    estimate = ZeroBasedSkill(max_steps=30, tolerance=0.0).fit(reports)
 
     np.testing.assert_allclose(estimate.posterior, shares(votes(rows, skill)), atol=1e-12)
     np.testing.assert_allclose(estimate.workers.quality[:5], skill[:5], atol=1e-12)

@@ -40,6 +40,8 @@ INNER_STEPS = 2
 """Updates of the weights u and truths mu in an E-step."""
 SMALLEST_SCALE = 1e-3
 """Lower bound of s, as a share of the geometric mean of the first residuals: repeated values do not drive s to 0."""
+SMALLEST_SQUARE = 1e-200
+"""Lower bound of s^2 where all first residuals are 0: the square of the smallest number."""
 TASK_PRIOR = 10.0
 """Weight of s^2 in the variance of a task, in answers."""
 UPPER_LEVEL = 0.95
@@ -55,7 +57,7 @@ class StudentParameters:
         variance: v_i, shape (workers,).
         scale2: s^2, in squared units of the answers; nan before the first step.
         nu: degrees of freedom; infinity for normal errors.
-        floor2: lower bound of s^2.
+        floor2: lower bound of s^2; 0 if all first residuals are 0, so that s is unknown.
     """
 
     summary: Summary
@@ -87,7 +89,8 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
     """Means of numbers with learned weights of workers, robust where the answers have outliers.
 
     Works on free numbers, on a `Scale` (its grid points) and on ordered labels (their positions 0 .. K - 1). Errors are
-    normal unless the kurtosis of the residuals exceeds 15. A task without reports has truth nan.
+    normal unless the kurtosis of the residuals exceeds 15. A task without reports has truth nan. Intervals
+    are nan if all answers to each task are equal.
 
     Attributes:
         degrees_of_freedom: nu; infinity for normal errors; None to decide by the kurtosis, and learn nu.
@@ -160,7 +163,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         scale2 = float((statistics.squares / variance).sum() / max(int(reports.sum()), 1))
         learned = self.degrees_of_freedom is None and not math.isinf(parameters.nu)
         nu = float(NU_GRID[int(statistics.log_densities.argmax())]) if learned else parameters.nu
-        return replace(parameters, variance=variance, scale2=max(scale2, parameters.floor2), nu=nu)
+        return replace(parameters, variance=variance, scale2=max(scale2, parameters.floor2, SMALLEST_SQUARE), nu=nu)
 
     def worker_table(self, statistics: StudentStatistics, parameters: StudentParameters) -> WorkerTable:
         """Return the weights 1 / v_i, which sum to 1, and the standard deviations of normal errors."""
@@ -191,13 +194,14 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         return StudentParameters(initial.summary, variance, float(scale2), float(nu) or math.inf, float(floor2))
 
     def _first_parameters(self, moments: NDArray[np.float64], initial: StudentParameters) -> StudentParameters:
-        """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s = 1 if all are 0."""
+        """Return the kind of errors by the kurtosis, and s^2 from the first residuals; s^2 = 1 if all are 0."""
         count, second, fourth, nonzero, logarithms = moments.tolist()
         geometric = math.exp(2 * logarithms / nonzero) if nonzero else 1.0
         heavy = count > 0 and second > 0 and fourth * count > LARGEST_NORMAL_KURTOSIS * second * second
         nu = self.degrees_of_freedom or (INITIAL_NU if heavy else math.inf)
         scale2 = second / count if math.isinf(nu) and second > 0 else geometric
-        return replace(initial, scale2=scale2, nu=nu, floor2=SMALLEST_SCALE**2 * geometric)
+        floor2 = SMALLEST_SCALE**2 * geometric if nonzero else 0.0
+        return replace(initial, scale2=scale2, nu=nu, floor2=floor2)
 
     def _half_widths(
         self,
@@ -206,7 +210,10 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         weight: NDArray[np.float64],
         parameters: StudentParameters,
     ) -> NDArray[np.float64]:
-        """Return half the length of each task's 90 % interval, shape (tasks,); 0 for gold, nan without reports."""
+        """Return half the length of each task's 90 % interval, shape (tasks,).
+
+        0 for gold; nan without reports, and if s is unknown because all answers to each task are equal.
+        """
         count = np.diff(block.block.pointers).astype(float)
         task, precision = block.block.task, 1 / parameters.variance[block.block.worker]
         own = totals(task, weight * precision * _squares(block, truth), block.block.tasks)
@@ -214,10 +221,10 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         others = np.maximum(count - 1, 0)
         variance = (own + TASK_PRIOR * parameters.scale2) / (others + TASK_PRIOR)
         freedom = others + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
-        rho = self.error_correlation
+        rho, known = self.error_correlation, parameters.floor2 > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             half = student.ppf(UPPER_LEVEL, freedom) * np.sqrt(variance * (rho + (1 - rho) / answers))
-        return np.where(np.isnan(block.gold), np.where(count > 0, half, np.nan), 0.0)
+        return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
 
 
 def _truths(
