@@ -7,7 +7,7 @@ A change of the document is another campaign.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, Self
@@ -85,7 +85,7 @@ class Campaign:
         url: address of the service, without a final slash; None for a campaign without a service.
         opens, closes: first and last day (UTC) on which reports are accepted.
         min_reports: number of reports below which nothing is released.
-        purge_after_days: days after the closing within which the curator is to delete the reports; None without a term.
+        purge_after_days: days from the last day until the service deletes the reports; None without a promise.
         labels: possible answers, in input order.
         certificates: channel certificates, as JSON values.
         channels: channels of the certificates, checked.
@@ -206,6 +206,14 @@ class Campaign:
     def slot_epsilon(self, slot: int, tasks: Sequence[int]) -> float:
         """Return the privacy loss of all answers of one worker with these tasks, in nats, rounded up."""
         return sum_rounded_up((self.channel_of(slot, task).epsilon, 1) for task in tasks)
+
+    @property
+    def purge_day(self) -> date | None:
+        """Day (UTC) from which the service deletes the reports, after the last day; None without a promise."""
+        if self.purge_after_days is None:
+            return None
+        days = timedelta(max(self.purge_after_days, 1))
+        return self.closes + days if self.closes <= date.max - days else date.max
 
     def state_on(self, day: date) -> State:
         """Return whether reports are accepted on a day (UTC): "early", "open" or "closed"."""

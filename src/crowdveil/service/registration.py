@@ -125,8 +125,8 @@ def _curator_token(folder: CampaignFolder) -> str:
 
 def prepare_database(
     url: str, campaign_file: Path, *, migrate: bool = False, accept_second_report: bool = False
-) -> tuple[str, list[int]]:
-    """Prepare a database for a campaign; return the campaign's name, and the slots as `register`.
+) -> tuple[Campaign, list[int]]:
+    """Prepare a database for a campaign; return the campaign, and the slots as `register`.
 
     Raises:
         SettingsError: as `Store.open` and `register`, or the file is not called campaign.json.
@@ -135,7 +135,7 @@ def prepare_database(
     folder = folder_of(campaign_file)
     store = Store.open(url, migrate=migrate)
     try:
-        return folder.campaign.name, register(store, folder, accept_second_report=accept_second_report)
+        return folder.campaign, register(store, folder, accept_second_report=accept_second_report)
     finally:
         store.close()
 

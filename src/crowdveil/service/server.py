@@ -134,6 +134,7 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve in this process."""
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
+    from crowdveil.service.retention import Retention
     from crowdveil.service.security import BoundedProtocol
     from crowdveil.service.store import Store
 
@@ -142,8 +143,14 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     store = Store.open(settings.database)
     store.preload()
+    retention = Retention(store)
+
+    def stop() -> None:
+        retention.close()
+        store.close()
+
     config = uvicorn.Config(
-        create_app(store, curator_routes=curator_routes(store), on_stop=store.close, rate=settings.rate_limit),
+        create_app(store, curator_routes=curator_routes(store), on_stop=stop, rate=settings.rate_limit),
         http=BoundedProtocol,
         ws="none",
         lifespan="on",

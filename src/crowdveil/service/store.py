@@ -77,6 +77,7 @@ class Store:
         self._parsed: dict[bytes, tuple[Campaign, bytes]] = {}
         self._loading = Lock()
         self._parts: dict[tuple[bytes, int], AssignmentPart] = {}
+        self._on_purge: list[Callable[[bytes], object]] = []
 
     @classmethod
     def open(cls, url: str, *, migrate: bool = False, today: Callable[[], date] = today_utc) -> Self:
@@ -299,10 +300,25 @@ class Store:
                     state="purged", document=None, receipt_key=None, curator_hash=None, purged_count=deleted.reports
                 )
             )
-        self._parsed.pop(digest, None)
-        self._parts.clear()
+        self._forget(digest)
         rewrite(self.engine, full=True)
         return deleted
+
+    def on_purge(self, forget: Callable[[bytes], object]) -> None:
+        """Register a function that removes what is kept in memory of a purged campaign."""
+        self._on_purge.append(forget)
+
+    def forget_purged(self) -> None:
+        """Remove campaigns from memory that were purged by another process."""
+        known = self.digests()
+        for digest in self._parsed.keys() - known:
+            self._forget(digest)
+
+    def _forget(self, digest: bytes) -> None:
+        self._parsed.pop(digest, None)
+        self._parts.clear()
+        for forget in self._on_purge:
+            forget(digest)
 
     def _campaign(self, digest: bytes) -> tuple[Campaign, bytes]:
         """Return a campaign and its receipt key."""

@@ -36,6 +36,7 @@ def test_serve_names_the_pages_and_the_curators_token(run: Run, served: BuiltCam
     text = run("serve", ASKED, "--port", 0).stdout
 
     assert "/a/" in text
+    assert "by this service from 2100-01-30 (UTC) on" in text
     assert "token in asked/curator-token.txt" in text
     assert Path("asked/curator-token.txt").read_text().strip() not in text
     assert 0o600 == Path("asked/reports.sqlite").stat().st_mode & 0o777
@@ -71,7 +72,8 @@ def test_the_life_of_a_campaign(run: Run, refusal: Callable[..., str], served: B
     assert "reports  2" in run("campaign", "close", ASKED).stdout
     assert "2 with a report" in run("campaign", "export", ASKED, "--out", "collected").stdout
     run("infer", "collected/reports.csv", "--out", "found")
-    assert "must be confirmed" in refusal("campaign", "purge", ASKED)
+    assert "must be confirmed" in (asked := refusal("campaign", "purge", ASKED))
+    assert "due on 2100-01-30 (UTC)" in asked
     text = run("campaign", "purge", ASKED, "--yes").stdout
     assert "all: 2" in text
     assert "backups and exported files are not covered" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, open_campaign
-from crowdveil.cli.campaign.serve import database_option
+from crowdveil.cli.campaign.serve import database_option, require_service
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import json_option
 from crowdveil.cli.verb import Verb
@@ -15,8 +15,8 @@ from crowdveil.errors import SettingsError
 
 HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
 
-CAMPAIGN is its campaign.json. The campaign's hash, its state and the number of reports stay, so that it cannot be
-served again. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
+CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil serve purges it from that day on. The
+campaign's hash, its state and the number of reports stay, so that it cannot be served again. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
 
 
 @click.command(
@@ -34,7 +34,9 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
     """Purge a campaign and print what was deleted."""
     if not yes:
         raise SettingsError(
-            "a purge must be confirmed", value=str(file), hint="Export what is still needed, then give --yes."
+            "a purge must be confirmed",
+            value=str(file),
+            hint=f"{_due(file)} Export what is still needed, then give --yes.",
         )
     with open_campaign(file, database) as (store, campaign):
         deleted = store.purge(campaign.digest)
@@ -55,3 +57,12 @@ def purge(file: Path, database: str | None, yes: bool, as_json: bool) -> None:
         ("kept", "hash, state and number of reports; backups and exported files are not covered"),
     ]
     print_result(data, rows, as_json=as_json)
+
+
+def _due(file: Path) -> str:
+    """Return the sentence on the campaign's day of deletion."""
+    require_service()
+    from crowdveil.service.registration import folder_of
+
+    day = folder_of(file).campaign.purge_day
+    return "It has no day of deletion." if day is None else f"It is due on {day.isoformat()} (UTC)."

@@ -27,7 +27,9 @@ own.
 Requests of each client address are bounded (--rate), from memory alone. Behind a proxy this needs --client-header;
 otherwise the proxy must bound the rate.
 
-New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the requests in progress, then end."""
+From the campaign's day of deletion on (purge_after_days) the service closes it and deletes its data, at the start and
+within an hour of that day. New links of campaign invite are read at the start. SIGTERM and Ctrl-C answer the requests
+in progress, then end."""
 
 database_option = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
@@ -142,23 +144,25 @@ def serve(
     )
     with bind(settings) as listening:
         with database_errors():
-            name, left_out = prepare_database(
+            prepared, left_out = prepare_database(
                 settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
             )
         shown = f"[{host}]" if ":" in host else host
         address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
         data: dict[str, Any] = {
-            "campaign": name,
+            "campaign": prepared.name,
             "page": f"{address}/a/",
             "curator_page": f"{address}/curator/",
             "curator_token": str(campaign.parent / CURATOR_FILE),
             "links_left_out": left_out,
+            "purge_day": None if prepared.purge_day is None else prepared.purge_day.isoformat(),
         }
         slots = ", ".join(map(str, left_out))
         rows = [
-            ("campaign", name),
+            ("campaign", prepared.name),
             ("workers' page", data["page"]),
             ("curator's page", f"{data['curator_page']}, token in {data['curator_token']}"),
+            *([("reports deleted", f"by this service from {data['purge_day']} (UTC) on")] if data["purge_day"] else []),
             *([("links left out", f"slots {slots}: their old links have reports")] if left_out else []),
         ]
         print_result(data, rows, as_json=as_json)

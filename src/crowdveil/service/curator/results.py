@@ -1,7 +1,8 @@
 """Results of a closed campaign: reports, certificate, truths, workers, page and statement, computed in memory.
 
-Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends; after a
-purge no session reaches it. Each process of the service computes its own, with the same bytes.
+Files exist in a temporary folder while they are computed. The result is kept in memory until the process ends or
+learns of the purge, within an hour; no session reaches it after the purge. Each process computes its own, with the same
+bytes.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Results:
         self._store = store
         self._lock = Lock()
         self._computed: dict[bytes, CampaignResult] = {}
+        store.on_purge(self.forget)
 
     def find(self, digest: bytes) -> CampaignResult | None:
         """Return a result that this process has computed; None without one."""
@@ -69,6 +71,11 @@ class Results:
                 with TemporaryDirectory(prefix="crowdveil-") as folder:
                     self._computed[digest] = _compute(self._store, digest, Path(folder))
             return self._computed[digest]
+
+    def forget(self, digest: bytes) -> None:
+        """Remove a result, after a computation in progress."""
+        with self._lock:
+            self._computed.pop(digest, None)
 
 
 def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
