@@ -290,6 +290,10 @@ def changed_fields(base: Vector) -> dict[str, tuple[Vector, set[str]]]:
         "a part that is no SHA-256": ({"assignment_parts": ["x"]}, {"part"}),
         "a task without a text": ({"tasks": [{"id": "t0", "picture": None}, *base["tasks"][1:]]}, {"task"}),
         "two tasks with one id": ({"tasks": [task, task, base["tasks"][2]]}, {"task"}),
+        "two tasks whose ids look alike": (
+            {"tasks": [task, {**task, "id": task["id"] + "\u200b"}, base["tasks"][2]]},
+            {"task"},
+        ),
         "a picture that can run scripts": (
             {"tasks": [{**task, "picture": svg}, *base["tasks"][1:]]},
             {"picture"},

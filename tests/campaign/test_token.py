@@ -10,6 +10,7 @@ from crowdveil.campaign.document import name_of
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.errors import CampaignError
 
+_BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 TOKENS = st.builds(Token, st.integers(0, 999_999), st.binary(min_size=16, max_size=16))
 NAMES = st.binary(min_size=32, max_size=32).map(name_of)
 URLS = st.sampled_from([None, "https://grades.example.org", "https://example.org:8443/crowd", "http://127.0.0.1:8000"])
@@ -116,3 +117,14 @@ def test_another_text_is_no_link(text):
 
     assert caught.value.defect in ("link", "name", "token")
     assert re.search("A{27}", str(caught.value)) is None
+
+
+@given(st.one_of(st.text(max_size=40), st.text(alphabet=_BASE64URL, min_size=27, max_size=27)))
+def test_any_text_is_a_token_or_a_campaign_error(text):
+    """A text gives a token with this very text, or a CampaignError; no other exception leaves."""
+    try:
+        found = Token.from_text(text).text
+    except CampaignError:
+        found = None
+
+    assert found in (None, text)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from crowdveil.channels.text_validation import first_confusable_pair
 from crowdveil.errors import CampaignError
 
 FORMAT = "crowdveil-campaign/1"
@@ -104,6 +105,9 @@ def _check_tasks(tasks: object) -> None:
             _check_picture(task["picture"])
     if len({task["id"] for task in tasks}) != len(tasks):
         raise CampaignError("task", "two tasks have the same id.")
+    pair = first_confusable_pair(task["id"] for task in tasks)
+    if pair is not None:
+        raise CampaignError("task", f"the ids of two tasks look alike: {pair[0]!r} and {pair[1]!r}.")
 
 
 def _check_picture(picture: object) -> None:

@@ -214,9 +214,14 @@ def _labels(alphabet: dict[str, Any]) -> list[str]:
 def _check_names(names: list[str]) -> None:
     """Refuse names that a reader cannot see, or cannot tell apart."""
     require(len(set(names)) == len(names), "duplicate symbols")
-    require(len({" ".join("".join(c for c in name if not _blank(c)).split()) for name in names}) == len(names), "text")
+    require(len(set(map(_visible, names))) == len(names), "text")
     require(all(name and name == name.strip() and unicodedata.is_normalized("NFC", name) for name in names), "text")
     require(not any(_blank(name[at]) and not _needed(name, at) for name in names for at in range(len(name))), "text")
+
+
+def _visible(name: str) -> str:
+    """Return the part of a name that a reader sees."""
+    return " ".join("".join(c for c in name if not _blank(c)).split())
 
 
 def _blank(sign: str) -> bool:
@@ -238,7 +243,7 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
     fields = parse(data)
     require(fits(fields, CAMPAIGN) and fields["tasks"], "form")
     tasks, slots, groups = fields["tasks"], fields["slots"], fields["groups"]
-    require(len({task["id"] for task in tasks}) == len(tasks), "task")
+    require(len({_visible(task["id"]) for task in tasks}) == len(tasks), "task")
     try:
         opens, closes = (datetime.date.fromisoformat(fields[name]) for name in ("opens", "closes"))
     except ValueError as error:

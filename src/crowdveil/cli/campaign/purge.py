@@ -16,7 +16,8 @@ from crowdveil.errors import SettingsError
 HELP = """Delete reports, links, keys and documents of a closed campaign from the database.
 
 CAMPAIGN is its campaign.json. Where it has a day of deletion, crowdveil serve purges it from that day on. The
-campaign's hash, its state and the number of reports stay, so that it cannot be served again. Exported files, the campaign folder and backups of the database are not touched: delete them yourself."""
+campaign's hash, its state and the number of reports stay, so that it cannot be served again. Exported files, the
+campaign folder and backups of the database are not touched: delete them yourself."""
 
 
 @click.command(

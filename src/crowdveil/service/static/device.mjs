@@ -95,9 +95,13 @@ function checkNames(names) {
     const isName = name !== "" && name === name.trim() && name === name.normalize("NFC");
     check(isName && Array.from(name).every(isPrintable), "text", "a name is not printable");
   }
-  const visible = (name) => name.replace(/[\s\u2800]+/g, " ").replace(new RegExp(INVISIBLE, "gu"), "").trim();
   const distinct = Array.from(new Set(names));
   check(new Set(distinct.map(visible)).size === distinct.length, "text", "two names look alike");
+}
+
+/** Return the part of a name that a reader sees. */
+function visible(name) {
+  return name.replace(/[\s\u2800]+/g, " ").replace(new RegExp(INVISIBLE, "gu"), "").trim();
 }
 
 // Certificate of one channel ------------------------------------------------------------------------------------------
@@ -209,7 +213,7 @@ function checkFields(data) {
   const isTask = ({ id, text }) => isTextUpTo(id, 200) && isTextUpTo(text, 20000);
   const areTasks = isListOf(tasks, (task) => hasFields(task, "id picture text") && isTask(task)) && tasks.length > 0;
   check(areTasks, "task", "other fields");
-  check(new Set(tasks.map(({ id }) => id)).size === tasks.length, "task", "an id is repeated");
+  check(new Set(tasks.map(({ id }) => visible(id))).size === tasks.length, "task", "two ids look alike");
   const isPicture = (picture) =>
     hasFields(picture, "alt bytes sha256 type") && isHash(picture.sha256) && isTextUpTo(picture.alt, 2000) &&
     isMatch(picture.type, /^image\/(png|jpeg|webp)$/) && isInteger(picture.bytes, 1, 5_000_000);
