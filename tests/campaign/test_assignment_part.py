@@ -82,3 +82,14 @@ def test_a_part_must_be_canonical():
     data = json.dumps({"format": "crowdveil-assignment/1", "first": 0, "tasks": [[0]] * 3}).encode()
     with pytest.raises(CampaignError, match="not canonical"):
         AssignmentPart.from_bytes(data, with_part(data), 0)
+
+
+def test_bytes_that_were_checked_before_need_their_hash_only():
+    """The short way gives the part of the full check, and refuses every other bytes."""
+    built = build_campaign(slots=130)
+    data = built.parts[1].to_bytes()
+
+    assert built.parts[1] == AssignmentPart.from_checked_bytes(data, built.campaign, 1)
+    for changed, number in ((data[:-1], 1), (data, 0), (data, 2), (data, -1)):
+        with pytest.raises(CampaignError, match=r"hash|parts, from 0"):
+            AssignmentPart.from_checked_bytes(changed, built.campaign, number)

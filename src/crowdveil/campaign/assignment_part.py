@@ -1,5 +1,6 @@
 """Assignment parts: the tasks of 100 slots each, so that a device loads its own part only."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -33,10 +34,7 @@ class AssignmentPart:
         Raises:
             CampaignError: hash, oversize, not json, not canonical, key, text, number, part.
         """
-        if not 0 <= number < len(campaign.assignment_parts):
-            raise CampaignError("part", f"the campaign has {len(campaign.assignment_parts)} parts, from 0.")
-        if sha256(data).hexdigest() != campaign.assignment_parts[number]:
-            raise CampaignError("hash", f"assignment part {number} is not the one that the campaign names.")
+        _check_hash(data, campaign, number)
         fields = parse_canonical(data, MAX_BYTES)
         if not isinstance(fields, dict) or set(fields) != {"format", "first", "tasks"} or fields["format"] != FORMAT:
             raise CampaignError("part", f"expected an object of format {FORMAT!r} with fields first and tasks.")
@@ -49,6 +47,16 @@ class AssignmentPart:
         for tasks in lists:
             _check_list(tasks, campaign)
         return cls(first, tuple(map(tuple, lists)))
+
+    @classmethod
+    def from_checked_bytes(cls, data: bytes, campaign: Campaign, number: int) -> Self:
+        """Return part `number` of a campaign, of bytes that `from_bytes` has accepted before; the hash shows that.
+
+        Raises:
+            CampaignError: hash, part.
+        """
+        _check_hash(data, campaign, number)
+        return cls(number * SLOTS_PER_PART, tuple(map(tuple, json.loads(data)["tasks"])))
 
     def to_bytes(self) -> bytes:
         """Return the canonical bytes of the part."""
@@ -72,6 +80,14 @@ def split_assignment(lists: Sequence[Sequence[int]]) -> tuple[AssignmentPart, ..
         AssignmentPart(first, tuple(ordered[first : first + SLOTS_PER_PART]))
         for first in range(0, len(ordered), SLOTS_PER_PART)
     )
+
+
+def _check_hash(data: bytes, campaign: Campaign, number: int) -> None:
+    """Check that bytes are the part that the campaign names."""
+    if not 0 <= number < len(campaign.assignment_parts):
+        raise CampaignError("part", f"the campaign has {len(campaign.assignment_parts)} parts, from 0.")
+    if sha256(data).hexdigest() != campaign.assignment_parts[number]:
+        raise CampaignError("hash", f"assignment part {number} is not the one that the campaign names.")
 
 
 def _check_list(tasks: object, campaign: Campaign) -> None:

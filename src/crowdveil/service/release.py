@@ -1,13 +1,22 @@
-"""Release of a closed campaign as the folder that `infer` reads."""
+"""End of a campaign: release as the folder that `infer` reads, and deletion from the promised day on."""
 
 from __future__ import annotations
 
+import logging
 from os import PathLike
+from threading import Event, Thread
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.report_body import decode
 from crowdveil.data.reports import Reports
+from crowdveil.service.problems import Problem
 from crowdveil.service.store import Store
 from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
+
+CHECK_SECONDS = 3600.0
+"""Time between two looks at the day (UTC)."""
+logger = logging.getLogger("crowdveil.service")
 
 
 def export(store: Store, digest: bytes, directory: str | PathLike[str], *, replace: bool = False) -> Reports:
@@ -23,3 +32,45 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
         tasks = store.tasks(digest, slot)
         accepted.append(AcceptedReport(slot, tasks, decode(body, campaign, slot, tasks)))
     return write_campaign_reports(directory, campaign, accepted, replace=replace)
+
+
+def purge_due(store: Store) -> int:
+    """Close and purge every campaign whose day of deletion has come; return their number.
+
+    Campaigns that another process purged are removed from memory.
+    """
+    purged, today = 0, store.today()
+    for digest in store.digests():
+        try:
+            due = store.campaign(digest).purge_day
+            if due is not None and due <= today:
+                store.close_campaign(digest)
+                store.purge(digest)
+                purged += 1
+        except Problem:
+            continue  # another process was first
+    store.forget_purged()
+    return purged
+
+
+class Retention:
+    """Thread that runs `purge_due` at the start and from then on every hour."""
+
+    def __init__(self, store: Store, *, seconds: float = CHECK_SECONDS) -> None:
+        self._store, self._seconds = store, seconds
+        self._ends = Event()
+        self._thread = Thread(target=self._run, name="crowdveil-retention", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after a purge in progress."""
+        self._ends.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                purge_due(self._store)
+            except SQLAlchemyError as error:
+                logger.error("purge failed: %s", type(error).__name__)
+            self._ends.wait(self._seconds)

@@ -134,7 +134,7 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve in this process."""
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
-    from crowdveil.service.retention import Retention
+    from crowdveil.service.release import Retention
     from crowdveil.service.security import BoundedProtocol
     from crowdveil.service.store import Store
 

@@ -331,7 +331,8 @@ class Store:
         return held
 
     def _load_part(self, digest: bytes, number: int) -> AssignmentPart:
-        part = AssignmentPart.from_bytes(self.part(digest, number), self.campaign(digest), number)
+        # `register` has checked the content.
+        part = AssignmentPart.from_checked_bytes(self.part(digest, number), self.campaign(digest), number)
         if len(self._parts) >= MAX_PARTS_IN_MEMORY:
             self._parts.clear()
         self._parts[digest, number] = part

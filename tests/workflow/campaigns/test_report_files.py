@@ -6,17 +6,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from crowdveil.campaign.canonical import canonical_bytes
 from crowdveil.campaign.folder import CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.report_body import encode
 from crowdveil.campaign.report_file import ReportFile
 from crowdveil.campaign.token import Token, token_hash
 from crowdveil.cli import main
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import CampaignError, ReportsError, SettingsError
+from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
 from crowdveil.workflow.campaigns.report_files import (
     ACCEPTED,
     COPY,
+    LATE,
     SAME_ID,
     TWO_REPORTS,
+    close_report_files,
     read_report_files,
     write_collected,
 )
@@ -173,3 +177,72 @@ def test_devices_and_collect_agree(built, tmp_path):
         main, ["infer", str(tmp_path / "out" / "reports.csv"), "--out", str(tmp_path / "found")]
     )
     assert 0 == inferred.exit_code, inferred.output
+
+
+def test_after_the_closing_the_same_reports_count(built, tmp_path):
+    """Late files, and a late second report for a token that counted, are named and left; a conflict stays one."""
+    folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
+    put(built, folder, a=report(built, 0), b=report(built, 1), c=report(built, 2), c2=report(built, 2, first=3))
+    closed = close_report_files(folder, asked)
+    put(built, folder, a2=report(built, 0, first=3), copy=report(built, 1), d=report(built, 3), e=report(built, 4))
+
+    found = read_report_files(folder, CampaignFolder(tmp_path / "campaign"))
+
+    assert {
+        "a.json": ACCEPTED,
+        "a2.json": LATE,
+        "b.json": ACCEPTED,
+        "copy.json": COPY,
+        "c.json": TWO_REPORTS,
+        "c2.json": TWO_REPORTS,
+        "d.json": LATE,
+        "e.json": LATE,
+    } == found.states
+    assert (closed.accepted, closed.digest) == (found.accepted, found.digest)
+    assert closed.digest == close_report_files(folder, asked).digest
+    assert b"token" not in (tmp_path / "campaign" / CLOSED_FILE).read_bytes()
+
+
+def test_a_report_that_counted_may_not_disappear(built, tmp_path):
+    """After the closing, a folder without one of the reports is refused."""
+    folder, asked = tmp_path / "in", CampaignFolder(tmp_path / "campaign")
+    put(built, folder, a=report(built, 0), b=report(built, 1))
+    close_report_files(folder, asked)
+    (folder / "b.json").unlink()
+
+    with pytest.raises(ReportsError, match="must hold all 2 reports"):
+        read_report_files(folder, asked)
+
+
+def test_a_damaged_closing_is_refused(built, tmp_path):
+    """A closing of another campaign, or with other fields, stops the collection."""
+    asked, path = CampaignFolder(tmp_path / "campaign"), tmp_path / "campaign" / CLOSED_FILE
+    fields = {"campaign": asked.campaign.name, "format": "crowdveil-closed/1", "reports": ["a" * 64, "b" * 64]}
+    for changed in ({"campaign": "x"}, {"reports": ["b" * 64, "a" * 64]}, {"reports": ["x"]}, {"more": 1}):
+        path.write_bytes(canonical_bytes({**fields, **changed}))
+        with pytest.raises(CampaignError, match="not the closing"):
+            Closing.read(asked)
+
+
+def test_a_served_campaign_has_no_files_to_close(tmp_path):
+    """The reports of a campaign with a service are closed in its database."""
+    build_campaign().write(tmp_path / "served")
+
+    with pytest.raises(SettingsError, match="without a service"):
+        close_report_files(tmp_path, CampaignFolder(tmp_path / "served"))
+
+
+def test_close_and_collect_on_the_command_line(built, tmp_path):
+    """`campaign close --reports` prints the digest that `collect` prints later, whatever came late."""
+    folder = tmp_path / "in"
+    put(built, folder, a=report(built, 0), b=report(built, 1))
+    asked = str(tmp_path / "campaign" / "campaign.json")
+    closed = CliRunner().invoke(main, ["campaign", "close", asked, "--reports", str(folder), "--json"])
+    put(built, folder, late=report(built, 2))
+    collected = CliRunner().invoke(
+        main, ["collect", str(folder), "--campaign", asked, "--out", str(tmp_path / "out"), "--json"]
+    )
+
+    assert (0, 0) == (closed.exit_code, collected.exit_code), closed.output + collected.output
+    assert json.loads(closed.stdout)["digest"] == json.loads(collected.stdout)["digest"]
+    assert {ACCEPTED: 2, LATE: 1} == json.loads(collected.stdout)["states"]

@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.campaign.database import campaign_argument, number_text, open_campaign
 from crowdveil.cli.campaign.serve import database_option
 from crowdveil.cli.display import print_result
-from crowdveil.cli.options import json_option
+from crowdveil.cli.options import PATH, json_option
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
 
 HELP = """End the collection of a campaign: no further report is accepted, for good.
 
 CAMPAIGN is its campaign.json. A running service may go on: devices that send a stored report again get their receipt.
-The number of reports is stated from the campaign's least number on."""
+The number of reports is stated from the campaign's least number on.
+
+A campaign without a service is closed with --reports: closed.json, beside CAMPAIGN, then holds the SHA-256 of the
+reports that count, and collect names files that come later."""
 
 
 @click.command(
     cls=Verb,
     help=HELP,
     example="crowdveil campaign close essays/campaign.json",
-    main_options=("database", "as_json"),
+    main_options=("database", "reports", "as_json"),
     short_help="Accept no further reports.",
 )
 @campaign_argument
 @database_option
+@click.option("--reports", type=PATH, metavar="FOLDER", help="Report files of a campaign without a service.")
 @json_option
-def close(file: Path, database: str | None, as_json: bool) -> None:
+def close(file: Path, database: str | None, reports: Path | None, as_json: bool) -> None:
     """Close a campaign and print the number of its reports."""
-    with open_campaign(file, database) as (store, campaign):
-        reports = store.close_campaign(campaign.digest)
-    data = {"campaign": campaign.name, "reports": reports, "min_reports": campaign.min_reports}
-    rows = [("closed", campaign.name), ("reports", number_text(reports, campaign.min_reports))]
+    if reports is not None:
+        count, digest, campaign = _close_files(file, reports)
+    else:
+        with open_campaign(file, database) as (store, campaign):
+            count, digest = store.close_campaign(campaign.digest), None
+    data = {"campaign": campaign.name, "reports": count, "min_reports": campaign.min_reports, "digest": digest}
+    rows = [("closed", campaign.name), ("reports", number_text(count, campaign.min_reports))]
+    rows += [] if digest is None else [("SHA-256 of the reports", digest)]
     print_result(data, rows, as_json=as_json)
+
+
+def _close_files(file: Path, reports: Path) -> tuple[int | None, str, Campaign]:
+    """Close a campaign without a service; return the number of reports, None below the least, and their digest."""
+    from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.workflow.campaigns.report_files import close_report_files
+
+    asked = CampaignFolder(file.parent)
+    closed = close_report_files(reports, asked)
+    count = len(closed.accepted)
+    return count if count >= asked.campaign.min_reports else None, closed.digest, asked.campaign

@@ -1,7 +1,8 @@
 """Collection of report files: the checks of the service, for campaigns without one.
 
 Files have no honest order. Equal copies count once. Of two different reports for one token, or with one report id, none
-counts. No file is changed or deleted, and the result depends on the contents of the files only.
+counts. No file is changed or deleted, and the result depends on the contents of the files only. After the closing of
+the campaign exactly those reports count that counted then.
 """
 
 from collections import defaultdict
@@ -19,14 +20,16 @@ from crowdveil.campaign.report_file import MAX_OVERHEAD, ReportFile
 from crowdveil.campaign.token import token_hash
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.reports import Reports
-from crowdveil.errors import CampaignError, ReportsError
+from crowdveil.errors import CampaignError, ReportsError, SettingsError
 from crowdveil.files.atomic_write import write_files
 from crowdveil.files.filesystem import open_regular
+from crowdveil.workflow.campaigns.closing import CLOSED_FILE, Closing
 from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
 
 LIST_FILE = "files.csv"
 LIST_KIND = "list of report files"
 ACCEPTED, COPY = "accepted", "copy of an accepted file"
+LATE = "late: the campaign was closed"
 TWO_REPORTS, SAME_ID = "two reports for one token: none counts", "one id of two reports: none counts"
 
 
@@ -37,19 +40,24 @@ class CollectedFiles:
     Attributes:
         accepted: reports that count, in the order of slots.
         states: state of each file by name, in the order of names.
-        digest: SHA-256 of the sorted SHA-256 of the accepted files, in hexadecimal.
+        closing: SHA-256 of the accepted files.
     """
 
     accepted: tuple[AcceptedReport, ...]
     states: Mapping[str, str]
-    digest: str
+    closing: Closing
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the sorted SHA-256 of the accepted files, in hexadecimal."""
+        return self.closing.digest
 
 
 def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
     """Return the reports in the files of a folder; subfolders, hidden files and the campaign's own files are left out.
 
     Raises:
-        ReportsError: the folder cannot be read.
+        ReportsError: the folder cannot be read, or lacks a report that counted at the closing.
         CampaignError: the campaign's folder is invalid.
     """
     issued = _Issued(campaign)
@@ -61,13 +69,34 @@ def read_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
             states[path.name] = found
         else:
             reports[path.name] = found
-    states |= _judged(reports)
+    hashes = {name: sha256(one.to_bytes(campaign.campaign)).hexdigest() for name, one in reports.items()}
+    closed = Closing.read(campaign)
+    states |= _judged(reports) if closed is None else _judged_after(closed, reports, hashes)
     counted = {reports[name].token.slot: name for name, state in states.items() if state == ACCEPTED}
-    accepted = [issued.accepted(reports[name]) for _, name in sorted(counted.items())]
-    digests = sorted(sha256(reports[name].to_bytes(campaign.campaign)).digest() for name in counted.values())
     return CollectedFiles(
-        accepted=tuple(accepted), states=dict(sorted(states.items())), digest=sha256(b"".join(digests)).hexdigest()
+        accepted=tuple(issued.accepted(reports[name]) for _, name in sorted(counted.items())),
+        states=dict(sorted(states.items())),
+        closing=Closing(tuple(sorted(hashes[name] for name in counted.values()))),
     )
+
+
+def close_report_files(folder: Path, campaign: CampaignFolder) -> CollectedFiles:
+    """Close a campaign without a service: store which reports count; return them. A second closing changes nothing.
+
+    Raises:
+        ReportsError, CampaignError: as `read_report_files`.
+        SettingsError: the campaign has a service, or `closed.json` cannot be written.
+    """
+    if campaign.campaign.url is not None:
+        raise SettingsError(
+            "report files are closed for a campaign without a service",
+            value=campaign.campaign.url,
+            hint="Leave out --reports.",
+        )
+    collected = read_report_files(folder, campaign)
+    if Closing.read(campaign) is None:
+        collected.closing.write(campaign)
+    return collected
 
 
 def write_collected(directory: str | PathLike[str], campaign: CampaignFolder, collected: CollectedFiles) -> Reports:
@@ -91,7 +120,7 @@ def _candidates(folder: Path, campaign: CampaignFolder) -> Iterable[Path]:
         raise ReportsError(
             "the folder of report files must be readable", source=str(folder), examples=reason
         ) from error
-    own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml"}
+    own = {"campaign.json", "tokens.json", "links.csv", "links.html", "workers.csv", "campaign.toml", CLOSED_FILE}
     same = folder.resolve() == campaign.path.resolve()
     return [path for path in paths if not (same and path.name in own)]
 
@@ -132,6 +161,24 @@ def _read(path: Path, issued: _Issued) -> ReportFile | str:
     except OSError as error:
         return f"refused ({error.strerror or 'no regular file'})"
     return report
+
+
+def _judged_after(closed: Closing, reports: Mapping[str, ReportFile], hashes: Mapping[str, str]) -> dict[str, str]:
+    """Return the state of each valid file after the closing.
+
+    Raises:
+        ReportsError: a report that counted is missing.
+    """
+    missing = set(closed.reports) - set(hashes.values())
+    if missing:
+        raise ReportsError(
+            f"the folder must hold all {len(closed.reports):,} reports that counted when the campaign was closed",
+            examples=f"{len(missing):,} missing",
+        )
+    counted = {name: one for name, one in reports.items() if hashes[name] in closed.reports}
+    others = _judged({name: one for name, one in reports.items() if name not in counted})
+    left = {name: LATE if state in (ACCEPTED, COPY) else state for name, state in others.items()}
+    return _judged(counted) | left
 
 
 def _judged(reports: Mapping[str, ReportFile]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.service.curator.results import Results
 from crowdveil.service.problems import Problem
 from crowdveil.service.registration import register
-from crowdveil.service.retention import Retention, purge_due
+from crowdveil.service.release import Retention, purge_due
 from crowdveil.service.schema import campaigns, parts, reports, tokens
 from crowdveil.service.store import Store
 from tests.campaign.builders import BuiltCampaign, build_campaign
