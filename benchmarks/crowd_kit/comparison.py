@@ -22,9 +22,10 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.filesystem import temporary_folder
 
 PROGRAM = Path(__file__).parent / "one_fit.py"
-METHODS = ("majority-vote", "dawid-skene", "one-coin")
-"""Methods that both programs implement."""
-WITHOUT_STEPS = ("majority-vote",)
+METHODS = ("majority-vote", "dawid-skene", "one-coin", "default")
+"""Methods that both programs implement; "default" is hierarchical-dawid-skene and the peer's DawidSkene, each with
+its own default settings."""
+WITHOUT_STEPS = ("majority-vote", "default")
 SMALLEST, LARGEST = 1000, 200_000_000
 Progress = Callable[[int, int], None]
 """Called after every fit with the number of finished fits and the largest possible number."""

@@ -31,9 +31,10 @@ Fit = Callable[[Any], Any]
 def crowdveil_fit(method: str, steps: int) -> Fit:
     """Return what fits a table with crowdveil; labels in the order of the tasks' numbers."""
     from crowdveil.data.reports import Reports
-    from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
+    from crowdveil.estimators import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin
 
     fits: dict[str, Any] = {
+        "default": HierarchicalDawidSkene(),
         "dawid-skene": DawidSkene(max_steps=steps + 1, tolerance=0),
         "one-coin": OneCoin(max_steps=steps + 1, tolerance=0),
         "majority-vote": MajorityVote(),
@@ -46,6 +47,7 @@ def peer_fit(method: str, steps: int) -> Fit:
     from crowdkit.aggregation import DawidSkene, MajorityVote, OneCoinDawidSkene
 
     fits = {
+        "default": DawidSkene(),
         "dawid-skene": DawidSkene(n_iter=steps, tol=0),
         "one-coin": OneCoinDawidSkene(n_iter=steps, tol=0),
         "majority-vote": MajorityVote(),

@@ -25,7 +25,7 @@ class MajorityVote:
 
 
 class DawidSkene:
-    def __init__(self, n_iter, tol):
+    def __init__(self, n_iter=100, tol=1e-5):
         pass
 
 

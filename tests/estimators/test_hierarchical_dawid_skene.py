@@ -88,6 +88,16 @@ def test_confidence_is_discounted_after_the_fit(temperature: float) -> None:
     np.testing.assert_array_equal(estimate.truth, plain.truth)
 
 
+def test_labels_without_a_vote_are_capped_alike_in_large_data() -> None:
+    """The posteriors of 40,000 tasks, capped in chunks, are those of 100 tasks that repeat."""
+    generator = np.random.default_rng(0)
+    posterior, votes = generator.dirichlet((0.3,) * 3, 100), generator.integers(0, 2, (100, 3)).astype(float)
+
+    capped = cap_unvoted(np.tile(posterior, (400, 1)), np.tile(votes, (400, 1)))
+
+    np.testing.assert_array_equal(np.tile(cap_unvoted(posterior, votes), (400, 1)), capped)
+
+
 def test_evidence_is_not_overruled() -> None:
     """Of 60 workers with one answer each on their own task, the 20 who say no are believed, without certainty."""
     reports = reports_of([(f"t{k}", f"w{k}", "no" if k < 20 else "yes") for k in range(60)])

@@ -27,6 +27,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import Discount, normalize_confusion, use_compiled
+from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.model import (
@@ -200,6 +201,14 @@ def cap_unvoted(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> N
         posterior: indexed [task, label], rows sum to 1.
         votes: expected answers, indexed alike. From 0 to `CLEAR_VOTE` the bound rises from a half to 1, and then ends.
     """
+    capped = np.empty_like(posterior)
+    step = max(1, CHUNK_NUMBERS // posterior.shape[1])
+    for tasks in (slice(first, first + step) for first in range(0, len(posterior), step)):
+        capped[tasks] = _capped(posterior[tasks], votes[tasks])
+    return capped
+
+
+def _capped(posterior: NDArray[np.float64], votes: NDArray[np.float64]) -> NDArray[np.float64]:
     voted = np.minimum(votes / CLEAR_VOTE, 1.0)
     best = (posterior * voted).max(axis=1, keepdims=True)
     bound = np.where(voted < 1, (UNVOTED_SHARE + (1 - UNVOTED_SHARE) * voted) * best, np.inf)

@@ -79,6 +79,7 @@ def test_coding_is_what_python_would_do(cells) -> None:
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
 @settings(max_examples=20)
+@example(steps=[*range(90), 3], high=True)
 @given(steps=st.lists(st.integers(0, 90), min_size=1, max_size=30), high=st.booleans())
 def test_whole_numbers_are_coded_as_a_dictionary_is(kind: str, steps: list[int], high: bool) -> None:
     """Names are the sorted numbers, in their own type, codes their positions, ends of the type's range included."""

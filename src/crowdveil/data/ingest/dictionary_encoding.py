@@ -251,8 +251,10 @@ def encode_integers(column: Any) -> tuple[NDArray[Any], NDArray[np.int32]] | Non
     occurs = np.zeros(size, dtype=bool)
     for part in parts:
         occurs[(numbers[part] - low).view(f"u{numbers.itemsize}")] = True
-    code_of = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    # Without a gap, the offset from the smallest number is the code.
+    code_of = None if occurs.all() else np.cumsum(occurs, dtype=np.int32) - np.int32(1)
     codes = np.empty(len(numbers), dtype=np.int32)
     for part in parts:
-        codes[part] = code_of[(numbers[part] - low).view(f"u{numbers.itemsize}")]
+        offset = (numbers[part] - low).view(f"u{numbers.itemsize}")
+        codes[part] = offset if code_of is None else code_of[offset]
     return np.flatnonzero(occurs).astype(numbers.dtype) + low, codes

@@ -122,7 +122,7 @@ class NumbaBlock:
         """Return the sums of a posterior over the reports of each table row."""
         labels = posterior.shape[1]
         interleaved = _aligned_buffer(2 * len(self.table_counts) * (labels - 1))
-        interleaved.fill(0.0)
+        table_loops.clear_sums(self.table_counts, labels - 1, interleaved)
         table_loops.confusion_sums(_unrolled(labels))(self.layout, self.table_codes, posterior, interleaved)
         return self._restore_first_label(interleaved, labels)
 
@@ -208,7 +208,7 @@ class NumbaBlock:
 
     def _restore_first_label(self, interleaved: NDArray[np.float64], labels: int) -> NDArray[np.float64]:
         """Return sums of all labels, [row, label], from the interleaved sums, which lack the first label."""
-        sums = np.empty((len(self.table_counts), labels))
+        sums = np.zeros((len(self.table_counts), labels))
         table_loops.restore_first_label(_unrolled(labels))(self.table_counts, interleaved, labels, sums.ravel())
         return sums
 

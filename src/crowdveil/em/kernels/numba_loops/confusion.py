@@ -204,6 +204,8 @@ def interleave_log_odds(static_labels: int) -> Any:
     def fill(table: Any, counts: Any, labels: Any, interleaved: Any) -> Any:
         """Fill `interleaved` with log-odds and zero sums; return the first label's logarithms, summed over reports.
 
+        Rows without reports are left as they are: no report reads or writes them.
+
         Args:
             table: logarithms, flat [row, label].
             counts: reports of each row.
@@ -213,6 +215,8 @@ def interleave_log_odds(static_labels: int) -> Any:
         width = INDEX(static_labels if static_labels > 0 else labels)
         others, level = width - INDEX(1), 0.0
         for row in range(INDEX(len(counts))):
+            if counts[row] == 0:
+                continue
             first = table[row * width]
             level += counts[row] * first
             for k in range(others):
@@ -223,16 +227,30 @@ def interleave_log_odds(static_labels: int) -> Any:
     return fill
 
 
+@kernel()
+def clear_sums(counts: Any, others: Any, interleaved: Any) -> None:
+    """Set the sums of `interleaved` to zero in rows with reports."""
+    width = INDEX(others)
+    for row in range(INDEX(len(counts))):
+        for k in range(width if counts[row] else INDEX(0)):
+            interleaved[(INDEX(2) * row + INDEX(1)) * width + k] = 0.0
+
+
 @cache
 def restore_first_label(static_labels: int) -> Any:
     """Return the compiled loop that reads the sums of `interleaved` after a step."""
 
     @kernel()
     def end(counts: Any, interleaved: Any, labels: Any, full: Any) -> None:
-        """Fill `full`, flat [row, label], with the sums; the first label's is the row's count less the others."""
+        """Fill `full`, flat [row, label] and zero before, with the sums of rows with reports.
+
+        The sum of the first label is the row's count less the others.
+        """
         width = INDEX(static_labels if static_labels > 0 else labels)
         others = width - INDEX(1)
         for row in range(INDEX(len(counts))):
+            if counts[row] == 0:
+                continue
             rest = float(counts[row])
             for k in range(others):
                 posterior_sum = interleaved[(INDEX(2) * row + INDEX(1)) * others + k]
