@@ -25,7 +25,7 @@ from crowdveil.demo.crowds import (
 )
 from crowdveil.demo.page import participation_text, render, show_bound, show_claim, verdict
 from crowdveil.demo.pictures import claims_picture
-from crowdveil.demo.trials import ASSIGNED, Trial, compare_with_unprotected, run, trials_for
+from crowdveil.demo.trials import ASSIGNED, POINTS_PER_STEP, Trial, compare_with_unprotected, run, trials_for
 from crowdveil.errors import SettingsError
 from crowdveil.estimators import DawidSkene, Gaussian
 from crowdveil.evaluation.metrics import score
@@ -87,7 +87,9 @@ def test_numbers_are_inferred_with_their_public_prior() -> None:
     row = run(Trial(crowd=crowd, mechanism=mechanism, seed=5)).rows[-1]
 
     reports = perturb(crowd.answers, mechanism, seeded(5))
-    gaussian = Gaussian(prior_mean=0.0, prior_deviation=1.0, max_steps=100, tolerance=9e-3)
+    gaussian = Gaussian(
+        prior_mean=0.0, prior_deviation=1.0, max_steps=100, tolerance=9e-3, points_per_step=POINTS_PER_STEP
+    )
     found = score(gaussian.fit(reports, channel=mechanism.channel()), crowd.gold)
 
     assert ("gaussian + channel", found.error, found.correlation) == (row.method, row.error, row.correlation)

@@ -41,6 +41,8 @@ CHANNEL_SUFFIX = " + channel"
 """Suffix of a method with the channel in its likelihood."""
 TOLERANCE = 1e-3
 """Convergence tolerance; it halves the run time of the default."""
+POINTS_PER_STEP = 4
+"""Grid points of truth per step of a scale; half of the default gives the same errors in half the time."""
 
 VOTES: tuple[Estimator[Any, Any], ...] = (MajorityVote(), WeightedVote(max_steps=50, tolerance=TOLERANCE))
 MODELS: tuple[Estimator[Any, Any], ...] = (
@@ -232,7 +234,14 @@ def _models(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:
         return (*MODELS, ORDERED) if alphabet is not None and alphabet.ordered else MODELS
     mean, deviation = crowd.prior or (None, None)
     tolerance = TOLERANCE if alphabet is None else TOLERANCE * float(np.ptp(alphabet.values))
-    return MODELS[-1], Gaussian(prior_mean=mean, prior_deviation=deviation, max_steps=100, tolerance=tolerance)
+    gaussian = Gaussian(
+        prior_mean=mean,
+        prior_deviation=deviation,
+        max_steps=100,
+        tolerance=tolerance,
+        points_per_step=POINTS_PER_STEP,
+    )
+    return MODELS[-1], gaussian
 
 
 def _row(trial: Trial, method: str, estimate: Estimate, reports: int) -> Row:
