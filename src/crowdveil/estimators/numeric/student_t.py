@@ -44,6 +44,8 @@ SMALLEST_SQUARE = 1e-200
 """Lower bound of s^2 where all first residuals are 0: the square of the smallest number."""
 TASK_PRIOR = 10.0
 """Weight of s^2 in the variance of a task, in answers."""
+BYTES_PER_REPORT, MAX_BLOCK_REPORTS = 96, 1 << 23
+"""Bytes that an E-step allocates per report, and largest number of reports of a block."""
 UPPER_LEVEL = 0.95
 """Level of the upper end of an interval."""
 
@@ -177,8 +179,9 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         return None
 
     def memory(self, summary: Summary, parameters: StudentParameters) -> MemoryUse:
-        """Return the size of the statistics."""
-        return MemoryUse(summary.workers + len(NU_GRID))
+        """Return the size of the statistics, and of the numbers, weights and residuals of a block."""
+        reports = min(int(summary.per_worker.sum()), MAX_BLOCK_REPORTS)
+        return MemoryUse(summary.workers + len(NU_GRID), per_thread=BYTES_PER_REPORT * reports)
 
     def to_state(self, parameters: StudentParameters) -> Mapping[str, NDArray[np.float64]]:
         """Return the variances; s^2, nu (0 for infinity) and the lower bound of s^2. Empty before the first step."""
