@@ -65,7 +65,7 @@ def test_a_taken_address_is_refused() -> None:
 
 
 def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path) -> None:
-    """A report that is on its way when the service is stopped has its receipt; the log is empty."""
+    """A report that is on its way when the service is stopped has its receipt; no request is logged."""
     built = build_campaign()
     service = ServiceProcess(built.write(tmp_path / "campaign"), tmp_path / "log")
     statuses: list[int] = []
@@ -76,7 +76,7 @@ def test_sigterm_answers_what_was_asked_and_ends_with_0(tmp_path: Path) -> None:
     assert 0 == service.stop()
     assert [200] == statuses
     lines = (tmp_path / "log").read_text().splitlines()
-    assert ["campaign", "workers'", "curator's"] == [line.split()[0] for line in lines]
+    assert ["campaign", "workers'", "curator's", "reports"] == [line.split()[0] for line in lines]
 
 
 def test_several_workers_count_together(tmp_path: Path) -> None:
