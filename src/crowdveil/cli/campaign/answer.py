@@ -14,7 +14,7 @@ from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
 
 
-class Epsilon(click.ParamType[Decimal]):
+class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no parameter here
     """Positive decimal number, exact."""
 
     name = "number"
