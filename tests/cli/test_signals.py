@@ -35,13 +35,17 @@ start()
 def started(
     folder: Path, *words: str, program: tuple[str, ...] = ("-m", "crowdveil")
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a command in a process of its own, which is killed at the end if it still runs."""
+    """Start a command in a process of its own, which is killed at the end if it still runs.
+
+    It hears Ctrl-C even if the tests run in the background of a shell, which ignores it.
+    """
     process = subprocess.Popen(
         [sys.executable, *program, *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(folder / "temporary"), "CROWDVEIL_DATA": "/nonexistent"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with process:
         try:
