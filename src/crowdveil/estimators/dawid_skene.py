@@ -8,16 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.estimate import WorkerTable
-from crowdveil.em.kernels import normalize_confusion, use_compiled
 from crowdveil.em.model import FitResult, GoldBlock
 from crowdveil.estimators.confusion.credible_intervals import confusion_intervals
-from crowdveil.estimators.confusion.model import (
-    ConfusionEstimator,
-    CrowdStatistics,
-    damped_shares,
-    log_damping,
-    log_dirichlet,
-)
+from crowdveil.estimators.confusion.model import CrowdStatistics, DirichletEstimator
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from crowdveil.estimators.one_coin import OneCoin
 from crowdveil.registry import Capabilities, capabilities_of
@@ -25,7 +18,7 @@ from crowdveil.registry import Capabilities, capabilities_of
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DawidSkene(ConfusionEstimator):
+class DawidSkene(DirichletEstimator):
     """EM from the (deconvolved) majority vote, with a learned or public class prior.
 
     Without a channel: confusion = (sums + smoothing) / row total, class prior = mean posterior. Behind a channel the
@@ -40,25 +33,6 @@ class DawidSkene(ConfusionEstimator):
     shrinkage: float = 5.0
     anchor_ability: float = 0.7
     damping: float = 0.1
-
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return each row's shares of answers with pseudo-counts."""
-        return normalize_confusion(answers, dirichlet_prior)
-
-    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return all confusion matrices, by compiled code for large data."""
-        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
-
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the fixed Dirichlet prior; a learned one is less accurate."""
-        return parameters.dirichlet_prior
-
-    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Dirichlet log-densities of the rows."""
-        return log_dirichlet(parameters)
 
     def credible_intervals(
         self,
@@ -75,11 +49,3 @@ class DawidSkene(ConfusionEstimator):
             return confusion_intervals(self, blocks, posterior, result, one_ability=False)
         coin = OneCoin(smoothing=self.smoothing, shrinkage=self.shrinkage, anchor_ability=self.anchor_ability)
         return confusion_intervals(coin, blocks, posterior, result, one_ability=True)
-
-    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the mean posterior with noise-weighted answer frequencies as pseudo-counts."""
-        return damped_shares(by_truth, self.damping, parameters)
-
-    def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Dirichlet log-density of the class prior."""
-        return log_damping(self.damping, parameters)

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels import normalize_confusion, use_compiled
-from crowdveil.estimators.confusion.model import ConfusionEstimator, damped_shares, log_damping, log_dirichlet
-from crowdveil.estimators.confusion.parameters import CrowdParameters
+from crowdveil.estimators.confusion.model import DirichletEstimator
 from crowdveil.registry import Capabilities, capabilities_of
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lfc(ConfusionEstimator):
+class Lfc(DirichletEstimator):
     """MAP-EM from the (deconvolved) majority vote, with the same Dirichlet prior of every worker and row.
 
     Attributes:
@@ -45,30 +43,3 @@ class Lfc(ConfusionEstimator):
     def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
         """Return the Dirichlet parameters - 1 of a worker's rows, [truth, label], whatever the noise."""
         return self.smoothing + self.shrinkage * np.eye(pool.labels)
-
-    def estimate_confusion(
-        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the modes of the rows' Dirichlet posteriors."""
-        return normalize_confusion(answers, dirichlet_prior)
-
-    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return all confusion matrices, by compiled code for large data."""
-        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
-
-    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the fixed Dirichlet prior."""
-        return parameters.dirichlet_prior
-
-    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Dirichlet log-densities of the rows."""
-        return log_dirichlet(parameters)
-
-    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
-        """Return the mean posterior."""
-        return damped_shares(by_truth, self.damping, parameters)
-
-    def log_class_prior(self, parameters: CrowdParameters) -> float:
-        """Return the Dirichlet log-density of the class prior; 0 without damping."""
-        return log_damping(self.damping, parameters)

@@ -126,7 +126,9 @@ def read_truths(folder: Path) -> InferredTruths:
         if all(name in entries for name in names):
             truths, workers = (_checked(folder / name, entries[name]) for name in names)
             return _truths(_table(truths), _workers(_table(workers)), entries[names[0]].sha256)
-    raise ReportsError("the folder must hold truths and workers", source=str(folder), hint=AGAIN)
+    raise ReportsError(
+        "the folder must hold truths and workers with the record that infer writes", source=str(folder), hint=AGAIN
+    )
 
 
 def _checked(path: Path, entry: OutputEntry) -> Path:

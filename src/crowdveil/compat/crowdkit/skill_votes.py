@@ -1,5 +1,6 @@
 """Votes weighted by worker skills with the interface of crowd-kit: Wawa, Zero-Based Skill, Gold Majority Vote."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -43,12 +44,12 @@ class FittedSkills:
 
 
 @dataclass(eq=False)
-class SkillsFromAnswers(FittedSkills):
+class SkillsFromAnswers(FittedSkills, ABC):
     """Skills that follow from the answers alone."""
 
+    @abstractmethod
     def fit(self, data: "pd.DataFrame") -> Self:
         """Set `skills_`; errors as `MajorityVote.fit`."""
-        raise NotImplementedError
 
     def fit_predict(self, data: "pd.DataFrame") -> "pd.Series":
         """Fit, and return `labels_` of the same answers."""

@@ -26,7 +26,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import TableStep, map_row_chunks
+from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion, use_compiled
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
@@ -226,6 +226,37 @@ class ConfusionEstimator(CrowdEstimator):
         return (
             replace(parameters, dirichlet_prior=self.update_prior(parameters)) if parameters.pool.noise else parameters
         )
+
+
+class DirichletEstimator(ConfusionEstimator):
+    """EM with a fixed Dirichlet prior of the confusion rows, and a class prior damped by the answer frequencies."""
+
+    def estimate_confusion(
+        self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return each row's shares of answers with pseudo-counts: the mode of its Dirichlet posterior."""
+        return normalize_confusion(answers, dirichlet_prior)
+
+    def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return all confusion matrices, by compiled code for large data."""
+        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
+        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
+
+    def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the fixed Dirichlet prior; a learned one is less accurate."""
+        return parameters.dirichlet_prior
+
+    def log_confusion_prior(self, parameters: CrowdParameters) -> float:
+        """Return the Dirichlet log-densities of the rows."""
+        return log_dirichlet(parameters)
+
+    def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+        """Return the mean posterior with noise-weighted answer frequencies as pseudo-counts."""
+        return damped_shares(by_truth, self.damping, parameters)
+
+    def log_class_prior(self, parameters: CrowdParameters) -> float:
+        """Return the Dirichlet log-density of the class prior; 0 without damping."""
+        return log_damping(self.damping, parameters)
 
 
 def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:

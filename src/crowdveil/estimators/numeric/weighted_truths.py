@@ -3,6 +3,7 @@
 Each alternates truths given weights with weights given the workers' distances from the truths.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -40,9 +41,9 @@ class WeightedTruths(Estimator[WeightParameters, Distances]):
 
     state_fields: ClassVar[Mapping[str, StateField]] = {"weight": StateField("real")}
 
+    @abstractmethod
     def weights(self, distance: NDArray[np.float64], summary: Summary) -> NDArray[np.float64]:
         """Return the weights from the distances, shape (workers,); those without reports are not used."""
-        raise NotImplementedError
 
     def initialize(self, summary: Summary) -> WeightParameters:
         """Return no weights.
