@@ -27,7 +27,7 @@ from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
-from crowdveil.cli.report import report
+from crowdveil.cli.results.report import report
 from crowdveil.cli.rounds import join, next_thresholds
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage

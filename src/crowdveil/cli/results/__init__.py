@@ -1,0 +1,1 @@
+"""Verbs on inferred results: reports, agreement, next answers and workers to review."""
