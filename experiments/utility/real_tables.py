@@ -29,7 +29,6 @@ from crowdveil import (
     WeightedMean,
     WeightedVote,
 )
-from crowdveil.accounting import account_channel_table
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.channel import Channel
@@ -42,6 +41,7 @@ from crowdveil.estimators import Estimator
 from crowdveil.estimators.gaussian.discretization import normal_prior
 from crowdveil.evaluation.metrics import score
 from crowdveil.mechanisms import DesignObjective
+from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb_cells, simulated_assignment
 

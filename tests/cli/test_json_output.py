@@ -311,7 +311,7 @@ def test_errors_keep_their_parts(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("crowdveil.accounting.account", broken)
+    monkeypatch.setattr("crowdveil.privacy.accounting.account", broken)
     document = json.loads(run("account", *DONE["account"][1], "--json", code=1).stdout)
     found = document["error"]
 

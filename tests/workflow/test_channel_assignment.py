@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.accounting import account_channel_table
 from crowdveil.channels.alphabet import Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.workflow.channel_assignment import read_table
 from crowdveil.workflow.mechanism_settings import MechanismSettings
 

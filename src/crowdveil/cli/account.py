@@ -45,7 +45,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
 def account(tasks: int, rounds: int, as_json: bool, **given: Any) -> None:
     """Build the mechanism, account, print; see `HELP`."""
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
-    from crowdveil.accounting import account as rows_of
+    from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize
 
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)

@@ -20,7 +20,7 @@ from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
-    from crowdveil.accounting import Account
+    from crowdveil.privacy.accounting import Account
 
 Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""

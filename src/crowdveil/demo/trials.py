@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.accounting import account
 from crowdveil.channels.channel import Channel
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
@@ -32,6 +31,7 @@ from crowdveil.mechanisms import (
     Mechanism,
     RandomizedResponse,
 )
+from crowdveil.privacy.accounting import account
 from crowdveil.randomness import seeded
 from crowdveil.simulate import perturb, perturb_cells
 

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from crowdveil.accounting import account
 from crowdveil.channel_design import design_channel
 from crowdveil.channels.channel import Channel
 from crowdveil.estimators import OrdinalDawidSkene
 from crowdveil.mechanisms import ChannelMechanism, Designed, DesignObjective, QuantizedResponse, RandomizedResponse
 from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.population import LabelCrowd, NumberCrowd
+from crowdveil.privacy.accounting import account
 
 OTHER_BLOCKS = "quantized-response, other blocks"
 ORDINAL_SUFFIX = ", ordinal"

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 
-from crowdveil.accounting import account_channel_table
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
@@ -25,6 +24,7 @@ from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ReportsError
+from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.release.result_files import InferredTruths
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.certificate import LISTS_MARK, simulation_mark
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
@@ -17,6 +16,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished, Mechanism
+from crowdveil.privacy.accounting import Account, account, account_channel_table
 from crowdveil.randomness import Source, secure, seeded
 from crowdveil.simulate import MAX_REPORTS, perturb, perturb_cells, public_report_count
 from crowdveil.workflow.channel_assignment import Setup

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.accounting import Account, account, account_channel_table
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.rounding import least_reading
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import MECHANISMS, MatrixFactorizationPublished, RandomizedResponse, TwoLayer
+from crowdveil.privacy.accounting import Account, account, account_channel_table
 
 YES_NO = Categories(("no", "yes"))
 

@@ -1,0 +1,1 @@
+"""Privacy of one worker: accounting of cells, workers and campaigns."""
