@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.account import account
 from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.campaign.answer import answer
@@ -27,6 +26,7 @@ from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
+from crowdveil.cli.privacy.account import account
 from crowdveil.cli.results.report import report
 from crowdveil.cli.rounds import join, next_thresholds
 from crowdveil.cli.synthesize import synthesize

@@ -1,0 +1,1 @@
+"""Verbs on privacy: accounts of the loss, and audits of claims."""
