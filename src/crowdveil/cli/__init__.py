@@ -19,16 +19,16 @@ from crowdveil.cli.campaign import campaign
 from crowdveil.cli.campaign.answer import answer
 from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.serve import serve
-from crowdveil.cli.datasets import datasets
+from crowdveil.cli.data.datasets import datasets
+from crowdveil.cli.data.encode import encode
+from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
-from crowdveil.cli.encode import encode
 from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
 from crowdveil.cli.results.report import report
-from crowdveil.cli.rounds import join, next_thresholds
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space

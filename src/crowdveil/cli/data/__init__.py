@@ -1,0 +1,1 @@
+"""Commands on files: import, export, encode, list data sets, and join rounds."""
