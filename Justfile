@@ -29,5 +29,8 @@ constraints:
     uv pip compile -q pyproject.toml --extra test --python-version 3.11 --no-annotate --no-header --no-emit-index-url --resolution lowest-direct -o constraints/lowest.txt
     uv pip compile -q pyproject.toml --extra test --python-version 3.11 --no-annotate --no-header --no-emit-index-url -o constraints/newest.txt
 
+distribution:
+    .venv/bin/pip install -q -e '.[release]' && tools/check_distribution.sh dist
+
 ci:
     .ci/run
