@@ -26,7 +26,7 @@ from crowdveil.errors import (
     ReportsError,
     SettingsError,
 )
-from crowdveil.release.privacy_statement import PrivacyStatement
+from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.service.curator.results import DOWNLOADS, CampaignResult
 from crowdveil.service.loopback import LoopbackRun
 from crowdveil.service.server import ServerSettings

@@ -8,7 +8,8 @@ import pytest
 
 from crowdveil.campaign.folder import read_campaign
 from crowdveil.errors import CertificateError, ReportsError
-from crowdveil.release.privacy_statement import HOLDER, PrivacyStatement, sentences, state_privacy
+from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.release.privacy_statement import HOLDER, state_privacy
 from crowdveil.release.result_files import read_truths
 from tests.release.conftest import TASKS, Folder, command
 

@@ -1,9 +1,12 @@
 """The demo runs a whole campaign through HTTP on this computer, and says that its answers are simulated."""
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from crowdveil.cli import main
 from crowdveil.errors import SettingsError
 from crowdveil.service.curator.results import DOWNLOADS
 from crowdveil.service.demo import (
@@ -47,6 +50,17 @@ def test_results_are_written_with_a_checked_guarantee(shown: tuple[CampaignDemo,
     assert TASKS_PER_WORKER == statement.cells
 
 
+def test_report_reads_the_folder_of_the_demo(shown: tuple[CampaignDemo, list[int]]) -> None:
+    """`crowdveil report` replaces the page of the demo by the same page, with title and guarantee of the campaign."""
+    page = shown[0].page
+    before = page.read_bytes()
+    result = CliRunner().invoke(main, ["report", str(page.parent), "--json"])
+    document = json.loads(result.stdout)
+
+    assert before == page.read_bytes()
+    assert ("protected", [str(page)]) == (document["privacy"], document["replaced"])
+
+
 def test_inference_beats_the_constant(shown: tuple[CampaignDemo, list[int]]) -> None:
     """Fewer truths are wrong than with the best constant, 6 of 12; those from the answers themselves are right.
 
@@ -66,4 +80,4 @@ def test_other_files_are_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is not replaced"):
         run_campaign_demo(tmp_path)
     assert "mine" == (tmp_path / "reports.csv").read_text()
-    assert demo_outputs(tmp_path / "new").check() == []
+    assert [[], []] == [outputs.check() for outputs in demo_outputs(tmp_path / "new")]

@@ -85,6 +85,12 @@ class CampaignFolder:
         return _read_file(self.path / name, most)
 
 
+def find_campaign(folder: Path) -> Path | None:
+    """Return the path of the `campaign.json` of a folder; None without one."""
+    path = folder / CAMPAIGN_FILE
+    return path if path.is_file() else None
+
+
 def read_campaign(path: Path) -> Campaign:
     """Return the campaign of a `campaign.json`; raises CampaignError or CertificateError if it is invalid."""
     return Campaign.from_bytes(_read_file(path, MAX_BYTES))

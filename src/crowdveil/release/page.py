@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -21,8 +21,10 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.privacy.statement import PrivacyStatement, sentences
+from crowdveil.release.conclusion import conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
-from crowdveil.release.privacy_statement import PrivacyStatement, find_reports, sentences, state_privacy
+from crowdveil.release.privacy_statement import find_reports, state_privacy
 from crowdveil.release.result_files import InferredTruths, read_truths
 
 MAX_TASKS = 2_000
@@ -53,6 +55,13 @@ class PageText:
     with_workers: bool = False
     task_texts: Mapping[str, str] = field(default_factory=dict)
     facts: tuple[tuple[str, str], ...] = ()
+
+
+class Released(NamedTuple):
+    """Statement of privacy and conclusion of a page that was written."""
+
+    statement: PrivacyStatement
+    conclusion: tuple[str, ...]
 
 
 def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
@@ -95,8 +104,8 @@ def page_outputs(path: Path) -> Outputs:
 
 def write_page(
     folder: Path, out: Path, *, text: PageText, reports: Path | None = None, campaign: Campaign | None = None
-) -> PrivacyStatement:
-    """Write the page of results of one folder, and return the statement of privacy in it.
+) -> Released:
+    """Write the page of results of one folder, and return its statement of privacy and its conclusion.
 
     Args:
         folder: folder that `infer` wrote.
@@ -113,7 +122,7 @@ def write_page(
     truths = read_truths(folder)
     statement = state_privacy(truths, find_reports(folder) if reports is None else reports, campaign)
     write_outputs(page_outputs(out), {out.name: render(truths, statement, text)})
-    return statement
+    return Released(statement, conclude(truths, statement))
 
 
 def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) -> str:
@@ -136,6 +145,7 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
         statement=statement,
         sentences=sentences(statement),
         summary=_summary(truths),
+        conclusion=conclude(truths, statement),
         pictures=list(_pictures(truths)),
         channel_picture=None if channel is None else channel_table("channel", channel),
         rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
@@ -178,11 +188,6 @@ def _summary(truths: InferredTruths) -> str:
         f"every task, would be wrong on {percent_up(base.expected_error)}. Both follow from the model, not from known "
         "truths."
     )
-
-
-def percent_up(share: float) -> str:
-    """Return an error as a percentage with one decimal, rounded up; a small one is not written as 0 %."""
-    return "< 0.1 %" if share < 0.001 else f"{np.ceil(share * 1000 - 1e-9) / 10:.1f} %"
 
 
 def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:

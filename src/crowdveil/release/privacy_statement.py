@@ -9,10 +9,8 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -21,10 +19,10 @@ from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ReportsError
 from crowdveil.privacy.accounting import account_channel_table
+from crowdveil.privacy.statement import PrivacyStatement
 from crowdveil.release.result_files import InferredTruths
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
@@ -34,14 +32,12 @@ from crowdveil.workflow.evidence import (
 )
 from crowdveil.workflow.export import CERTIFICATE_FILE, REPORTS_FILES, SUMS_FILE, Crowd, find_crowd, read_crowd
 
-Status = Literal["protected", "simulation", "none"]
 NOTHING_STATED = "No collection of protected reports was given with these results."
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
 UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
 MARKED = "The collection is marked as without privacy."
-ODDS_DIGITS = 3
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
 FROM_DEVICES = (
     "That somebody opened a link, which whoever watches the connection can see.",
@@ -54,41 +50,6 @@ ALWAYS_UNCOVERED = (
     "Other collections: every further report on the same question adds its own epsilon.",
     "What workers say about their answers elsewhere.",
 )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PrivacyStatement:
-    """Privacy of the reports behind a set of truths.
-
-    Attributes:
-        status: "protected" with a checked guarantee, "simulation", or "none".
-        reason: why there is no guarantee; empty with one.
-        mechanism: name, that of the certificate if it was checked; empty if unknown.
-        per_answer, per_worker: guarantees; None without a checked one.
-        cells: largest number of answers of one worker, missing ones included where participation is protected.
-        not_covered: what the guarantee does not cover, as sentences.
-        campaign: name of the campaign, 43 characters; None without one.
-        certificate_sha256: digest of the checked certificate, in hexadecimal.
-        channel: checked channel, if there is a single one.
-    """
-
-    status: Status
-    reason: str = ""
-    mechanism: str = ""
-    per_answer: Guarantee | None = None
-    per_worker: Guarantee | None = None
-    cells: int = 0
-    not_covered: tuple[str, ...] = ()
-    campaign: str | None = None
-    certificate_sha256: str | None = None
-    channel: Channel | None = None
-
-    @property
-    def odds(self) -> str:
-        """Largest factor by which one report changes the odds between two answers, rounded up; empty if unknown."""
-        if self.per_answer is None:
-            return ""
-        return format_bound(math.nextafter(math.exp(self.per_answer.epsilon), math.inf), ODDS_DIGITS)
 
 
 def find_reports(folder: Path) -> Path | None:
@@ -244,31 +205,3 @@ def _visible_participation(protected: bool, *, assigned: bool) -> str:
         return "Participation: which tasks a worker answered is visible."
     listed = "Participation: that a worker is in the list of workers is visible"
     return f"{listed}, and which tasks were assigned." if assigned else f"{listed}."
-
-
-def sentences(statement: PrivacyStatement) -> Sequence[str]:
-    """Return the statement in plain words; epsilon stands in it only with a checked guarantee."""
-    if statement.status == "simulation":
-        return ("Simulation only: no privacy.", statement.reason)
-    if statement.per_answer is None or statement.per_worker is None:
-        return ("No privacy guarantee is stated.", statement.reason)
-    answer, worker = statement.per_answer, statement.per_worker
-    hidden = "is protected too" if answer.participation == "protected" else "is visible"
-    return (
-        "Every answer is protected by local differential privacy.",
-        f"It was randomized before it was sent: epsilon {format_bound(answer.epsilon, 4)} per single answer, "
-        f"{format_bound(worker.epsilon, 4)} for all answers of one worker (at most {statement.cells:,}).",
-        f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}, "
-        "whatever else is known.",
-    )
-
-
-def statement_text(statement: PrivacyStatement, facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the statement as plain text, with further facts as pairs of name and text."""
-    lines = ["Statement of privacy", "", *sentences(statement)]
-    if statement.status == "protected":
-        sealed = [("Mechanism", statement.mechanism), ("Certificate, SHA-256", statement.certificate_sha256 or "")]
-        lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))]
-        lines += ["", "Not covered:", *(f"- {sentence}" for sentence in statement.not_covered)]
-    return "\n".join(lines) + "\n"

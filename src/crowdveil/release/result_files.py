@@ -23,6 +23,8 @@ from crowdveil.workflow.export import ESTIMATE_FILES
 PROBABILITY = "probability_"
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS = ("task", "worker")
+DEMO = "campaign demo"
+"""Kind of the files of a demo of a campaign, which have truths and workers as those of an estimate."""
 AGAIN = "Give a folder that `crowdveil infer` wrote, unchanged, or run `infer` again."
 
 
@@ -121,7 +123,7 @@ def read_truths(folder: Path) -> InferredTruths:
         ReportsError: no files of an estimate, or files that were changed after `infer` wrote them.
         SettingsError: the record of the folder is damaged.
     """
-    entries = {entry.name: entry for entry in read_record(folder) if entry.kind == "estimate"}
+    entries = {entry.name: entry for entry in read_record(folder) if entry.kind in ("estimate", DEMO)}
     for names in ESTIMATE_FILES.values():
         if all(name in entries for name in names):
             truths, workers = (_checked(folder / name, entries[name]) for name in names)

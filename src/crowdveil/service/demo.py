@@ -22,6 +22,8 @@ from crowdveil.data.reports import Reports
 from crowdveil.estimators import DawidSkene
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.release.page import page_outputs
+from crowdveil.release.result_files import DEMO
 from crowdveil.service.curator.results import DOWNLOADS, PAGE_FILE
 from crowdveil.service.loopback import Answers, LoopbackRun, Progress, run_on_loopback
 from crowdveil.service.store import today_utc
@@ -64,9 +66,10 @@ class CampaignDemo:
     wrong: tuple[int, int, int]
 
 
-def demo_outputs(out: Path) -> Outputs:
-    """Return the files of the demo as outputs."""
-    return Outputs(folder=out, names=tuple(DOWNLOADS), kind="campaign demo")
+def demo_outputs(out: Path) -> tuple[Outputs, Outputs]:
+    """Return the files of the demo as outputs: the page of results, and all others."""
+    others = tuple(name for name in DOWNLOADS if name != PAGE_FILE)
+    return page_outputs(out / PAGE_FILE), Outputs(folder=out, names=others, kind=DEMO)
 
 
 def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = None) -> CampaignDemo:
@@ -81,14 +84,15 @@ def run_campaign_demo(out: Path, *, seed: int = 1, progress: Progress | None = N
         SettingsError: the folder holds other files of these names.
         DeviceError: as `run_on_loopback`.
     """
-    outputs = demo_outputs(out)
-    outputs.check()
+    for outputs in demo_outputs(out):
+        outputs.check()
     # Every statement is assigned to 30 workers.
     count = len(STATEMENTS)
     assigned = [sorted((slot + step) % count for step in range(TASKS_PER_WORKER)) for slot in range(WORKERS)]
     answers = simulate_answers(assigned, seed)
     found = run_on_loopback(demo_content(), assigned, answers, progress=progress)
-    write_outputs(outputs, found.result.files)
+    for outputs in demo_outputs(out):
+        write_outputs(outputs, found.result.files)
     return CampaignDemo(run=found, page=out / PAGE_FILE, wrong=_wrong(answers, found.result.files["truths.csv"]))
 
 

@@ -44,7 +44,8 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
     require_service()
     from crowdveil.service.demo import STATEMENTS, WORKERS, demo_outputs, run_campaign_demo
 
-    replaced = list(map(str, demo_outputs(out).check()))
+    outputs = demo_outputs(out)
+    replaced = [str(path) for part in outputs for path in part.check()]
     with progress_bar("collecting reports") as bar:
         shown = run_campaign_demo(out, seed=seed, progress=None if bar is None else lambda done, of: bar(done, of))
     inferred, unprotected, constant = shown.wrong
@@ -60,7 +61,7 @@ def demo(out: Path, seed: int, opened: bool | None, as_json: bool) -> None:
         "tasks": len(STATEMENTS),
         "wrong": {"inferred": inferred, "unprotected": unprotected, "constant": constant},
         "warnings": [SIMULATED, *shown.run.result.warnings],
-        "files": list(map(str, demo_outputs(out).paths)),
+        "files": [str(path) for part in outputs for path in part.paths],
         "replaced": replaced,
     }
     browser = ", one of them a headless browser" if shown.run.by_browser else ""

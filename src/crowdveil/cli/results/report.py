@@ -31,7 +31,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     "--campaign",
     type=CAMPAIGN_FILE,
     metavar="FILE",
-    help="campaign.json of the campaign that collected the reports.",
+    help="campaign.json of the campaign that collected the reports. [default: campaign.json in FOLDER, if any]",
 )
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
@@ -50,16 +50,18 @@ def report(
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
 
     The page has the truths with their confidence, the doubtful tasks, the expected error beside that of the best
-    constant, and the statement of privacy: epsilon of a single answer (cell) and of a worker, and participation, only
-    with a certificate that was checked against the reports. It has no report of any worker, and no worker's name unless
-    requested.
+    constant, the statement of privacy, and a conclusion in words. It states epsilon of a single answer (cell) and of a
+    worker, and participation, only with a certificate that was checked against the reports. It has no report of any
+    worker, and no worker's name unless requested.
     """
-    from crowdveil.campaign.folder import read_campaign
+    from crowdveil.campaign.folder import find_campaign, read_campaign
+    from crowdveil.privacy.statement import sentences
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
-    from crowdveil.release.privacy_statement import NOTHING_STATED, sentences
+    from crowdveil.release.privacy_statement import NOTHING_STATED
 
     path = out or folder / "report.html"
     replaced = list(map(str, page_outputs(path).check()))
+    campaign = campaign or find_campaign(folder)
     if campaign is not None and (title, question) != (None, None):
         raise click.UsageError("--title and --question are those of the campaign: leave them out.")
     if campaign is None:
@@ -67,10 +69,11 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    statement = write_page(folder, path, text=text, reports=reports, campaign=asked)
+    statement, conclusion = write_page(folder, path, text=text, reports=reports, campaign=asked)
     data = {
         "privacy": statement.status,
         "statement": list(sentences(statement)),
+        "conclusion": list(conclusion),
         "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
         "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
         "certificate_sha256": statement.certificate_sha256,
@@ -79,6 +82,7 @@ def report(
     }
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
+        *[("conclusion", sentence) for sentence in conclusion],
         *([("hint", HINT)] if reports is None and statement.reason == NOTHING_STATED else []),
         *replaced_rows(replaced),
         ("written", str(path)),

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 
 from crowdveil.campaign.folder import CAMPAIGN_FILE
+from crowdveil.privacy.statement import PrivacyStatement, statement_text
 from crowdveil.release.page import campaign_text, write_page
-from crowdveil.release.privacy_statement import PrivacyStatement, statement_text
 from crowdveil.service.release import export
 from crowdveil.service.store import Store
 from crowdveil.workflow.evidence import read_evidence
@@ -85,7 +85,7 @@ def _compute(store: Store, digest: bytes, folder: Path) -> CampaignResult:
     inference = infer(read_evidence(reports), Method())
     write_estimate(folder, inference.estimate)
     text = campaign_text(campaign)
-    statement = write_page(folder, folder / PAGE_FILE, text=text, campaign=campaign)
+    statement, _ = write_page(folder, folder / PAGE_FILE, text=text, campaign=campaign)
     (folder / STATEMENT_FILE).write_text(statement_text(statement, text.facts), "utf-8")
     (folder / CAMPAIGN_FILE).write_bytes(campaign.to_bytes())
     files = {name: (folder / name).read_bytes() for name in DOWNLOADS if (folder / name).is_file()}

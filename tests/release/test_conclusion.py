@@ -1,0 +1,108 @@
+"""The conclusion follows from the numbers of the result, and names an epsilon only with a checked guarantee."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.privacy.statement import PrivacyStatement
+from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, conclude
+from crowdveil.release.page import PageText, write_page
+from crowdveil.release.result_files import InferredTruths, WorkerQuality
+from tests.release.conftest import Folder, command
+
+UNPROTECTED = PrivacyStatement(status="none")
+WORKER = WorkerQuality(
+    names=("w",), quality_name="ability", quality=np.ones(1), low=None, high=None, reports=np.ones(1, dtype=np.int64)
+)
+
+
+def labelled(*posterior: tuple[float, float]) -> InferredTruths:
+    """Return truths over the labels no and yes with this posterior."""
+    table = np.array(posterior)
+    return truths(labels=("no", "yes"), truth=table.argmax(axis=1), posterior=table)
+
+
+def numeric(numbers: list[float], half_width: float | None) -> InferredTruths:
+    """Return numbers with intervals of this half width."""
+    truth = np.array(numbers)
+    low, high = (None, None) if half_width is None else (truth - half_width, truth + half_width)
+    return truths(truth=truth, low=low, high=high)
+
+
+def truths(**fields: object) -> InferredTruths:
+    """Return truths of one worker; fields that are not given are None."""
+    count = len(fields["truth"])  # type: ignore[arg-type]
+    usual = {"labels": None, "posterior": None, "low": None, "high": None}
+    tasks, reports = tuple(map(str, range(count))), np.ones(count, dtype=np.int64)
+    return InferredTruths(tasks=tasks, reports=reports, workers=WORKER, sha256="0" * 64, **(usual | fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("result", "advice"),
+    [
+        (labelled((0.9, 0.1), (0.1, 0.9)), "use these truths: 10.0 % are expected to be wrong, against 50.0 %"),
+        (labelled((0.7, 0.3), (0.3, 0.7)), "use these truths with care: 30.0 %"),
+        (labelled((0.54, 0.46), (0.46, 0.54)), "do not use these truths yet, collect more answers: 46.0 %"),
+        (labelled((0.99, 0.01), (0.99, 0.01)), "use these truths: 1.0 % are expected to be wrong"),
+        (numeric([0, 10], 4.0), "use these truths: the median 90 % interval is ± 4"),
+        (numeric([0, 10], 7.0), "use these truths with care"),
+        (numeric([0, 10], 12.0), "do not use these truths yet"),
+        (numeric([3, 3], 1.0), "do not use these truths yet"),
+    ],
+)  # fmt: skip
+def test_advice_follows_from_the_error(result: InferredTruths, advice: str) -> None:
+    """The error as a share of the constant's decides; a small error is enough where all truths are equal."""
+    assert advice in conclude(result, UNPROTECTED)[0]
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        (truths(labels=("no", "yes"), truth=np.array([0, 1])), NO_PROBABILITIES),
+        (numeric([1.0, 2.0], None), NO_INTERVALS),
+        (numeric([np.nan, np.nan], 1.0), NO_NUMBERS),
+    ],
+)
+def test_an_unknown_error_gives_no_advice(result: InferredTruths, sentence: str) -> None:
+    """Without probabilities, intervals or numbers the conclusion says so, and nothing else."""
+    assert (sentence,) == conclude(result, UNPROTECTED)
+
+
+def test_doubtful_truths_are_counted() -> None:
+    """Truths below 90 % are counted; if there is none, the conclusion says so."""
+    assert "1 truth has a confidence below 90 %" in conclude(labelled((0.95, 0.05), (0.2, 0.8)), UNPROTECTED)[1]
+    assert "Every truth has" in conclude(labelled((0.95, 0.05), (0.1, 0.9)), UNPROTECTED)[1]
+
+
+def test_the_privacy_of_the_reports_comes_first() -> None:
+    """Epsilon and participation begin the conclusion of protected reports; a simulation has none."""
+    protected = PrivacyStatement(status="protected", per_answer=Guarantee(epsilon=1.00001, participation="public"))
+    result = labelled((0.9, 0.1), (0.1, 0.9))
+    first = {status: conclude(result, PrivacyStatement(status=status))[0] for status in ("simulation", "none")}
+
+    assert conclude(result, protected)[0].startswith("At epsilon 1.001 per answer (participation public), use")
+    assert first["simulation"].startswith("In this simulation, which has no privacy, use")
+    assert first["none"].startswith("Without a privacy guarantee, use")
+
+
+def test_page_and_command_end_with_the_conclusion(collected: Folder) -> None:
+    """The last section of the page and the printed lines have the same sentences."""
+    folder = collected()
+    conclusion = write_page(folder, folder / "report.html", text=PageText()).conclusion
+    page = (folder / "report.html").read_text("utf-8")
+    printed = " ".join(command("report", folder).split())
+
+    assert 'id="conclusion"' in page[page.rindex("<h2") :]
+    for sentence in conclusion:
+        assert sentence in page[page.rindex("<h2") :]
+        assert sentence.split(",")[0] in printed.replace(" conclusion ", " ")
+
+
+@pytest.mark.parametrize("fixture", ["plain", "numbers"])
+def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.FixtureRequest) -> None:
+    """Truths of answers without a certificate, and numbers, have a conclusion."""
+    folder: Path = request.getfixturevalue(fixture)
+
+    assert 2 <= len(write_page(folder, folder / "report.html", text=PageText()).conclusion)
