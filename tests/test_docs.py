@@ -20,7 +20,12 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 PROOFS = [
     DOCS / "explanation" / name
-    for name in ("synthesis/private.md", "synthesis/paper-reproduction.md", "campaign-guarantees.md")
+    for name in (
+        "synthesis/private.md",
+        "synthesis/paper-reproduction.md",
+        "campaign-guarantees.md",
+        "composition.md",
+    )
 ]
 """Pages of proofs, besides those of mechanisms."""
 MAX_WORDS = 34_000

@@ -70,7 +70,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
         [(*CUTS, "--out", "round1"), ("infer", "round1/reports.csv", "--method", "gaussian", "--out", "found")],
         ("found/truths.csv", "--certificate", "round1/certificate.json", "--out", "cuts.csv"),
     ),
-    "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9)),
+    "account": ([], (*RESPONSE, "--labels", "no,yes", "--tasks", 9, "--delta", 1e-6)),
     "synthesize": ([], ("numbers.csv", "--bounds", "-2:7", "--epsilon", 1, "--seed", 1, "--out", "made")),
     "campaign invite": ([("campaign", "new", "campaign.toml", "--out", "essays")], ("essays",)),
     "campaign new": ([], ("campaign.toml", "--out", "essays")),

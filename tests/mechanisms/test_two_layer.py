@@ -206,7 +206,7 @@ def test_rounding_of_the_secret_is_accounted_for(monkeypatch, low, high, labels,
         sum((q / (labels - 1)) ** h * (1 - q) ** (cells - h) for q in p) / len(p) for h in range(cells + 1)
     ]  # fmt: skip
     cell = max(log_fraction(g[h] / g[h + 1]) for h in range(cells))
-    distribution, rounding = mechanism._distribution(cells), mechanism._numerical_error(cells)
+    distribution, rounding = mechanism.flip_distribution(cells), mechanism.numerical_error(cells)
 
     assert Fraction(low) <= min(p) <= max(p) <= Fraction(high)
     assert 0 < abs(cell - distribution.cell_loss()) <= rounding

@@ -102,15 +102,32 @@ def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]
     """Return table rows of `account_data`: exact and claimed epsilon with unit and participation, then the reasons."""
     rows = []
     for row in accounts:
-        of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
-        over = f", {row['rounds']:,} rounds" if row["rounds"] > 1 else ""
         slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
-        scope = f"(per {row['unit']}{of}{over}, participation {row['participation']})"
+        scope = f"(per {row['unit']}{_extent(row)}, participation {row['participation']})"
         rows.append(
             ("epsilon", f"exact {format_bound(row['exact'])}, claimed {format_number(row['claimed'])}{slack} {scope}")
         )
     reasons = dict.fromkeys(row["reason"] for row in accounts if row["reason"])
     return rows + [("because", reason) for reason in reasons]
+
+
+def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return table rows of compositions: epsilon at a delta, exact, advanced and as the sum."""
+    return [
+        (
+            "together",
+            f"epsilon {format_bound(row['exact'])} at delta {format_delta(row['delta'])} (advanced "
+            f"{format_bound(row['advanced'])}, sum {format_bound(row['pure'])} at delta 0), per {row['unit']}"
+            f"{_extent(row)}, participation {row['participation']}",
+        )
+        for row in compositions
+    ]
+
+
+def _extent(row: Mapping[str, Any]) -> str:
+    """Return the cells and rounds that a row of an account covers."""
+    of = f" of {row['cells']:,} cells" if row["unit"] == "worker" else ""
+    return of + (f", {row['rounds']:,} rounds" if row["rounds"] > 1 else "")
 
 
 @contextmanager

@@ -226,17 +226,17 @@ class TwoLayer(SharedSecretMechanism):
         unit = Fraction(DENOMINATOR, self.symbols - 1)
         return math.ceil(Fraction(self.low) * unit), math.floor(Fraction(self.high) * unit)
 
-    def _distribution(self, cells: int) -> SharedFlipDistribution:
-        """Return the distribution of the reports for p uniform between the ends of the device's grid."""
+    def flip_distribution(self, cells: int) -> SharedFlipDistribution:
+        """Return the distribution of `cells` reports for p uniform between the ends of the device's grid."""
         first, last = self._weights
         unit = (self.symbols - 1) / DENOMINATOR
         return SharedFlipDistribution(low=first * unit, high=last * unit, symbols=self.symbols, cells=cells)
 
     def _cell_loss(self, cells: int) -> float:
-        return self._distribution(cells).cell_loss() + self._numerical_error(cells)
+        return self.flip_distribution(cells).cell_loss() + self.numerical_error(cells)
 
     def _worker_loss(self, cells: int) -> float:
-        return self._distribution(cells).worker_loss() + self._numerical_error(cells)
+        return self.flip_distribution(cells).worker_loss() + self.numerical_error(cells)
 
     def _loss_bound(self) -> float:
         """Return the largest loss of any p on the grid, which bounds every mixture of them."""
@@ -246,7 +246,7 @@ class TwoLayer(SharedSecretMechanism):
             return math.inf
         return log_rounded_up(max(Fraction(DENOMINATOR - (self.symbols - 1) * first, first), Fraction(last, kept)))
 
-    def _numerical_error(self, cells: int) -> float:
+    def numerical_error(self, cells: int) -> float:
         """Return a bound on the error of a loss by the grid of p and by quadrature, in nats (proof page)."""
         first, last = self._weights
         share = 6 * (cells + 1) / (last - first)

@@ -50,3 +50,18 @@ def test_the_mechanism_row_shows_given_settings_only(run: Run, run_json: RunJson
     assert "designed (epsilon=1, outputs=" in run(*designed).stdout
     assert "quantized-response (epsilon=1.235, cuts=(1, 2))" in run(*quantized).stdout
     assert {"epsilon", "cuts", "blocks"} == run_json(*quantized)["parameters"].keys()
+
+
+def test_delta_adds_the_composed_loss(run: Run, run_json: RunJson) -> None:
+    """With --delta the exact, advanced and summed epsilon over all rounds stand side by side; without it none does."""
+    words = ("account", "--mechanism", "randomized-response", "--epsilon", 0.1, "--labels", "no,yes")
+    more = ("--tasks", 500, "--rounds", 2)
+    cell, worker = run_json(*words, *more, "--delta", 1e-6)["compositions"]
+
+    assert [("cell", 1, 2), ("worker", 500, 2)] == [
+        (row["unit"], row["cells"], row["rounds"]) for row in (cell, worker)
+    ]
+    assert worker["exact"] < worker["advanced"] < worker["pure"] <= 100.0
+    assert f"epsilon {format_bound(worker['exact'])} at delta 1e-06" in run(*words, *more, "--delta", 1e-6).stdout
+    assert [] == run_json(*words, *more)["compositions"]
+    assert "delta must be in" in run(*words, *more, "--delta", 2, code=1).stderr

@@ -1,0 +1,183 @@
+"""Composition: never below enumeration and closed forms, equal to an independent library, and to nothing smaller."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as independent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.channel import Channel
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.privacy.loss_distribution import (
+    advanced_epsilon,
+    channel_profile,
+    compose,
+    composed_epsilon,
+    dominating_distribution,
+    pure_epsilon,
+)
+
+YES_NO = Categories(("no", "yes"))
+
+
+def table(probabilities) -> Channel:
+    """Integer channel nearest to a table of positive probabilities, participation public."""
+    rows = np.array(probabilities, dtype=float)
+    names = Categories(tuple(f"a{k}" for k in range(len(rows))))
+    outputs = tuple(f"y{k}" for k in range(rows.shape[1]))
+    return Channel.from_probabilities(names, "public", outputs, rows / rows.sum(axis=1, keepdims=True), None)
+
+
+def coin(epsilon: float) -> Channel:
+    """Randomized response over two answers."""
+    return RandomizedResponse(alphabet=YES_NO, epsilon=epsilon, participation="public").channel()
+
+
+def enumerated_delta(channels, epsilon: float) -> float:
+    """Largest hockey-stick divergence of independent cells over all pairs of answer vectors."""
+    worst = 0.0
+    for pairs in itertools.product(*(itertools.product(range(len(c.rows)), repeat=2) for c in channels)):
+        first, second = np.ones(1), np.ones(1)
+        for channel, (a, b) in zip(channels, pairs, strict=True):
+            first = np.outer(first, channel.probabilities[a]).ravel()
+            second = np.outer(second, channel.probabilities[b]).ravel()
+        worst = max(worst, float(np.maximum(first - math.exp(epsilon) * second, 0).sum()))
+    return worst
+
+
+def binomial_delta(channel: Channel, cells: int, epsilon: float) -> float:
+    """Exact delta of `cells` cells of randomized response over two answers: a binomial sum."""
+    loss = (2 * np.arange(cells + 1) - cells) * channel.epsilon
+    masses = binom.pmf(np.arange(cells + 1), cells, channel.probabilities[0, 0])
+    return float(masses @ np.maximum(-np.expm1(np.minimum(epsilon - loss, 0)), 0))
+
+
+@pytest.mark.parametrize(("epsilon", "cells"), [(1.0, 1), (1.0, 5), (0.1, 1000), (3.0, 200), (3.0, 11_040)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_randomized_response_is_the_binomial_sum(epsilon, cells, delta):
+    """The exact delta at the certified epsilon is at most delta, and less than 10 % below it."""
+    channel = coin(epsilon)
+
+    exact = binomial_delta(channel, cells, composed_epsilon([(channel_profile(channel), cells)], delta))
+
+    assert exact <= delta
+    assert 0.9 * delta < exact
+
+
+@given(
+    st.lists(
+        st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=3), min_size=1, max_size=3
+    ),
+    st.floats(0.0, 3.0),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_composition_is_below_enumeration(tables, epsilon):
+    """Of up to three different tables, delta is never below the largest over all pairs of answer vectors."""
+    channels = [table(rows) for rows in tables]
+
+    composed = compose([(channel_profile(channel), 1) for channel in channels], 1e-3)
+
+    assert enumerated_delta(channels, epsilon) <= composed.delta(epsilon) + 1e-15
+
+
+def their_loss(channel: Channel, count: int, order: int = 1):
+    """dp_accounting's distribution of `count` cells of a table of two rows, in the given order of the pair."""
+    rows = [{y: math.log(p) for y, p in enumerate(row)} for row in channel.probabilities[::order]]
+    loss = independent.from_two_probability_mass_functions(*rows, value_discretization_interval=1e-4)
+    return loss.self_compose(count)
+
+
+@pytest.mark.parametrize("rows", [[[0.6, 0.4], [0.4, 0.6]], [[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5]]])
+@pytest.mark.parametrize("delta", [1e-3, 1e-8])
+def test_the_same_table_as_another_library(rows, delta):
+    """50 cells of a table that is its own mirror image have the epsilon of dp_accounting's distribution within 1e-3."""
+    channel = table(rows)
+
+    assert their_loss(channel, 50).get_epsilon_for_delta(delta) == pytest.approx(
+        composed_epsilon([(channel_profile(channel), 50)], delta), rel=1e-3
+    )
+
+
+def test_a_table_with_two_worst_orders():
+    """Each cell may have either order of the pair: no mixture of both in dp_accounting is above, the worst is near."""
+    channel = table([[0.6, 0.4], [0.25, 0.75]])
+    mixed = [their_loss(channel, 40 - k).compose(their_loss(channel, k, -1)) for k in range(1, 40, 6)]
+    mixed += [their_loss(channel, 40), their_loss(channel, 40, -1)]
+    theirs = max(loss.get_epsilon_for_delta(1e-6) for loss in mixed)
+
+    ours = composed_epsilon([(channel_profile(channel), 40)], 1e-6)
+
+    assert theirs <= ours * (1 + 1e-4)
+    assert ours <= 1.05 * theirs
+
+
+def test_two_tables_as_in_another_library():
+    """20 cells of one table and 30 of another have dp_accounting's epsilon within 1e-3."""
+    theirs = their_loss(coin(0.3), 20).compose(their_loss(coin(0.8), 30)).get_epsilon_for_delta(1e-6)
+
+    assert theirs == pytest.approx(
+        composed_epsilon([(channel_profile(coin(0.3)), 20), (channel_profile(coin(0.8)), 30)], 1e-6), rel=1e-3
+    )
+
+
+@given(st.lists(st.lists(st.floats(0.02, 1.0), min_size=4, max_size=4), min_size=2, max_size=4), st.floats(0.002, 0.3))
+@settings(max_examples=40, deadline=None)
+def test_a_distribution_dominates_its_profile(rows, step):
+    """The distribution's delta is at least the profile's, between its points and at negative epsilon as well."""
+    channel = table(rows)
+    found = dominating_distribution(channel_profile(channel), step)
+    losses = found.measure.positions * step
+    for epsilon in np.linspace(-1.2 * channel.epsilon, 1.2 * channel.epsilon, 25):
+        dominating = found.infinite + float(found.measure.masses @ np.maximum(-np.expm1(epsilon - losses), 0))
+
+        assert enumerated_delta([channel], epsilon) <= dominating + 1e-14
+
+
+def test_advanced_composition_is_sound_and_wider():
+    """The binomial sum at advanced composition's epsilon is below delta; the exact epsilon is smaller."""
+    channel, cells = coin(0.1), 1000
+    terms = [(channel_profile(channel), cells)]
+    advanced = advanced_epsilon(terms, 1e-6)
+
+    assert binomial_delta(channel, cells, advanced) < 1e-6
+    assert composed_epsilon(terms, 1e-6) < advanced < pure_epsilon(terms)
+
+
+def test_a_composition_with_cells_dropped_is_caught():
+    """With 5 of 100 cells left out, the epsilon found fails the binomial sum of all 100."""
+    channel = coin(0.5)
+    profile = channel_profile(channel)
+
+    assert binomial_delta(channel, 100, composed_epsilon([(profile, 95)], 1e-6)) > 1e-6
+    assert binomial_delta(channel, 100, composed_epsilon([(profile, 100)], 1e-6)) <= 1e-6
+
+
+def test_the_order_of_cells_does_not_matter():
+    """Two kinds of cells in either order, or split into two entries, have one epsilon."""
+    one, two = channel_profile(coin(0.4)), channel_profile(coin(0.9))
+
+    expected = composed_epsilon([(one, 6), (two, 4)], 1e-6)
+
+    assert expected == pytest.approx(composed_epsilon([(two, 4), (one, 6)], 1e-6), rel=1e-9)
+    assert expected == pytest.approx(composed_epsilon([(one, 2), (two, 4), (one, 4)], 1e-6), rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [0.0, -1.0, 0.6, math.nan])
+def test_delta_has_bounds(delta):
+    """A delta outside [1e-15, 0.5] is refused."""
+    with pytest.raises(SettingsError, match="delta"):
+        composed_epsilon([(channel_profile(coin(1.0)), 2)], delta)
+
+
+def test_no_cells_and_no_privacy_are_refused():
+    """Composition of nothing and of a channel with infinite epsilon is refused."""
+    with pytest.raises(SettingsError, match="at least one cell"):
+        composed_epsilon([], 1e-6)
+    with pytest.raises(SettingsError, match="finite epsilon"):
+        channel_profile(Channel.identity(YES_NO, "public"))
