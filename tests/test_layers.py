@@ -41,6 +41,7 @@ FLOORS = {
     "demo": 8,
     "release": 8,
     "workflow": 8,
+    "aggregation": 9,
     "service": 9,
     "__main__": 10,
     "cli": 10,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crowdveil.registry import PUBLIC_MODULES
 
 if TYPE_CHECKING:
+    from crowdveil.aggregation import aggregate as aggregate
     from crowdveil.channels.alphabet import Categories as Categories
     from crowdveil.channels.alphabet import Scale as Scale
     from crowdveil.channels.channel import Channel as Channel

@@ -283,6 +283,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "SavedFit": "incremental.saved_fit",
     "Scale": "channels.alphabet",
     "Stream": "incremental.stream",
+    "aggregate": "aggregation",
     "fit_on": "incremental.warm_start",
 } | {
     entry.class_name: entry.module

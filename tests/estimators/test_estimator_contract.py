@@ -1,11 +1,14 @@
 """Promises that every registered estimator keeps; a new one is tested here without being asked."""
 
+import copy
 import dataclasses
+import inspect
 from functools import reduce
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -420,3 +423,76 @@ def test_estimators_without_a_channel_refuse_one(cls: AnyClass) -> None:
     """An estimator that reads reports as answers says so when it is given a channel."""
     with pytest.raises(SettingsError, match="channel"):
         cls().fit(crowd(), channel=Channel.identity(LABELS, "public"))
+
+
+def frame_for(cls: AnyClass) -> pa.Table:
+    """Return answers as an Arrow table that the estimator reads: ordered labels, or numbers."""
+    reports = crowd()
+    task, worker = pa.array(reports.task), pa.array(reports.worker)
+    if cls.capabilities.kind == "numeric":
+        return pa.table({"task": task, "worker": worker, "value": pa.array(reports.value.astype(float))})
+    labels = pa.DictionaryArray.from_arrays(pa.array(reports.value), pa.array(LABELS.names), ordered=True)
+    return pa.table({"task": task, "worker": worker, "label": labels})
+
+
+every_of_frames = pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if not c.capabilities.needs_alphabet], ids=lambda c: c.name
+)
+
+
+@every_of_frames
+def test_a_frame_is_fitted_and_predicted(cls: AnyClass) -> None:
+    """`fit` reads a frame; `fit_predict` and `fit_predict_proba` return its truths and posterior as such a frame."""
+    frame, estimator = frame_for(cls), cls()
+    estimate = estimator.fit(frame)
+
+    truths = estimator.fit_predict(frame)
+
+    assert ["task", "truth"] == truths.column_names
+    assert estimate.truth.tolist() == truths["truth"].to_pylist()
+    assert estimate.tasks.tolist() == truths["task"].to_pylist()
+    if cls.capabilities.kind == "categorical" and cls.capabilities.probabilistic:
+        assert frame["label"].type == truths["truth"].type
+        posterior = estimator.fit_predict_proba(frame)
+        np.testing.assert_array_equal(estimate.posterior, np.transpose(posterior.columns[1:]))
+    else:
+        with pytest.raises(SettingsError, match=r"has no probabilities of labels.*Use .*dawid-skene"):
+            estimator.fit_predict_proba(frame)
+
+
+def test_numbers_without_a_scale_are_refused_from_a_frame_too() -> None:
+    """An estimator on a scale says how a frame is read with one."""
+    with pytest.raises(ReportsError, match=r"needs numbers on a scale.*alphabet=Scale"):
+        ESTIMATORS["gaussian"]().fit(pa.table({"task": [1, 2], "worker": [1, 1], "value": [1.0, 2.0]}))
+
+
+@every
+def test_settings_are_read_and_set_as_in_scikit_learn(cls: AnyClass) -> None:
+    """`get_params` has the arguments of the class; `set_params` returns another value and refuses unknown names."""
+    estimator = cls()
+    settings = estimator.get_params(deep=False)
+
+    assert set(inspect.signature(cls).parameters) == set(settings)
+    assert estimator == cls(**settings)
+    changed = estimator.set_params(tolerance=0.5)
+    assert (0.5, cls()) == (changed.tolerance, estimator)
+    with pytest.raises(SettingsError, match=r"has no setting 'steps'.*Its settings: .*max_steps"):
+        estimator.set_params(steps=3)
+
+
+@every
+def test_a_clone_keeps_every_setting_unchanged(cls: AnyClass) -> None:
+    """scikit-learn's protocol of `clone`: copies of the settings, given to the class, are its settings by identity."""
+    settings = {name: copy.deepcopy(value) for name, value in cls().get_params(deep=False).items()}
+
+    clone = cls(**settings)
+
+    assert all(clone.get_params(deep=False)[name] is value for name, value in settings.items())
+    assert cls() == clone
+
+
+def test_scikit_learn_clones_every_estimator() -> None:
+    """`sklearn.base.clone` returns an equal estimator, where scikit-learn is installed."""
+    base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+
+    assert [cls() for cls in CLASSES] == [base.clone(cls()) for cls in CLASSES]

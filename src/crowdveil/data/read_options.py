@@ -1,7 +1,7 @@
 """Options for reading answers or reports: alphabet, kind, identifiers, duplicates, grid and label spellings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict
 
 from numpy.typing import NDArray
@@ -58,6 +58,10 @@ class ReadOptions:
             raise SettingsError("grid must be 'round' or 'exact'", value=self.grid)
         if self.kind not in (None, "categorical", "numeric"):
             raise SettingsError("kind must be 'categorical' or 'numeric'", value=self.kind)
+        for name, listed in (("task", self.tasks), ("worker", self.workers)):
+            if isinstance(listed, str):
+                hint = f"The name of a column is given as {name}=."
+                raise SettingsError(f"{name}s must be the list of all {name}s", value=listed, hint=hint)
         on_scale = isinstance(self.alphabet, Scale)
         if self.alphabet is not None and self.kind is not None and (self.kind == "numeric") != on_scale:
             raise SettingsError(
@@ -67,6 +71,12 @@ class ReadOptions:
             )
         if on_scale or self.kind == "numeric":
             self._refuse_merging()
+
+    def with_ordered_labels(self, names: tuple[str, ...] | None) -> "ReadOptions":
+        """Return the options with these labels, in order, as alphabet; unchanged if there is one, or for numbers."""
+        if names is None or self.alphabet is not None or self.kind == "numeric":
+            return self
+        return replace(self, alphabet=Categories(names, ordered=True))
 
     @property
     def public_lists(self) -> frozenset[ListName]:

@@ -20,8 +20,9 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows, ReportRows
 from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
+from crowdveil.data.frames import ColumnNames, OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
-from crowdveil.data.ingest.readers import ReportColumns, read_columns, read_frame_columns, read_parquet_columns
+from crowdveil.data.ingest.readers import ReportColumns, read_columns, read_parquet_columns
 from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.data.ingest.validation import (
     CodedColumn,
@@ -55,6 +56,7 @@ class Reports:
         public_lists: the lists (labels, tasks, workers) that were given to the reader. The others follow from the rows
             and therefore reveal who answered, so no guarantee may rest on them. Empty by default. For a collection: all
             lists that `crowd.json` does not name in `lists_from_answers`.
+        original: names and types of the columns of the frame that the reports were read from; None for other sources.
         rows: storage of the columns; those of an opened folder are read on first use.
     """
 
@@ -65,6 +67,7 @@ class Reports:
     workers: Identifiers
     alphabet: Alphabet | None = None
     public_lists: frozenset[ListName] = NO_LISTS
+    original: OriginalColumns | None = field(default=None, repr=False)
     rows: ReportRows = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class Reports:
             # A view is copied: its memory could be changed through its base.
             object.__setattr__(self, name, column.astype(dtype, copy=column.base is not None))
         rows = InMemoryRows(self.task, self.worker, self.value, len(self.tasks))
-        self._set(rows, self.tasks, self.workers, self.alphabet, self.public_lists)
+        self._set(rows, self.tasks, self.workers, self.alphabet, self.public_lists, self.original)
 
     def _set(
         self,
@@ -83,9 +86,15 @@ class Reports:
         workers: Identifiers,
         alphabet: Alphabet | None,
         public_lists: frozenset[ListName],
+        original: OriginalColumns | None,
     ) -> None:
-        values = {"tasks": as_identifiers(tasks), "workers": as_identifiers(workers), "alphabet": alphabet}
-        for name, value in {**values, "rows": rows, "public_lists": public_lists}.items():
+        values: dict[str, object] = {
+            "tasks": as_identifiers(tasks),
+            "workers": as_identifiers(workers),
+            "alphabet": alphabet,
+        }
+        values |= {"rows": rows, "public_lists": public_lists, "original": original}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -96,15 +105,16 @@ class Reports:
         workers: Identifiers,
         alphabet: Alphabet | None,
         public_lists: frozenset[ListName] = NO_LISTS,
+        original: OriginalColumns | None = None,
     ) -> Self:
         """Return reports over rows that already have canonical order and the right types; nothing is checked."""
         reports = cls.__new__(cls)
-        reports._set(rows, tasks, workers, alphabet, public_lists)
+        reports._set(rows, tasks, workers, alphabet, public_lists, original)
         return reports
 
     def with_public_lists(self, public_lists: frozenset[ListName]) -> Self:
         """Return the same reports with other public lists."""
-        return self.from_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists)
+        return self.from_rows(self.rows, self.tasks, self.workers, self.alphabet, public_lists, self.original)
 
     # Hidden from type checkers, which would otherwise accept any attribute.
     if not TYPE_CHECKING:
@@ -259,12 +269,34 @@ class Reports:
         return cls.from_columns(read_parquet_columns(path), ReadOptions(**options))
 
     @classmethod
-    def from_frame(cls, frame: object, **options: Unpack[ReadKeywords]) -> Self:
-        """Return the reports of a pandas, Polars or Arrow table, or a DuckDB relation; options as in `from_parquet`.
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        task: str | None = None,
+        worker: str | None = None,
+        label: str | None = None,
+        value: str | None = None,
+        **options: Unpack[ReadKeywords],
+    ) -> Self:
+        """Return the reports of a frame: pandas, Polars, Arrow, Dask, a DuckDB relation, or a dict of columns.
 
-        Dictionary-encoded columns (Categorical, Enum) are not hashed again.
+        Args:
+            frame: one row per answer.
+            task, worker: names of the columns of identifiers; by default the usual names, as in `from_csv`.
+            label, value: name of the column of labels or, instead, of numbers.
+            options: as in `from_parquet`. The alphabet of an ordered categorical column is its categories, in their
+                order; they are not in `public_lists`.
+
+        Raises:
+            ReportsError: no such column, or as in `from_csv`.
+            SettingsError: options that contradict one another.
         """
-        return cls.from_columns(read_frame_columns(frame), ReadOptions(**options))
+        given = ReadOptions(**options)
+        columns, original = read_frame(frame, ColumnNames(task=task, worker=worker, label=label, value=value))
+        reports = cls.from_columns(columns, given.with_ordered_labels(original.ordered_labels))
+        fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
+        return cls.from_rows(*fields, given.public_lists, original)
 
     @classmethod
     def from_columns(cls, columns: ReportColumns, options: ReadOptions) -> Self:

@@ -1,6 +1,6 @@
 """Estimate: truths with their uncertainty, worker qualities, and the state for warm starts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Literal, NamedTuple, Self
@@ -10,15 +10,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
+from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
 
 TIE = 1e-9
 """Difference of posteriors below which labels are tied."""
 CHUNK_TASKS, WRITTEN_TASKS = 1 << 18, 1 << 17
 """Tasks summed together, and written together, to bound memory: columns with names need 100 bytes per task."""
 FEW_LABELS = 8
-
 LARGE_ERROR = 1e6
+Rows = Literal["tasks", "workers"]
+"""Rows of a frame of results."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +157,7 @@ class Estimate:
             the columns of probabilities are empty.
         task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
         state: learned parameters, for `fit(..., warm_start=)`; None without an EM loop.
+        original: names and types of the columns of the frame of answers; None for other sources.
     """
 
     method: str
@@ -174,6 +179,7 @@ class Estimate:
     probabilistic: bool = True
     task_parameters: Mapping[str, NDArray[np.float64]] | None = None
     state: FitState | None = None
+    original: OriginalColumns | None = None
 
     @property
     def categorical(self) -> bool:
@@ -277,6 +283,54 @@ class Estimate:
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _table(self.workers_columns())
+
+    def to_arrow(self, rows: Rows = "tasks") -> pa.Table:
+        """Return tasks or workers as an Arrow table: names and types of the frame of answers, the columns of
+        `tasks_columns` or `workers_columns`.
+
+        Raises:
+            SettingsError: other rows than "tasks" and "workers".
+        """
+        if rows not in ("tasks", "workers"):
+            raise SettingsError("rows must be 'tasks' or 'workers'", value=rows)
+        table = self.tasks_frame() if rows == "tasks" else self.workers_frame()
+        if self.original is None:
+            return table
+        values = self._label_values() if rows == "tasks" else None
+        if values is not None:
+            table = table.set_column(1, "truth", values.take(pa.array(self.winners.argmax(axis=1))))
+        return self.original.with_identifiers(table, rows)
+
+    def _label_values(self) -> Any:
+        """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
+        if self.original is None or self.alphabet is None or not self.categorical:
+            return None
+        return self.original.label_values(self.alphabet.names)
+
+    def to_pandas(self, rows: Rows = "tasks") -> Any:
+        """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
+        return as_pandas(self.to_arrow(rows))
+
+    def to_polars(self, rows: Rows = "tasks") -> Any:
+        """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
+        return as_polars(self.to_arrow(rows))
+
+    def to_frame(self, like: Any, rows: Rows = "tasks", *, columns: Sequence[str] | None = None) -> Any:
+        """Return tasks or workers as the kind of frame of the answers.
+
+        Args:
+            like: the answers; `Reports` for an Arrow table.
+            rows: "tasks" or "workers".
+            columns: names of the columns after the first one; None for all.
+        """
+        table = self.to_arrow(rows)
+        table = table if columns is None else table.select([table.column_names[0], *columns])
+        if isinstance(like, Reports) or self.original is None:
+            return table
+        sources = {table.column_names[0]: self.original.task if rows == "tasks" else self.original.worker}
+        if "truth" in table.column_names and self._label_values() is not None:
+            sources["truth"] = self.original.label_name
+        return in_kind(like, table, sources)
 
 
 def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Estimator.fit: validation of the input, restarts from several initial parameters, and the estimate."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +79,14 @@ def prior_vector(alphabet: Alphabet | None, prior: Mapping[str, float]) -> NDArr
 
 
 class Estimator(Model[P, S]):
-    """Model with `fit`: infers truths and worker qualities from reports."""
+    """Model with `fit`: infers truths and worker qualities from reports.
+
+    An estimator is a frozen value of settings: `fit` returns what it learned and stores nothing.
+    """
 
     def fit(
         self,
-        reports: Reports,
+        reports: Reports | Any,
         *,
         channel: Channel | ChannelTable | None = None,
         assignment: Assignment | None = None,
@@ -96,7 +100,8 @@ class Estimator(Model[P, S]):
         """Return the truth of every task and the quality of every worker.
 
         Args:
-            reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected.
+            reports: non-NULL reports; its `tasks` and `workers` must list everyone if participation was protected. Or
+                a frame as in `Reports.from_frame`, with the usual names of columns.
             channel: channel of the reports, or of each cell; None reads reports as answers.
             assignment: the cells that report; None if every worker reports on every task.
             gold: known truths by task name (label, or number).
@@ -113,6 +118,7 @@ class Estimator(Model[P, S]):
             EngineError: the engine cannot be reached, or its workers failed repeatedly.
             ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
+        reports = self._as_reports(reports)
         data = validate(self, reports, channel, assignment, gold, prior)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
@@ -120,13 +126,59 @@ class Estimator(Model[P, S]):
             # Gold may be new, which the counts of reports do not show.
             model = model if data.gold.used else model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
-            return to_estimate(result, data)
+            return replace(to_estimate(result, data), original=reports.original)
         results = []
         for initial in model.initializations(data.summary):
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             results.append(resolve_saddle(result, initial, data))
         best = results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1])
-        return to_estimate(best, data)
+        return replace(to_estimate(best, data), original=reports.original)
+
+    def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
+        """Return the columns task and truth, as the kind of frame of the answers (Arrow for `Reports`).
+
+        Args:
+            reports, inputs: as in `fit`; errors as there.
+        """
+        return self.fit(reports, **inputs).to_frame(reports, columns=["truth"])
+
+    def fit_predict_proba(self, reports: Reports | Any, **inputs: Any) -> Any:
+        """Return the columns task and `probability_<label>` for each label; else as `fit_predict`.
+
+        Raises:
+            SettingsError: the method has no probabilities.
+        """
+        if self.capabilities.kind == "numeric" or not self.capabilities.probabilistic:
+            raise SettingsError(
+                f"{self.name} has no probabilities of labels",
+                value="fit_predict_proba",
+                hint=f"Use {one_of(kind='categorical', probabilistic=True)}.",
+            )
+        estimate = self.fit(reports, **inputs)
+        assert estimate.alphabet is not None
+        return estimate.to_frame(reports, columns=[f"probability_{name}" for name in estimate.alphabet.names])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name; `deep` has no effect, since no setting is an estimator."""
+        own: Any = self
+        return {field.name: getattr(self, field.name) for field in fields(own)}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Return a new estimator with other settings; this one is a frozen value and stays as it is.
+
+        Raises:
+            SettingsError: no such setting, or a value that it refuses.
+        """
+        unknown = sorted(settings.keys() - self.get_params())
+        if unknown:
+            hint = f"Its settings: {', '.join(self.get_params())}."
+            raise SettingsError(f"{self.name} has no setting {unknown[0]!r}", value=settings[unknown[0]], hint=hint)
+        own: Any = self
+        return replace(own, **settings)
+
+    def _as_reports(self, data: Reports | Any) -> Reports:
+        """Return reports unchanged, and the reports of a frame, as numbers if the method infers numbers."""
+        return data if isinstance(data, Reports) else Reports.from_frame(data, kind=self.capabilities.kind)
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:

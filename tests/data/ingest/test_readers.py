@@ -271,7 +271,9 @@ FRAMES = {
     "polars enum": pl.DataFrame({"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}).cast(
         {"task": pl.Categorical, "label": pl.Enum(["unused", "y", "x"])}
     ),
+    "polars lazy": pl.LazyFrame({"item": ["b", "a"], "annotator": ["w", "v"], "answer": ["y", "x"]}),
     "arrow": pa.table({"task": ["b", "a"], "worker": ["w", "v"], "label": ["y", "x"]}),
+    "dict": {"task": ["b", "a"], "worker": ["w", "v"], "label": np.array(["y", "x"]), "note": [1, 2]},
 }
 
 
@@ -298,10 +300,10 @@ def test_decimals_are_numbers() -> None:
 
 
 BAD_FRAMES = {
-    "a dict": ({"task": [1]}, "pandas, Polars or Arrow"),
-    "lazy": (FRAMES["polars"].lazy(), "Collect a lazy frame"),
+    "a list": ([{"task": 1}], "pandas, Polars, Arrow or Dask table"),
+    "unequal columns": ({"task": [1, 2], "worker": [1], "label": ["x"]}, "a dict of columns"),
     "no columns": (pd.DataFrame(), "column for the task is needed"),
-    "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
+    "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "Turn mixed columns into text"),
     "two labels": (pd.DataFrame([["a", "v", "x", "y"]], columns=["task", "worker", "label", "label"]), "unique column"),
     "lists": (pa.table({"task": [[1]], "worker": [1], "label": ["x"]}), "text or numbers.*list"),
     "null label": (FRAMES["polars"].with_columns(answer=pl.Series([None, "x"])), "row 1: labels must not be empty"),

@@ -1,4 +1,4 @@
-"""Readers of coded columns: CSV, Parquet, pandas, Polars and Arrow tables, DuckDB relations.
+"""Readers of coded columns: CSV and Parquet files, Arrow columns.
 
 Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
@@ -81,7 +81,7 @@ def read_parquet_columns(path: str | PathLike[str]) -> ReportColumns:
                 batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
                 coded = encode_batches(batches, names, GROUP_BYTES)
                 return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
-        return _columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
+        return encode_columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
@@ -105,35 +105,6 @@ def _not_parquet(source: str, error: Exception) -> ReportsError:
         examples=str(error)[:200],
         hint="Write the file again.",
     )
-
-
-def read_frame_columns(frame: object) -> ReportColumns:
-    """Return the columns of a pandas, Polars or Arrow table, or of a DuckDB relation.
-
-    Raises:
-        ReportsError: not such a table, or without the columns.
-    """
-    import narwhals as nw
-
-    try:
-        if nw.dependencies.is_duckdb_relation(frame):
-            relation: Any = frame
-            roles = match_columns(relation.columns, ANSWERS, "frame")
-            arrow = pa.RecordBatchReader.from_stream(relation.project(", ".join(roles.values()))).read_all()
-        else:
-            table = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
-            roles = match_columns(table.columns, ANSWERS, "frame")
-            arrow = table.select(list(roles.values())).to_arrow()
-        return _columns(roles, arrow, "frame")
-    except MemoryError:
-        raise
-    except (TypeError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
-        raise ReportsError(
-            "a frame must be a pandas, Polars or Arrow table whose columns hold one kind of value each, text in UTF-8",
-            source="frame",
-            examples=str(error).partition("\n")[0][:200],
-            hint="Collect a lazy frame first; turn mixed columns into text.",
-        ) from error
 
 
 def load_gold(
@@ -263,13 +234,22 @@ def _plain_text(column: Any) -> Any:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(*chunk) for chunk in chunks], plain)
 
 
-def _columns(roles: dict[str, str], table: pa.Table, source: str) -> ReportColumns:
-    """Return the columns, encoded in one thread each; the first error in the order of roles is raised."""
+def encode_columns(
+    roles: Mapping[str, str], table: pa.Table, source: str, *, value_name: str | None = None
+) -> ReportColumns:
+    """Return the columns, encoded in one thread each; the first error in the order of roles is raised.
+
+    Args:
+        roles: column name of each role.
+        table: has these columns.
+        source: for error messages.
+        value_name: header of the value column; by default its name.
+    """
     with ThreadPoolExecutor(len(roles)) as threads:
         waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
         del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
-    return _columns_of(coded, roles, source)
+    return _columns_of(coded, {**roles, "value": value_name or roles["value"]}, source)
 
 
 def _columns_of(coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str) -> ReportColumns:

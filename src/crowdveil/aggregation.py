@@ -1,0 +1,102 @@
+"""Truths of a frame of answers by one call, as the same kind of frame."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.data.assignment import Assignment
+from crowdveil.data.read_options import Kind, ReadKeywords
+from crowdveil.data.reports import Reports
+from crowdveil.em.estimate import Estimate
+from crowdveil.em.estimator import Estimator
+from crowdveil.em.executor import Engine
+from crowdveil.em.model import Progress
+from crowdveil.registry import ESTIMATOR_ENTRIES
+from crowdveil.workflow.confidence import calibrated, vote_note
+from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
+
+
+def aggregate(
+    answers: Any,
+    method: str | Estimator[Any, Any] | None = None,
+    *,
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
+    value: str | None = None,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    gold: Mapping[Any, Any] | None = None,
+    prior: Mapping[str, float] | None = None,
+    with_workers: bool = False,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+    memory: int | None = None,
+    **options: Unpack[ReadKeywords],
+) -> Any:
+    """Return the truth of every task with its confidence, as the kind of frame of the answers.
+
+    Columns: the task under its own name, truth in the type of the labels, then those of `Estimate.tasks_columns`.
+
+    Args:
+        answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
+        method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
+        task, worker, label, value: names of columns; by default the usual ones, as in `Reports.from_frame`.
+        channel, assignment, gold, prior, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks or more,
+            the confidence of the default method is calibrated to them.
+        with_workers: return two frames, tasks and workers.
+        options: as in `Reports.from_frame`.
+
+    Raises:
+        ReportsError: the answers, or as in `Estimator.fit`.
+        SettingsError: an unknown method, or as in `Estimator.fit`.
+
+    Warns:
+        UserWarning: the fit did not converge, or truths often differ from the plurality of the votes.
+    """
+    if channel is not None and not options.keys() & {"alphabet", "kind"}:
+        options = {**options, "alphabet": channel.report_alphabet, "grid": "exact"}
+    elif not options.keys() & {"alphabet", "kind"}:
+        options = {**options, "kind": _kind(method)}
+    names = {"task": task, "worker": worker, "label": label, "value": value}
+    reports = answers if isinstance(answers, Reports) else Reports.from_frame(answers, **names, **options)
+    evidence = Evidence(
+        reports=reports,
+        crowd=None,
+        channel=channel,
+        certificate=None,
+        no_channel_reason="" if channel is not None else "no channel was given",
+        assignment=assignment,
+    )
+    inputs: dict[str, Any] = {"channel": channel, "assignment": assignment, "gold": gold, "prior": prior}
+    inputs |= {"progress": progress, "engine": engine, "memory": memory}
+    estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
+    estimate = estimator.fit(reports, **inputs)
+    for note in _notes(evidence, estimate):
+        warnings.warn(note, UserWarning, stacklevel=2)
+    tasks = estimate.to_frame(answers)
+    return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+
+
+def _kind(method: str | AnyEstimator | None) -> Kind | None:
+    """Return the kind of answers that a method reads; None if it is not chosen, or unknown."""
+    if isinstance(method, Estimator):
+        return method.capabilities.kind
+    entry = None if method is None else ESTIMATOR_ENTRIES.get(method)
+    return None if entry is None else entry.capabilities.kind
+
+
+def _estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEstimator:
+    return method if isinstance(method, Estimator) else build_estimator(Method(name=method), evidence)
+
+
+def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
+    """Return warnings about an estimate."""
+    found = vote_note(evidence, estimate)
+    notes = [] if found is None else [found]
+    if not estimate.converged:
+        notes.append(f"{estimate.method} did not converge in {estimate.steps:,} steps: raise max_steps.")
+    return notes

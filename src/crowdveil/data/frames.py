@@ -1,0 +1,277 @@
+"""Frames of the caller, read as Arrow and returned in kind: pandas, Polars, Arrow, Dask, DuckDB, dicts of columns.
+
+Integers, truth values, categories and enumerations are text inside; `OriginalColumns` turns them back.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdveil.data.ingest.readers import ANSWERS, ReportColumns, encode_columns, match_columns
+from crowdveil.errors import ReportsError, SettingsError
+
+SOURCE = "frame"
+ROLES: Mapping[str, str] = {"task": "task", "worker": "worker", "label": "value", "value": "value"}
+"""Role of the column that each argument names."""
+FrameKind = Literal["pandas", "polars", "arrow", "dask", "duckdb", "dict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """Names of the columns of a frame; None for the usual names.
+
+    Attributes:
+        task, worker: identifiers.
+        label: labels.
+        value: numbers, instead of `label`.
+    """
+
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+    value: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None and self.value is not None:
+            raise SettingsError(
+                "answers are in one column: give label= for labels or value= for numbers",
+                value=(self.label, self.value),
+            )
+
+    def match(self, found: Sequence[str]) -> dict[str, str]:
+        """Return the column name of each role; the usual names are those of files.
+
+        Raises:
+            ReportsError: a named column is missing, or a role has not exactly one column.
+        """
+        given = {role: getattr(self, name) for name, role in ROLES.items() if getattr(self, name) is not None}
+        missing = [name for name in given.values() if name not in found]
+        if missing:
+            raise ReportsError(
+                f"there is no column {missing[0]!r}",
+                source=SOURCE,
+                examples="the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]),
+            )
+        others = [name for name in found if name not in given.values()]
+        usual = {role: names for role, names in ANSWERS.items() if role not in given}
+        return given | match_columns(others, usual, SOURCE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OriginalColumns:
+    """Names and types of the columns that reports were read from.
+
+    Attributes:
+        task, worker: names of the columns.
+        task_type, worker_type: Arrow types of their cells.
+        label: the column of labels or numbers with no row; its type holds the values of a dictionary.
+        label_name: its name.
+    """
+
+    task: str
+    worker: str
+    task_type: Any
+    worker_type: Any
+    label: Any
+    label_name: str
+
+    @property
+    def ordered_labels(self) -> tuple[str, ...] | None:
+        """All values of an ordered categorical column, as text; None for other columns."""
+        if not pa.types.is_dictionary(self.label.type) or not self.label.type.ordered:
+            return None
+        return tuple(str(value) for value in self.label.dictionary.to_pylist())
+
+    def label_values(self, names: Sequence[str]) -> Any:
+        """Return labels as an Arrow array of the original type; None if one of them has no such value."""
+        text = pa.array(names, pa.string())
+        kind = self.label.type
+        try:
+            if not pa.types.is_dictionary(kind):
+                return text.cast(kind)
+            values = self.label.dictionary
+            codes = pc.index_in(text.cast(values.type), values)
+        except pa.ArrowException:
+            return None
+        if codes.null_count:
+            return None
+        return pa.DictionaryArray.from_arrays(codes.cast(kind.index_type), values, ordered=kind.ordered)
+
+    def with_identifiers(self, table: pa.Table, rows: Literal["tasks", "workers"]) -> pa.Table:
+        """Return a table of results whose first column has the original name, unless another has it, and type."""
+        name, kind = (self.task, self.task_type) if rows == "tasks" else (self.worker, self.worker_type)
+        taken, column = table.column_names[1:], table.column(0)
+        with suppress(pa.ArrowException):  # such as given identifiers that the original type cannot hold
+            column = column.cast(kind)
+        return table.set_column(0, table.column_names[0] if name in taken else name, column)
+
+
+def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalColumns]:
+    """Return the coded columns of a frame, and their original names and types.
+
+    Raises:
+        ReportsError: not a frame, a missing column, or a column of mixed kinds.
+    """
+    import narwhals as nw
+
+    try:
+        roles, table = _as_arrow(frame, names)
+        original = _original(table, roles)
+        label = "value" if names.value is not None else "label" if names.label is not None else roles["value"]
+        return encode_columns(roles, table, SOURCE, value_name=label), original
+    except MemoryError:
+        raise
+    except (TypeError, ValueError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
+        if isinstance(error, ReportsError | SettingsError):
+            raise
+        raise ReportsError(
+            "a frame must be a pandas, Polars, Arrow or Dask table, a DuckDB relation or a dict of columns, whose "
+            "columns hold one kind of value each, text in UTF-8",
+            source=SOURCE,
+            examples=str(error).partition("\n")[0][:200],
+            hint="Turn mixed columns into text.",
+        ) from error
+
+
+def kind_of_frame(frame: Any) -> FrameKind:
+    """Return the kind of a frame; "arrow" for all that are none of the others."""
+    import narwhals as nw
+
+    if isinstance(frame, Mapping):
+        return "dict"
+    if nw.dependencies.is_duckdb_relation(frame):
+        return "duckdb"
+    if "dask" in type(frame).__module__:
+        return "dask"
+    if nw.dependencies.is_pandas_dataframe(frame):
+        return "pandas"
+    if nw.dependencies.is_polars_dataframe(frame) or nw.dependencies.is_polars_lazyframe(frame):
+        return "polars"
+    return "arrow"
+
+
+def _as_arrow(frame: Any, names: ColumnNames) -> tuple[dict[str, str], pa.Table]:
+    """Return the column of each role, and an Arrow table of these columns."""
+    import narwhals as nw
+
+    kind = kind_of_frame(frame)
+    if kind == "dict":
+        roles = names.match(list(frame))
+        return roles, pa.table({name: frame[name] for name in roles.values()})
+    if kind == "duckdb":
+        roles = names.match(frame.columns)
+        chosen = frame.project(", ".join(map(_quoted, roles.values())))
+        return roles, pa.RecordBatchReader.from_stream(chosen).read_all()
+    if kind == "dask":
+        roles = names.match(list(frame.columns))
+        frame = frame[list(roles.values())].compute()
+    if nw.dependencies.is_polars_lazyframe(frame):
+        roles = names.match(frame.collect_schema().names())
+        frame = frame.select(list(roles.values())).collect()
+    table = nw.from_native(frame, eager_only=True)
+    roles = names.match(table.columns)
+    return roles, table.select(list(roles.values())).to_arrow()
+
+
+def _original(table: pa.Table, roles: Mapping[str, str]) -> OriginalColumns:
+    types = {role: table.schema.field(name).type for role, name in roles.items()}
+    cells = {role: kind.value_type if pa.types.is_dictionary(kind) else kind for role, kind in types.items()}
+    label: Any = pa.array([], cells["value"])
+    if pa.types.is_dictionary(types["value"]):
+        column = table[roles["value"]].unify_dictionaries()
+        values = column.chunk(0).dictionary if column.num_chunks else label
+        nothing: Any = pa.array([], types["value"].index_type)
+        label = pa.DictionaryArray.from_arrays(nothing, values, ordered=types["value"].ordered)
+    return OriginalColumns(roles["task"], roles["worker"], cells["task"], cells["worker"], label, roles["value"])
+
+
+def in_kind(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    """Return an Arrow table as the same kind of frame as another.
+
+    Args:
+        frame: frame of the caller.
+        table: result.
+        sources: for columns of the result, the column of `frame` whose type they get.
+    """
+    match kind_of_frame(frame):
+        case "dict":
+            lists = all(isinstance(column, list | tuple) for column in frame.values())
+            columns = {name: table[name] for name in table.column_names}
+            return {name: column.to_pylist() if lists else column.to_numpy() for name, column in columns.items()}
+        case "duckdb":
+            return _as_relation(frame, table, sources)
+        case "polars":
+            return _as_polars(frame, table, sources)
+        case "pandas":
+            return _with_pandas_types(table.to_pandas(), frame.dtypes, sources)
+        case "dask":
+            import dask.dataframe
+
+            frames: Any = dask.dataframe
+            return frames.from_pandas(table.to_pandas(), npartitions=frame.npartitions)
+    return table
+
+
+def _as_relation(relation: Any, crowdveil_result: pa.Table, sources: Mapping[str, str]) -> Any:
+    """Return a relation on the same connection; DuckDB finds the table by the name of the argument."""
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    chosen = (
+        f"CAST({_quoted(name)} AS {types[sources[name]]}) AS {_quoted(name)}" if name in sources else _quoted(name)
+        for name in crowdveil_result.column_names
+    )
+    found = relation.query("crowdveil_answers", f"SELECT {', '.join(chosen)} FROM crowdveil_result")
+    return found.set_alias("crowdveil_result")
+
+
+def _as_polars(frame: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    types = frame.collect_schema()
+    found = as_polars(table)
+    found = found.with_columns(*(found[name].cast(types[source]) for name, source in sources.items()))
+    import narwhals as nw
+
+    return found.lazy() if nw.dependencies.is_polars_lazyframe(frame) else found
+
+
+def _with_pandas_types(found: Any, types: Any, sources: Mapping[str, str]) -> Any:
+    for name, source in sources.items():
+        try:
+            found[name] = found[name].astype(types[source])
+        except (TypeError, ValueError):
+            continue  # a label outside the original type, such as a given one
+    return found
+
+
+def as_polars(table: pa.Table) -> Any:
+    """Return an Arrow table as a Polars frame.
+
+    Raises:
+        SettingsError: Polars is not installed.
+    """
+    import narwhals as nw
+
+    try:
+        return nw.from_arrow(table, backend="polars").to_native()
+    except ImportError as error:
+        raise SettingsError("this needs Polars", value="no such package", hint="pip install polars") from error
+
+
+def as_pandas(table: pa.Table) -> Any:
+    """Return an Arrow table as a pandas frame.
+
+    Raises:
+        SettingsError: pandas is not installed.
+    """
+    try:
+        return table.to_pandas()
+    except ImportError as error:
+        hint = "pip install 'crowdveil[pandas]'"
+        raise SettingsError("this needs pandas", value="no such package", hint=hint) from error
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'

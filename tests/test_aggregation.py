@@ -1,0 +1,117 @@
+"""One call from a frame of answers to a frame of truths."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from crowdveil import Categories, DawidSkene, HierarchicalDawidSkene, RandomizedResponse, Reports, aggregate
+from crowdveil.data.report_tables import reports_table
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.randomness import seeded
+from crowdveil.simulate import Crowd, categorical_crowd, perturb
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Crowd:
+    """Return a simulated crowd of 40 workers on 60 tasks."""
+    return categorical_crowd(workers=40, tasks=60, labels=Categories(("no", "yes")), sparsity=0.5, source=seeded(1))
+
+
+def frame_of(reports: Reports) -> pd.DataFrame:
+    """Return reports as a pandas frame of text."""
+    return reports_table(reports).to_pandas().astype(str)
+
+
+def test_one_call_is_the_fit_of_the_default_method(crowd: Crowd) -> None:
+    """Truths and workers are those of the default of the command line."""
+    frame = frame_of(crowd.answers)
+
+    tasks, workers = aggregate(frame, with_workers=True)
+
+    expected = HierarchicalDawidSkene().fit(Reports.from_frame(frame))
+    pd.testing.assert_frame_equal(expected.to_frame(frame), tasks)
+    pd.testing.assert_frame_equal(expected.to_frame(frame, "workers"), workers)
+
+
+@pytest.mark.parametrize("method", ["dawid-skene", DawidSkene(max_steps=5), None])
+def test_the_method_is_a_name_or_an_estimator(crowd: Crowd, method: Any) -> None:
+    """A name, a configured estimator and the default all give a truth for each task."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert 60 == len(aggregate(frame_of(crowd.answers), method))
+
+
+def test_numbers_have_a_default_of_their_own() -> None:
+    """A column of numbers gives numbers with intervals."""
+    columns = {"item": ["a", "a", "b"], "rater": [1, 2, 1], "value": [1.0, 2.0, 5.0]}
+
+    found = aggregate(columns, worker="rater")
+
+    assert ["item", "truth", "low", "high", "reports"] == list(found)
+    assert [1.5, 5.0] == found["truth"]
+
+
+def test_the_channel_reads_reports(crowd: Crowd) -> None:
+    """With a channel the reports are read through it, and truths are labels of answers; without gold nothing else."""
+    mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=2.0, participation="public")
+    reports = perturb(crowd.answers, mechanism, seeded(2))
+    frame = pl.from_arrow(reports_table(reports))
+
+    found = aggregate(frame, channel=mechanism.channel())
+
+    expected = HierarchicalDawidSkene().fit(
+        Reports.from_frame(frame, alphabet=mechanism.alphabet), channel=mechanism.channel()
+    )
+    np.testing.assert_array_equal(expected.confidence, found["confidence"].to_numpy())
+
+
+def test_protected_participation_needs_the_lists_of_tasks_and_workers(crowd: Crowd) -> None:
+    """Lists pass to the reader; all their tasks are in the result."""
+    mechanism = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=3.0)
+    reports = perturb(crowd.answers, mechanism, seeded(2))
+
+    found = aggregate(
+        reports_table(reports),
+        channel=mechanism.channel(),
+        tasks=[*map(str, crowd.answers.tasks.tolist()), "extra"],
+        workers=list(map(str, crowd.answers.workers.tolist())),
+    )
+
+    assert isinstance(found, pa.Table)
+    assert "extra" in found["task"].to_pylist()
+
+
+def test_gold_has_the_types_of_the_frame() -> None:
+    """Known truths by integer task and boolean label guide the fit."""
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": [1, 2, 1], "label": [True, True, False]})
+
+    assert [False, False] == aggregate(frame, gold={1: False})["truth"].tolist()
+
+
+def test_reports_give_an_arrow_table(crowd: Crowd) -> None:
+    """Reports that were read before are accepted."""
+    assert isinstance(aggregate(crowd.answers), pa.Table)
+
+
+def test_a_fit_that_does_not_converge_warns(crowd: Crowd) -> None:
+    """A frame shows no steps: too few of them are a warning."""
+    with pytest.warns(UserWarning, match="dawid-skene did not converge in 2 steps"):
+        aggregate(crowd.answers, DawidSkene(max_steps=2))
+
+
+def test_bad_input_is_refused(crowd: Crowd) -> None:
+    """An unknown method, repeated answers and a path are refused with a rule."""
+    twice = pd.concat([frame_of(crowd.answers)] * 2)
+
+    with pytest.raises(SettingsError, match="the method must be one of"):
+        aggregate(crowd.answers, "dawidskene")
+    with pytest.raises(ReportsError, match="a worker answers a task once"):
+        aggregate(twice)
+    with pytest.raises(ReportsError, match="a frame must be a pandas"):
+        aggregate("answers.csv")
+    assert 60 == len(aggregate(twice, duplicates="first"))
