@@ -64,6 +64,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
+    "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
     "next-thresholds": (
@@ -99,6 +100,7 @@ REFUSED: dict[str, Words] = {
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
     "encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
+    "agreement": ("none.csv",),
     "report": (".",),
     "join": ("none.csv", "--out", "joined"),
     "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),

@@ -28,6 +28,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
+from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.report import report
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
@@ -40,6 +41,7 @@ COMMANDS: tuple[click.Command, ...] = (
     perturb,
     encode,
     infer,
+    agreement,
     report,
     serve,
     answer,

@@ -1,0 +1,142 @@
+"""`crowdveil agreement`: Krippendorff's alpha and pairwise agreement, of all workers and of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import (
+    PATH,
+    alphabet_of,
+    alphabet_options,
+    duplicates_option,
+    json_option,
+    kind_option,
+    merge_labels_option,
+)
+from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.evaluation.agreement import Agreement
+
+SHOWN_WORKERS = 5
+NAMES = {"agreement": "equal answers", "difference": "difference"}
+"""Names of pairwise agreement in the table."""
+HELP = """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
+
+ANSWERS is a CSV or Parquet file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
+Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance."""
+DETAILS = """Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for
+numbers. Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals
+hold 90 %, and are stated from 10 tasks on.
+
+Reports with a certificate are corrected for the noise of their channel; workers are then not compared. Protected
+reports without a certificate are refused."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil agreement labels.csv --out agreement.csv",
+    main_options=("out", "labels", "scale", "as_json"),
+    short_help="Show how far workers agree: Krippendorff's alpha, pairwise agreement.",
+)
+@click.argument("answers", type=PATH)
+@click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
+@alphabet_options
+@kind_option
+@duplicates_option(None)
+@merge_labels_option
+@json_option
+def agreement(answers: Path, out: Path | None, certificate: Path | None, as_json: bool, **given: Any) -> None:
+    """Read, compare, print; see `HELP`."""
+    alphabet = alphabet_of(given)
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.review.agreement import KIND, agreement_of, write_agreement
+    from crowdveil.workflow.review.tables import table_outputs
+
+    inputs = [*evidence_files(answers), certificate]
+    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
+    evidence = read_evidence(
+        answers,
+        certificate=certificate,
+        alphabet=alphabet,
+        kind=given["kind"],
+        duplicates=given["duplicates"],
+        merge_labels=given["merge_labels"],
+    )
+    found = agreement_of(evidence)
+    if out is not None:
+        write_agreement(out, found)
+    data = _data(found) | {
+        "warnings": list(evidence.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    rows = [
+        *[("warning", text) for text in data["warnings"]],
+        *_rows(data),
+        *replaced_rows(replaced),
+        *[("written", path) for path in data["files"]],
+    ]
+    print_result(data, rows, as_json=as_json)
+
+
+def _data(found: Agreement) -> dict[str, Any]:
+    return {
+        "channel_used": found.channel_used,
+        "tasks": found.tasks,
+        "answers": found.answers,
+        "single": found.single,
+        "alpha": {metric: alpha._asdict() for metric, alpha in found.alphas.items()},
+        "pairwise": {"name": found.pairwise_name, **found.pairwise._asdict()},
+        "workers": _least(found),
+    }
+
+
+def _least(found: Agreement) -> dict[str, Any] | None:
+    """Return the workers who agree least with the others; None if workers are not compared."""
+    import numpy as np
+
+    if found.workers is None:
+        return None
+    known = np.flatnonzero(found.workers.pairs)
+    worst = found.workers.pairwise if found.pairwise_name == "agreement" else -found.workers.pairwise
+    shown = known[np.lexsort((-found.workers.pairs[known], worst[known]))][:SHOWN_WORKERS]
+    items = [
+        {
+            "worker": str(found.workers.names[worker]),
+            found.pairwise_name: float(found.workers.pairwise[worker]),
+            "pairs": int(found.workers.pairs[worker]),
+        }
+        for worker in shown.tolist()
+    ]
+    return truncated_list(items, len(known))
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    name, workers = data["pairwise"]["name"], data["workers"]
+    corrected = "corrected for the noise of the channel" if data["channel_used"] else "read as answers, without noise"
+    single = f", {data['single']:,} answers have no second answer to their task" if data["single"] else ""
+    rows = [
+        ("answers", f"{data['answers']:,} to {data['tasks']:,} tasks with two or more{single}"),
+        ("reports", corrected),
+        *[(f"alpha, {metric}", _text(alpha)) for metric, alpha in data["alpha"].items()],
+        (NAMES[name], f"{_text(data['pairwise'])}, of two answers to the same task"),
+    ]
+    if workers is None:
+        return [*rows, ("workers", "not compared through a channel; workers.csv of infer has them")]
+    lines = [("", f"{one['worker']}: {one[name]:.3f} ({one['pairs']:,} pairs)") for one in workers["items"]]
+    return [*rows, ("workers", f"least agreement, {workers['shown']:,} of {workers['of']:,}"), *lines]
+
+
+def _text(found: dict[str, float]) -> str:
+    """Return a value with its interval as text."""
+    value, low, high = found["value"], found["low"], found["high"]
+    known = "" if low != low else f" (90 % interval {format_number(low)} to {format_number(high)})"
+    return f"{format_number(value)}{known}"

@@ -1,0 +1,51 @@
+"""Agreement of the answers in a file, through the channel of its folder if there is one."""
+
+from pathlib import Path
+
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.evaluation.agreement import Agreement, agreement
+from crowdveil.evaluation.agreement_through_channel import agreement_through_channel
+from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.review.tables import write_columns
+
+KIND = "agreement"
+"""Kind of the table of workers."""
+INFER = "Fit the reports with `crowdveil infer`: workers.csv compares the workers."
+
+
+def agreement_of(evidence: Evidence) -> Agreement:
+    """Return the agreement of answers; that of protected reports only if the noise of their channel can be corrected.
+
+    Raises:
+        ReportsError: protected reports without a certificate, a worker with two answers to a task, or no task with two
+            answers.
+        SettingsError: several channels, or a channel that cannot be inverted.
+    """
+    channel = evidence.channel
+    if channel is None:
+        if evidence.crowd is not None:
+            raise ReportsError(
+                "agreement of protected reports needs their channel, or it measures the noise",
+                source="reports",
+                examples=evidence.no_channel_reason,
+                hint=INFER,
+            )
+        return agreement(evidence.reports)
+    if isinstance(channel, ChannelTable):
+        raise SettingsError(
+            "agreement is corrected for one channel, not for a table of them", value=channel.mechanism, hint=INFER
+        )
+    return agreement_through_channel(evidence.reports, channel, assignment=evidence.assignment)
+
+
+def write_agreement(path: Path, found: Agreement) -> None:
+    """Write each worker's agreement with the others as a CSV file: worker, agreement or difference, pairs.
+
+    Raises:
+        SettingsError: the agreement of workers is not known, or the file cannot be written.
+    """
+    if found.workers is None:
+        raise SettingsError("workers are not compared through a channel", value=str(path), hint=INFER)
+    columns = {"worker": found.workers.names, found.pairwise_name: found.workers.pairwise, "pairs": found.workers.pairs}
+    write_columns(path, KIND, columns)
