@@ -68,6 +68,20 @@ class CampaignError(CrowdveilError, ValueError):
         super().__init__(f"Campaign refused ({defect}): {detail}")
 
 
+class ClaimError(CrowdveilError, ValueError):
+    """Claims of a certificate or a campaign are false.
+
+    Args:
+        source: name of the file.
+        false: false claims, at least one, as sentences.
+        claims: all claims, each with the members claim, holds and found.
+    """
+
+    def __init__(self, source: str, false: tuple[str, ...], claims: list[dict[str, Any]]) -> None:
+        self.rule, self.value, self.claims = "every claim of the file must hold", source, claims
+        super().__init__(f"{source}: {len(false)} of {len(claims)} claims are false: {' '.join(false)}")
+
+
 class DeviceError(CrowdveilError):
     """A worker's device does not go on; `defect` is a short name, the message a sentence for the worker."""
 

@@ -28,6 +28,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
+from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.report import report
 from crowdveil.cli.synthesize import synthesize
@@ -49,6 +50,7 @@ COMMANDS: tuple[click.Command, ...] = (
     join,
     next_thresholds,
     account,
+    verify,
     synthesize,
     campaign,
     datasets,

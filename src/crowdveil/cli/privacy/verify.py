@@ -1,0 +1,98 @@
+"""`crowdveil verify`: independent check of a certificate or a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.verb import Verb
+from crowdveil.errors import ClaimError
+
+if TYPE_CHECKING:
+    from crowdveil.privacy.verification import Verification
+
+CURATOR = "the curator, to every worker who gets a link with this campaign's name"
+MAKER = "whoever made the file, for the reports that devices draw from its tables"
+NOT_CHECKED = (
+    "Who wrote the file: a SHA-256 finds accidents, not forgeries. Compare it with one that you got by another way.",
+    "That devices draw their reports from these tables, once for each task, with secret randomness.",
+    "Other reports of the same worker: their epsilons add.",
+)
+NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
+
+
+@click.command(
+    cls=Verb,
+    example="crowdveil verify sent/certificate.json",
+    short_help="Check the claims of a certificate or a campaign, independently.",
+)
+@click.argument("file", type=PATH)
+@json_option
+def verify(file: Path, as_json: bool) -> None:
+    """Check what FILE, a certificate.json or a campaign.json, claims.
+
+    The check computes in exact integers and shares no code with the program that makes these files. It prints each
+    claim in plain words and whether it holds, then epsilon of a single answer (cell) and of a worker, the
+    participation, and what no file can show. The assignment in parts/ beside a campaign is checked too.
+
+    The exit code is 1 if a claim is false.
+    """
+    from crowdveil.privacy.verification import read_parts
+    from crowdveil.privacy.verification import verify as check
+
+    parts = read_parts(file)
+    checked = check(file.read_bytes(), parts)
+    unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not parts else [])]
+    claims = [claim._asdict() for claim in checked.claims]
+    false = tuple(claim.claim for claim in checked.claims if not claim.holds)
+    data = {
+        "kind": checked.kind,
+        "claims": claims,
+        "mechanism": checked.mechanism,
+        "participation": checked.participation,
+        "epsilon_per_answer": checked.answer_epsilon,
+        "answers_per_worker": checked.answers,
+        "epsilon_per_worker": checked.worker_epsilon,
+        "no_privacy": checked.marked,
+        "digest": checked.digest,
+        "not_checked": unchecked,
+    }
+    if checked.holds or not as_json:
+        rows = [*_rows(checked), *(("not checked", sentence) for sentence in unchecked)]
+        print_result(data, rows, as_json=as_json)
+    if false:
+        raise ClaimError(str(file), false, claims)
+
+
+def _rows(checked: Verification) -> Iterator[tuple[str, str]]:
+    """Yield the outcome as pairs of a short name and a sentence."""
+    yield "claimed by", CURATOR if checked.kind == "campaign" else MAKER
+    for claim in checked.claims:
+        found = f" Found: {claim.found}." if claim.found else ""
+        yield "holds" if claim.holds else "FALSE", claim.claim + found
+    if checked.holds:
+        yield "mechanism", f"{checked.mechanism} (a name; the tables decide)"
+        yield from _guarantee(checked)
+        yield "name" if checked.kind == "campaign" else "SHA-256", checked.digest
+
+
+def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
+    """Yield epsilon with its unit, and participation."""
+    from crowdveil.privacy.verification import shown
+
+    if checked.answer_epsilon is None:
+        reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
+        yield "epsilon", f"none: {reason}"
+        return
+    yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
+    if checked.worker_epsilon is None:
+        yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
+    else:
+        yield "epsilon", f"{shown(checked.worker_epsilon)} per worker, for at most {checked.answers:,} answers"
+    hidden = "is hidden like an answer" if checked.participation == "protected" else "is visible"
+    yield "participation", f"{checked.participation}: whether a worker answered {hidden}"

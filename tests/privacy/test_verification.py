@@ -1,0 +1,198 @@
+"""The independent check agrees with the library on every shared vector, and on random and altered tables."""
+
+import ast
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import crowdveil.privacy.verification as checker
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.certificate import digest
+from crowdveil.channels.channel import DENOMINATOR, Channel
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.rounding import log_rounded_up
+from crowdveil.errors import CertificateError
+from crowdveil.mechanisms.randomized_response import RandomizedResponse
+from crowdveil.privacy.verification import Claim, epsilon_of, shown, verify
+from tests.device_vectors import VECTORS, read_vectors
+
+CERTIFICATES = json.loads((VECTORS / "certificates.json").read_text("utf-8"))
+LABELS = Categories(("no", "yes", "maybe"))
+
+
+def name_of(vector: dict[str, object]) -> str:
+    """Return the name of a vector."""
+    return str(vector["name"])
+
+
+def response(epsilon: float = 1.0) -> Channel:
+    """Return a channel of randomized response."""
+    return RandomizedResponse(alphabet=LABELS, epsilon=epsilon).channel()
+
+
+def sealed(data: dict[str, object]) -> bytes:
+    """Return a certificate whose SHA-256 fits its fields."""
+    return json.dumps(data | {"sha256": digest(data)}).encode()
+
+
+def is_accepted(data: bytes) -> bool:
+    """Return whether the library accepts a certificate."""
+    try:
+        Channel.from_certificate(data)
+    except CertificateError:
+        return False
+    return True
+
+
+def test_the_checker_imports_the_standard_library_only() -> None:
+    """The file names no module outside the standard library."""
+    tree = ast.parse(Path(checker.__file__).read_text("utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+    assert set() == {name.split(".")[0] for name in names} - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("vector", CERTIFICATES["positive"], ids=name_of)
+def test_sound_certificates_hold(vector: dict[str, str]) -> None:
+    """Each shared sound certificate holds, with the same epsilon; a marked one has none."""
+    checked = verify(vector["text"].encode())
+
+    assert checked.holds
+    assert (None if checked.marked else vector["epsilon"]) == checked.answer_epsilon
+    assert vector["sha256"] == checked.digest
+
+
+@pytest.mark.parametrize("vector", CERTIFICATES["negative"], ids=name_of)
+def test_malformed_certificates_are_false(vector: dict[str, str]) -> None:
+    """Each shared malformed certificate has a false claim, and then no epsilon."""
+    checked = verify(vector["text"].encode("utf-8", "surrogatepass"))
+
+    assert not checked.holds
+    assert None is checked.answer_epsilon
+
+
+@pytest.mark.parametrize("vector", read_vectors("campaigns.json"), ids=name_of)
+def test_sound_campaigns_hold(vector: dict[str, object]) -> None:
+    """Each shared campaign holds with its parts; name, epsilons and number of answers are those of the library."""
+    source = str(vector["campaign"]).encode()
+    parts: list[str] = vector["parts"]  # type: ignore[assignment]
+    checked, campaign = verify(source, dict(enumerate(part.encode() for part in parts))), Campaign.from_bytes(source)
+
+    assert [] == [claim for claim in checked.claims if not claim.holds]
+    assert (campaign.name, campaign.participation) == (checked.digest, checked.participation)
+    assert (campaign.epsilon, campaign.cells) == (checked.answer_epsilon, checked.answers)
+    assert pytest.approx(campaign.worker_epsilon, rel=1e-12) == checked.worker_epsilon
+
+
+@pytest.mark.parametrize("vector", read_vectors("refused_campaigns.json"), ids=name_of)
+def test_altered_campaigns_are_false(vector: dict[str, str]) -> None:
+    """Each shared altered campaign has a false claim."""
+    assert not verify(vector["campaign"].encode()).holds
+
+
+@pytest.mark.parametrize("vector", read_vectors("refused_parts.json"), ids=name_of)
+def test_altered_parts_are_false(vector: dict[str, str]) -> None:
+    """Each shared altered assignment part has a false claim."""
+    assert not verify(vector["campaign"].encode(), {0: vector["part"].encode()}).holds
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> dict[str, object]:
+    """Draw a certificate of two labels: random rows, sometimes with another sum, and a claim near the true ratio."""
+    entries = [draw(st.lists(st.integers(0, DENOMINATOR), min_size=2, max_size=2)) for _ in range(2)]
+    rows = [[*sorted(row), DENOMINATOR] for row in entries]
+    rows = [[row[0], row[1] - row[0], row[2] - row[1] + draw(st.sampled_from((0, 0, 0, 0, 1)))] for row in rows]
+    columns = list(zip(*rows, strict=True))
+    worst = max(Fraction(max(column), max(min(column), 1)) for column in columns)
+    change = draw(st.integers(-1, 1))
+    return {
+        "format": "crowdveil-channel/1", "mechanism": "designed", "participation": "public",
+        "alphabet": {"kind": "categories", "names": ["no", "yes"], "ordered": False}, "outputs": ["a", "b", "c"],
+        "denominator": DENOMINATOR, "rows": rows, "ratio": [max(worst.numerator + change, 1), worst.denominator],
+    }  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(tables())
+def test_random_tables_are_judged_as_by_the_library(data: dict[str, object]) -> None:
+    """A table holds exactly if the library accepts it, down to one unit of the claimed ratio."""
+    source = sealed(data)
+
+    assert is_accepted(source) == verify(source).holds
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_altered_bytes_are_judged_as_by_the_library(data: st.DataObject) -> None:
+    """A certificate with one altered byte holds exactly if the library accepts it."""
+    source = bytearray(json.dumps(response().certificate()).encode())
+    source[data.draw(st.integers(0, len(source) - 1))] = data.draw(st.integers(0, 255))
+
+    assert is_accepted(bytes(source)) == verify(bytes(source)).holds
+
+
+@given(st.binary(max_size=200) | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(str).map(str.encode))
+def test_no_content_raises(source: bytes) -> None:
+    """Any bytes give an outcome with a false claim."""
+    assert not verify(source).holds
+
+
+def test_deep_nesting_has_a_false_claim() -> None:
+    """Nesting beyond the depth of the interpreter is a false claim."""
+    for depth in (900, 100_000):
+        assert not verify(b'{"format": "crowdveil-campaign/1", "a": ' + b"[" * depth + b"]" * depth + b"}").holds
+
+
+def test_tables_of_channels() -> None:
+    """A table of channels has the epsilon of its weakest channel; unprotected answers leave no bound."""
+    table = ChannelTable.by_task((response(1.0), response(2.0)), {"a": 0, "b": 1})
+    bare = ChannelTable.by_task((response(1.0), Channel.identity(LABELS, "public")), {"a": 0, "b": 1})
+    checked, unprotected = (verify(json.dumps(one.certificate()).encode()) for one in (table, bare))
+
+    assert (True, table.guarantee.epsilon) == (checked.holds, checked.answer_epsilon)
+    assert (True, None) == (unprotected.holds, unprotected.answer_epsilon)
+    changed = table.certificate() | {"tasks": {"a": 0, "b": 7}}
+    assert Claim("Every named worker and task is in a group.", False) in verify(sealed(changed)).claims
+
+
+def test_the_weakest_column_decides() -> None:
+    """The claim on the ratio names the value found, and is false from one unit on."""
+    data = response().certificate()
+    top, bottom = data["ratio"]  # type: ignore[misc]
+    claims = verify(sealed(data | {"ratio": [top - 1, bottom]})).claims
+
+    assert not claims[-1].holds
+    assert claims[-1].found.startswith("2.71829")
+
+
+@given(st.integers(1, DENOMINATOR), st.integers(1, DENOMINATOR), st.integers(1, 1000))
+def test_epsilon_is_rounded_up(a: int, b: int, answers: int) -> None:
+    """Epsilon of one answer is that of the library, of several at least its multiple; the text is not below it."""
+    ratio = Fraction(max(a, b), min(a, b))
+
+    assert log_rounded_up(ratio) == epsilon_of(ratio)
+    assert epsilon_of(ratio, answers) >= epsilon_of(ratio) * answers * (1 - 1e-15)
+    assert float(shown(epsilon_of(ratio))) >= epsilon_of(ratio)
+
+
+def test_the_file_runs_alone(tmp_path: Path) -> None:
+    """The checker is a program without the package: exit code 0 for a sound certificate, 1 for an altered one."""
+    program = tmp_path / "check.py"
+    program.write_bytes(Path(checker.__file__).read_bytes())
+    data = response().certificate()
+    for name, change, code in (("good.json", {}, 0), ("bad.json", {"ratio": [1, 1]}, 1)):
+        (tmp_path / name).write_bytes(sealed(data | change))
+        done = subprocess.run(
+            [sys.executable, "-I", program, tmp_path / name], capture_output=True, text=True, check=False
+        )
+
+        assert code == done.returncode
+        assert ("FALSE" in done.stdout) == bool(code)
