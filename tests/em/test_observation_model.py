@@ -21,7 +21,7 @@ from crowdveil.data.assignment import Assignment
 from crowdveil.em.estimator import summarize
 from crowdveil.em.observation_model import observation_model
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators.confusion.model import expected_answers
+from crowdveil.estimators.confusion.model import all_reports, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
     LABELS,
@@ -131,7 +131,8 @@ def test_hidden_answers_are_enumerated(table: ChannelTable, assigned: bool) -> N
     posterior, _ = dense_posterior(reports, parameters, cells)
     hidden = naive_expected_answers(reports, parameters, posterior, cells)
 
-    answers, participation = expected_answers(DawidSkene().e_step(one_block(coded), parameters).statistics, parameters)
+    statistics = DawidSkene().e_step(one_block(coded), parameters).statistics
+    answers, participation = expected_answers(all_reports(statistics, parameters), parameters)
 
     np.testing.assert_allclose(answers, hidden[:, :, :3], rtol=0, atol=1e-10)
     if table.protects_participation and all_alike(table):

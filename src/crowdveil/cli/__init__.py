@@ -143,6 +143,8 @@ def main() -> None:
 
 def start() -> None:
     """Run the command line as a process of its own; programs call `main` instead."""
+    # Matrices are small: threads of the linear algebra library wait longer for each other than they compute.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for code in END_SIGNALS:
         # A signal that was ignored at the start, as under nohup, stays ignored.
         if signal.getsignal(code) == signal.SIG_DFL:

@@ -127,11 +127,7 @@ class Estimator(Model[P, S]):
             model = model if data.gold.used else model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
-        results = []
-        for initial in model.initializations(data.summary):
-            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
-            results.append(resolve_saddle(result, initial, data))
-        best = results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1])
+        best = _best_optimum(model, data, progress=progress, engine=engine, memory=memory)
         return replace(to_estimate(best, data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
@@ -179,6 +175,27 @@ class Estimator(Model[P, S]):
     def _as_reports(self, data: Reports | Any) -> Reports:
         """Return reports unchanged, and the reports of a frame, as numbers if the method infers numbers."""
         return data if isinstance(data, Reports) else Reports.from_frame(data, kind=self.capabilities.kind)
+
+
+def fit_without_intervals(
+    estimator: Estimator[Any, Any],
+    reports: Reports,
+    *,
+    channel: Channel | ChannelTable | None = None,
+    assignment: Assignment | None = None,
+    prior: Mapping[str, float] | None = None,
+) -> Estimate:
+    """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
+    data = validate(estimator, reports, channel, assignment, prior=prior)
+    return to_estimate(_best_optimum(estimator.simplify(data.summary), data, intervals=False), data)
+
+
+def _best_optimum(model: Model[P, S], data: FitInput, **options: Any) -> FitResult[Any, Any]:
+    """Return the fit with the highest likelihood from the initial parameters; `options` are those of `run_em`."""
+    results = []
+    for initial in model.initializations(data.summary):
+        results.append(resolve_saddle(run_em(model, initial, data, **options), initial, data))
+    return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1])
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:

@@ -22,6 +22,7 @@ def run_em(
     progress: Progress | None = None,
     engine: Engine | None = None,
     memory: int | None = None,
+    intervals: bool = True,
 ) -> FitResult[P, S]:
     """Run EM from initial parameters until no posterior changes by more than the tolerance.
 
@@ -30,6 +31,7 @@ def run_em(
         initial: its initial parameters.
         data: reports, counts and known truths.
         progress, engine, memory: as in `Estimator.fit`.
+        intervals: whether the worker table has credible intervals.
 
     Raises:
         SettingsError: one block does not fit into the memory.
@@ -64,7 +66,9 @@ def run_em(
             steps=number,
             converged=converged,
         )
-        result = replace(result, workers=model.credible_intervals(executor.blocks(), result.tasks.posterior, result))
+        if intervals:
+            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
+            result = replace(result, workers=workers)
         reported = model.reported(parameters)
         if reported is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)

@@ -25,6 +25,7 @@ from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
+    all_reports,
     expected_answers,
     log_participation_prior,
     totals_by_group,
@@ -159,8 +160,9 @@ class Ebcc(CrowdEstimator):
             classes=1 + by_pair.sum(axis=1),
             subtypes=self.concentration / self.subtypes + by_pair,
         )
+        reports = all_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(statistics, parameters)
+            answers, participation = expected_answers(reports, parameters)
             parameters = expected(
                 replace(
                     parameters,

@@ -35,6 +35,7 @@ from crowdveil.estimators.confusion.model import (
     ConfusionEstimator,
     CrowdEstimator,
     CrowdStatistics,
+    all_reports,
     expected_answers,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
@@ -118,8 +119,9 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
+        reports = all_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(statistics, parameters)
+            answers, participation = expected_answers(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
             confusion = self.estimate_confusions(answers, parameters)
             parameters = replace(parameters, confusion=confusion, participation=participation, is_initial=False)

@@ -24,6 +24,7 @@ from crowdveil.estimators.confusion.model import (
     M_STEPS,
     CrowdEstimator,
     CrowdStatistics,
+    all_reports,
     expected_answers,
     log_participation_prior,
 )
@@ -100,8 +101,9 @@ class Mace(CrowdEstimator):
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> MaceParameters:
         """Return the posteriors of theta and xi from expected answers, and participations."""
         assert isinstance(parameters, MaceParameters)
+        reports = all_reports(statistics, parameters)
         for _ in range(M_STEPS if parameters.pool.noise else 1):
-            answers, participation = expected_answers(statistics, parameters)
+            answers, participation = expected_answers(reports, parameters)
             right = np.einsum("wxx->wx", answers)
             known = right * known_share(parameters)
             spam = answers.sum(axis=1) - known

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from crowdveil.em.estimate import Estimate
 from crowdveil.evaluation.gold import SMALLEST_PROBABILITY, AlignedGold, align_gold, gold_codes, tie_weights
@@ -56,5 +55,8 @@ def fit_temperature(estimate: Estimate, gold: Mapping[Any, Any]) -> float | None
         scores = np.exp(log_temperature) * logs
         likelihood = scores[places, codes] - np.logaddexp.reduce(scores, axis=1)
         return float(0.5 * (log_temperature / TEMPERATURE_DEVIATION) ** 2 - likelihood.sum())
+
+    # Imported here: scipy.optimize loads in half a second, and most commands fit no temperature.
+    from scipy.optimize import minimize_scalar
 
     return float(np.exp(minimize_scalar(loss, bounds=(-4.0, 4.0), method="bounded").x))

@@ -49,7 +49,11 @@ def report_given_truth(answers: NDArray[np.float64], rate: float, channel: Chann
         rate: share of cells that are answered.
         channel: P(report | answer); None if reports are the answers.
     """
-    by_answer = report_given_answer(answers.shape[2], channel)
+    return _mixed(answers, rate, report_given_answer(answers.shape[2], channel))
+
+
+def _mixed(answers: NDArray[np.float64], rate: float, by_answer: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return P(report | truth) from P(answer | truth) and P(report | answer or NULL)."""
     whole = rate * (answers @ by_answer[:-1]) + (1 - rate) * by_answer[-1]
     return np.asarray(whole / whole.sum(axis=2, keepdims=True))
 
@@ -156,8 +160,9 @@ class _SingleRound:
     """All workers report through one channel."""
 
     def __init__(self, campaign: Campaign, channel: Channel | None) -> None:
-        self.campaign, self.channel = campaign, channel
-        self.by_class, self.average = log_report_tables(campaign.crowd, campaign.answer_rate, channel)
+        self.campaign, crowd = campaign, campaign.crowd
+        self.by_answer = report_given_answer(crowd.alphabet.size, channel)
+        self.by_class, self.average = log_report_tables(crowd, campaign.answer_rate, channel)
 
     def scores(
         self, truths: NDArray[np.generic], class_sizes: NDArray[np.int64], generator: np.random.Generator
@@ -170,7 +175,7 @@ class _SingleRound:
             generator: draws the counts of reports.
         """
         crowd = self.campaign.crowd
-        table = report_given_truth(crowd.answer_probabilities(truths), self.campaign.answer_rate, self.channel)
+        table = _mixed(crowd.answer_probabilities(truths), self.campaign.answer_rate, self.by_answer)
         counts = generator.multinomial(class_sizes[:, None], table)
         return (
             log_likelihoods(counts, self.by_class) + crowd.log_prior,
@@ -275,12 +280,15 @@ def bayes_errors(campaign: Campaign, channel: Channel | None, *, crowds: int = C
     design: _SingleRound | _SeveralRounds = _SingleRound(campaign, channel)
     if campaign.rounds > 1 and channel is not None:
         design = _SeveralRounds(campaign, channel)
-    known, unknown = np.empty((crowds, TASKS_PER_CROWD)), np.empty((crowds, TASKS_PER_CROWD))
-    for number in range(crowds):
-        truths = crowd.draw_truths(generator, TASKS_PER_CROWD)
+    truths, scores = [], []
+    for _ in range(crowds):
+        truths.append(crowd.draw_truths(generator, TASKS_PER_CROWD))
         class_sizes = crowd.draw_class_sizes(generator, campaign.reporters_per_task)
-        with_classes, with_shares = design.scores(truths, class_sizes, generator)
-        known[number], unknown[number] = crowd.risks(with_classes, truths), crowd.risks(with_shares, truths)
+        scores.append(design.scores(truths[-1], class_sizes, generator))
+    every = np.concatenate(truths)
+    known, unknown = (
+        crowd.risks(np.concatenate(part), every).reshape(crowds, TASKS_PER_CROWD) for part in zip(*scores, strict=True)
+    )
     noise = float(known.var() / known.size)
     return BayesErrors(
         known_classes=float(known.mean()),

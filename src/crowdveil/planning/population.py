@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from scipy.stats import beta
+from scipy.special import betaincinv, softmax
 
 from crowdveil.channel_design import normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Categories, Scale
@@ -93,7 +92,7 @@ def beta_abilities(mean: float) -> tuple[float, ...]:
     if mean in (0, 1):
         return (float(mean),)
     middles = (np.arange(ABILITY_CLASSES) + 0.5) / ABILITY_CLASSES
-    found = beta.ppf(middles, mean * ABILITY_CONCENTRATION, (1 - mean) * ABILITY_CONCENTRATION)
+    found = betaincinv(mean * ABILITY_CONCENTRATION, (1 - mean) * ABILITY_CONCENTRATION, middles)
     return tuple(np.clip(found + mean - found.mean(), 0.0, 1.0).tolist())
 
 
@@ -131,7 +130,7 @@ class LabelCrowd:
         """Return the distinct abilities, ascending, shape (classes,)."""
         return np.unique(self.abilities)
 
-    @property
+    @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Return the share of workers in each class, shape (classes,)."""
         return _class_shares(self.abilities)
@@ -191,9 +190,12 @@ class LabelCrowd:
 
     def answer_probabilities(self, truths: NDArray[Any] | None = None) -> NDArray[np.float64]:
         """Return P(answer | truth), indexed [class, truth, label], for all truths or the given ones."""
+        return self._answer_probabilities if truths is None else self._answer_probabilities[:, truths]
+
+    @cached_property
+    def _answer_probabilities(self) -> NDArray[np.float64]:
         model = ordinal_worker_model if self.ordinal else one_coin_worker_model
-        every = np.stack([model(self.alphabet.size, ability) for ability in self.qualities.tolist()])
-        return every if truths is None else every[:, truths]
+        return np.stack([model(self.alphabet.size, ability) for ability in self.qualities.tolist()])
 
     def losses(self, scores: NDArray[np.float64], truths: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 for each task whose most probable label is wrong, else 0.
@@ -237,7 +239,7 @@ class NumberCrowd:
         """Return the distinct standard deviations, ascending, shape (classes,)."""
         return np.unique(self.sigmas)
 
-    @property
+    @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Return the share of workers in each class, shape (classes,)."""
         return _class_shares(self.sigmas)

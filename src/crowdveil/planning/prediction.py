@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import gamma
+from scipy.special import gammaincinv
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.reports import Reports
+from crowdveil.em.estimator import fit_without_intervals
 from crowdveil.estimators import Estimator, Gaussian
 from crowdveil.estimators.gaussian.discretization import step_of
 from crowdveil.evaluation.metrics import score
@@ -274,8 +275,8 @@ def _simulate_excess(
         reports, used = _simulate_rounds(campaign, mechanism, answers, estimator, seeded(seed + 10_000))
     else:
         reports = perturb_cells(answers, channel, seeded(seed + 10_000), assignment=assignment)
-    estimate = estimator.fit(
-        reports, channel=used, assignment=None if channel is None else assignment, prior=campaign.prior
+    estimate = fit_without_intervals(
+        estimator, reports, channel=used, assignment=None if channel is None else assignment, prior=campaign.prior
     )
     quality_class = np.searchsorted(crowd.qualities, simulated.quality)
     worker_class = quality_class[np.searchsorted(answers.workers, reports.workers)]
@@ -363,7 +364,7 @@ def _interval(error: float, variance: float, campaign: Campaign) -> tuple[float,
     if not (error > 0 and variance > 0):
         return error, error
     levels = (1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2
-    low, high = gamma.ppf(levels, error**2 / variance, scale=variance / error).tolist()
+    low, high = (gammaincinv(error**2 / variance, levels) * variance / error).tolist()
     return (low, high) if isinstance(campaign.crowd, NumberCrowd) else _whole_tasks(low, high, campaign.tasks)
 
 
@@ -396,4 +397,4 @@ def _upper_bound(campaign: Campaign, error: float, bayes: BayesErrors, simulated
 
 
 def _poisson_bound(error: float, tasks: int) -> float:
-    return min(1.0, float(gamma.ppf(BOUND_LEVEL, error * tasks + 1)) / tasks)
+    return min(1.0, float(gammaincinv(error * tasks + 1, BOUND_LEVEL)) / tasks)

@@ -10,7 +10,7 @@ from crowdveil import DawidSkene, OneCoin, RandomizedResponse
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, expected_answers
+from crowdveil.estimators.confusion.model import M_STEPS, ConfusionEstimator, all_reports, expected_answers
 from crowdveil.estimators.confusion.parameters import CrowdParameters
 from tests.estimators.dense import (
     LABELS,
@@ -119,7 +119,7 @@ def test_one_coin_ties_the_same_expected_answers(channel: Channel) -> None:
             for answer in range(3):
                 expected[worker, truth, answer] = ability if truth == answer else (1 - ability) / 2
 
-    split, _ = expected_answers(statistics, parameters)
+    split, _ = expected_answers(all_reports(statistics, parameters), parameters)
 
     np.testing.assert_allclose(
         model.estimate_confusion(split, parameters.dirichlet_prior), expected, rtol=0, atol=1e-10

@@ -20,8 +20,8 @@ from crowdveil.jit import use_compiled_code
 
 THREADS_VARIABLE = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the number of idle cores."""
-MIN_COMPILED_REPORTS = 1 << 16
-"""Reports from which compiled code is used; below, loading it costs as much as the fit."""
+MIN_COMPILED_REPORTS = 160_000
+"""Reports from which compiled code is used; below, loading it costs as much as a fit of labels."""
 MIN_BLOCK_REPORTS = 1 << 18
 """Lower bound of the reports in a compiled block; a thread costs more than it saves on fewer."""
 MAX_BLOCK_REPORTS = 1 << 23

@@ -126,8 +126,8 @@ def summarize_complete_data(
     estimator: ConfusionEstimator, statistics: CrowdStatistics, parameters: CrowdParameters, *, one_ability: bool
 ) -> tuple[CompleteDataSummary, AbilityTangent]:
     """Return the summary of abilities and their tangent, with confusion matrices fully shrunk to the mean ability."""
-    pool = parameters.pool
-    answers, _ = expected_answers(statistics, parameters)
+    pool, reports = parameters.pool, all_reports(statistics, parameters)
+    answers, _ = expected_answers(reports, parameters)
     right, total = right_answers(answers)
     mean = float(right.sum() / total.sum()) if total.sum() > TINY else 1 / answers.shape[1]
     guessing = 1 / pool.labels if one_ability else float(parameters.class_prior @ pool.label_shares)
@@ -135,7 +135,7 @@ def summarize_complete_data(
     for _ in range(M_STEPS if pool.noise else 1):
         confusion = estimator.estimate_confusions(answers, replace(parameters, dirichlet_prior=prior))
         if not pool.model.is_identity:
-            answers, _ = expected_answers(statistics, replace(parameters, confusion=confusion))
+            answers, _ = expected_answers(reports, replace(parameters, confusion=confusion))
             right, total = right_answers(answers)
     direction = np.ones(right.shape)
     if not one_ability:
@@ -147,7 +147,7 @@ def summarize_complete_data(
     complete = binomial_summary(right, total, tangent, parameters.class_prior)
     if not (pool.protected and pool.noise):
         return complete, tangent
-    return marginalize_participation(complete, tangent, parameters, all_reports(statistics, parameters))
+    return marginalize_participation(complete, tangent, parameters, reports)
 
 
 def right_answers(answers: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

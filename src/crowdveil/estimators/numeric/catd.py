@@ -9,7 +9,7 @@ from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from crowdveil.em.model import EStep, GoldBlock, Summary
 from crowdveil.errors import SettingsError
@@ -70,5 +70,5 @@ class Catd(WeightedTruths):
         mean = distance / reports
         positive = mean[mean > 0]
         smallest = self.floor * float(np.median(positive)) if positive.size else 1.0
-        weight = chi2.ppf(self.alpha / 2, reports) / (reports * np.maximum(mean, smallest))
+        weight = 2 * gammaincinv(reports / 2, self.alpha / 2) / (reports * np.maximum(mean, smallest))
         return np.asarray(weight / weight.max(initial=1e-300))

@@ -20,8 +20,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
-from scipy.stats import t as student
+from scipy.special import gammaln, stdtrit
 
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
@@ -226,7 +225,7 @@ class StudentT(Estimator[StudentParameters, StudentStatistics]):
         freedom = others + TASK_PRIOR if math.isinf(parameters.nu) else parameters.nu
         rho, known = self.error_correlation, parameters.floor2 > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = student.ppf(UPPER_LEVEL, freedom) * np.sqrt(variance * (rho + (1 - rho) / answers))
+            half = stdtrit(freedom, UPPER_LEVEL) * np.sqrt(variance * (rho + (1 - rho) / answers))
         return np.where(np.isnan(block.gold), np.where((count > 0) & known, half, np.nan), 0.0)
 
 
