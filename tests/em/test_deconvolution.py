@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from crowdveil import Laplace, MajorityVote, RandomizedResponse, Reports, Scale
+from crowdveil import Categories, Laplace, MajorityVote, RandomizedResponse, Reports, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.data.reports import Block
 from crowdveil.em import deconvolution
@@ -34,6 +34,7 @@ from tests.estimators.dense import (
 )
 
 CHANNELS = channels()
+YES_NO = Categories(("no", "yes"))
 each_channel = pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 
 
@@ -222,6 +223,26 @@ def test_noise_is_what_answers_do_not_account_for() -> None:
     assert pytest.approx(1 - protected.retention * pool.participation * 400 / len(reports)) == pool.noise
     assert 0 == frequencies_of_reports(summary_of(reports, None)).noise
     assert 0 == frequencies_of_reports(summary_of(reports, CHANNELS["identity, protected"])).noise
+
+
+def binary_reports(yes: int, reports: int) -> Reports:
+    """Return one report of two labels per worker on one task, `yes` of them the second label."""
+    value = (np.arange(reports) < yes).astype(np.int64)
+    return Reports(np.zeros(reports, int), np.arange(reports), value, np.arange(1), np.arange(reports), YES_NO)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_pseudo_counts_are_a_dirichlet_prior_of_the_shares(weight: float) -> None:
+    """Of crowds whose shares are drawn from Dirichlet(w, w), no other tried weight than w errs less (mean square)."""
+    channel = RandomizedResponse(alphabet=YES_NO, epsilon=0.3, participation="public").channel()
+    rng, errors = np.random.default_rng(5), dict.fromkeys((1.0, 3.0, 9.0), 0.0)
+    for share in rng.beta(weight, weight, 300):
+        yes = int(rng.binomial(300, np.array([1 - share, share]) @ channel.probabilities[:, 1]))
+        summary = summary_of(binary_reports(yes, 300), channel)
+        for tried in errors:
+            errors[tried] += (frequencies_of_reports(summary, tried).label_shares[1] - share) ** 2
+
+    assert weight == min(errors, key=lambda tried: errors[tried])
 
 
 def test_no_report_is_all_noise() -> None:

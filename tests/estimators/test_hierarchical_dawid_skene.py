@@ -8,8 +8,9 @@ import pytest
 
 from crowdveil import Categories, HierarchicalDawidSkene, MajorityVote, RandomizedResponse, Reports
 from crowdveil.channels.channel import Channel
+from crowdveil.em.estimator import validate
 from crowdveil.errors import SettingsError
-from crowdveil.estimators.hierarchical_dawid_skene import cap_unvoted
+from crowdveil.estimators.hierarchical_dawid_skene import answers_per_report, cap_unvoted
 from crowdveil.randomness import seeded
 from crowdveil.simulate import categorical_crowd, perturb
 
@@ -147,6 +148,30 @@ def test_no_noise_is_the_limit_of_little_noise(participation: str) -> None:
     estimate = HierarchicalDawidSkene().fit(perturb(reports, mechanism, seeded(1)), channel=mechanism.channel())
 
     np.testing.assert_allclose(estimate.posterior, HierarchicalDawidSkene().fit(reports).posterior, atol=1e-8)
+
+
+def test_a_report_of_known_participants_is_worth_more() -> None:
+    """A public report is worth (1 - noise)^2 answers; a protected one more, if it is known who answers."""
+    labels = Categories(("a", "b"))
+    rows = [(task, worker, task % 2) for task in range(60) for worker in range(20)]
+    task, worker, value = np.array(rows).T
+    answers = Reports(task, worker, value, np.arange(60), np.arange(60), labels)
+    public, protected = (
+        RandomizedResponse(alphabet=labels, epsilon=3.0, participation=kind) for kind in ("public", "protected")
+    )
+
+    def worth(mechanism: RandomizedResponse) -> tuple[float, float]:
+        reports, channel = perturb(answers, mechanism, seeded(1)), mechanism.channel()
+        data, own = validate(HierarchicalDawidSkene(), reports, channel), HierarchicalDawidSkene()
+        initial = own.initialize(data.summary)
+        participation = np.repeat([1.0, 0.01], [20, 40]) if initial.pool.protected else initial.participation
+        found = answers_per_report(replace(initial, participation=participation))
+        return found, (1 - initial.pool.noise) ** 2
+
+    one, noise = worth(public)
+    assert pytest.approx(noise) == one
+    one, noise = worth(protected)
+    assert 1.1 * noise < one < 1
 
 
 def test_identity_channel_changes_nothing() -> None:

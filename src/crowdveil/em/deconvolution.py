@@ -66,31 +66,32 @@ class AnswerFrequencies:
         return self.shares[: self.labels] / self.participation
 
 
-def frequencies_of_reports(summary: Summary) -> AnswerFrequencies:
-    """Return the answer frequencies of a summary."""
+def frequencies_of_reports(summary: Summary, weight: float = 1.0) -> AnswerFrequencies:
+    """Return the answer frequencies of a summary, with `weight` pseudo-counts of each label."""
     counts = summary.model.totals(summary.symbol_counts.sum(axis=0))
-    return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=summary.channel is not None)
+    perturbed = summary.channel is not None
+    return frequencies_of_counts(counts, summary.model, tasks=summary.tasks, perturbed=perturbed, weight=weight)
 
 
 def frequencies_of_counts(
-    counts: NDArray[np.float64], model: ObservationModel, *, tasks: int, perturbed: bool
+    counts: NDArray[np.float64], model: ObservationModel, *, tasks: int, perturbed: bool, weight: float = 1.0
 ) -> AnswerFrequencies:
     """Return the answer frequencies from report counts in the order of `ObservationModel.full_table`."""
     cells = float(counts.sum())
-    shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells))
+    shares = estimate_frequencies(counts, model.full_table, input_pseudo_counts(model, cells, weight))
     return AnswerFrequencies(model, shares, _noise(counts, shares, model) if perturbed else 0.0, cells / tasks)
 
 
-def input_pseudo_counts(model: ObservationModel, cells: float) -> NDArray[np.float64]:
-    """Return the pseudo-counts of each input symbol, shape (inputs,): one per label, more for NULL.
+def input_pseudo_counts(model: ObservationModel, cells: float, weight: float = 1.0) -> NDArray[np.float64]:
+    """Return the pseudo-counts of each input symbol, shape (inputs,): `weight` per label, more for NULL.
 
     Some channels do not identify the share of NULL, such as a Laplace table whose NULL row is the mean of the others.
     The larger pseudo-count then selects the solution with the largest share of NULL and the least information.
     """
-    weight = np.ones(len(model.table))
+    counts = np.full(len(model.table), weight)
     if model.protected:
-        weight[-1] = max(1.0, NULL_WEIGHT * cells)
-    return weight
+        counts[-1] = max(weight, NULL_WEIGHT * cells)
+    return counts
 
 
 def estimate_frequencies(

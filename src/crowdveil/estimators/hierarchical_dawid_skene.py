@@ -4,8 +4,8 @@ Model (Dawid and Skene 1979; shrinkage to a crowd as in Paun et al. 2018, sectio
 Dirichlet prior with `shrinkage` pseudo-counts and the mean
     m_z = c F_z + (1 - c) (a e_z + (1 - a) p),
 F_z = shares of the crowd's expected answers on truth z, renewed in each step, p = answer frequencies, a =
-`anchor_ability`, c = `crowd_share` less the noise of the channel. Class prior: mean posterior with pseudo-tasks,
-`uniform_share` of all, spread evenly over labels.
+`anchor_ability`, c = `crowd_share`. Class prior: mean posterior with pseudo-tasks, `uniform_share` of all, spread
+evenly over labels. Behind noise p has a stronger prior, and even pseudo-tasks shrink with the information.
 
 EM starts from the votes and stops after `max_steps` steps: longer fits are less accurate on real answers. It maximizes
 no fixed objective, so there is no log-likelihood.
@@ -23,7 +23,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil.em.deconvolution import AnswerFrequencies
+from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import Discount, normalize_confusion, use_compiled
@@ -38,7 +38,7 @@ from crowdveil.estimators.confusion.model import (
     all_reports,
     expected_answers,
 )
-from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters
+from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
 from crowdveil.estimators.dawid_skene import DawidSkene
 from crowdveil.registry import Capabilities, capabilities_of
 
@@ -46,6 +46,8 @@ CLEAR_VOTE = 0.05
 """Expected answers from which a label counts as voted for, behind a channel."""
 UNVOTED_SHARE = 0.5
 """Largest probability of a label without a vote, relative to the best label with one."""
+SHARE_WEIGHT = 3.0
+"""Pseudo-counts of each label in the answer frequencies, if reports are all noise; 1 without noise."""
 DECIMALS = 12
 """Decimals of confusion matrices: rounding errors do not decide symmetric data."""
 
@@ -58,7 +60,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     Attributes:
         smoothing, shrinkage, anchor_ability: as above; `smoothing` is added to each cell of the prior.
         crowd_share: weight of the crowd's matrix in the mean of the prior, in [0, 1].
-        uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by one less the noise.
+        uniform_share: pseudo-tasks of the class prior, relative to all tasks; multiplied by (1 - noise)^2.
         damping: prior weight of answer frequencies in the class prior, in campaigns; multiplied by the noise.
         error_correlation: assumed correlation of the errors of two answers to one task, in [0, 1].
         temperature: further factor of the log posterior; `evaluation.calibration` fits it to gold.
@@ -83,7 +85,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     anchor_ability: float = 0.7
     crowd_share: float = 0.75
     uniform_share: float = 0.1
-    damping: float = 0.1
+    damping: float = 0.3
     error_correlation: float = 0.25
     temperature: float = 1.0
 
@@ -107,6 +109,11 @@ class HierarchicalDawidSkene(ConfusionEstimator):
             return self.estimate_confusion(answers, parameters.dirichlet_prior)
         return normalize_confusion(answers, parameters.dirichlet_prior, compiled=True)
 
+    def answer_frequencies(self, summary: Summary) -> AnswerFrequencies:
+        """Return the answer frequencies; with noise, their posterior mean under Dirichlet(3, ..., 3)."""
+        pool = frequencies_of_reports(summary)
+        return frequencies_of_reports(summary, 1 + (SHARE_WEIGHT - 1) * pool.noise) if pool.noise else pool
+
     def crowd_prior(self, total: NDArray[np.float64], pool: AnswerFrequencies) -> NDArray[np.float64]:
         """Return the pseudo-counts of every confusion matrix from the crowd's expected answers; [truth, label] both.
 
@@ -114,8 +121,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """
         anchor = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
         crowd = (total + anchor) / (total.sum(axis=1, keepdims=True) + 1.0)
-        weight = self.crowd_share * (1 - pool.noise)
-        return self.smoothing + self.shrinkage * (weight * crowd + (1 - weight) * anchor)
+        return self.smoothing + self.shrinkage * (self.crowd_share * crowd + (1 - self.crowd_share) * anchor)
 
     def m_step(self, statistics: CrowdStatistics, parameters: CrowdParameters) -> CrowdParameters:
         """Return the crowd's prior, confusion matrices, participations and class prior from expected answers."""
@@ -136,7 +142,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
     def estimate_class_prior(self, by_truth: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the mean posterior with even pseudo-tasks, and answer frequencies in proportion to the noise."""
         pool, tasks = parameters.pool, parameters.summary.tasks
-        even = (1 - pool.noise) * self.uniform_share * tasks / pool.labels
+        even = (1 - pool.noise) ** 2 * self.uniform_share * tasks / pool.labels
         shares = by_truth + 1.0 + even + self.damping * pool.noise * tasks * pool.label_shares
         return np.asarray(shares / shares.sum())
 
@@ -153,12 +159,8 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         return None
 
     def reported(self, parameters: CrowdParameters) -> CrowdParameters:
-        """Return the parameters with the discount of correlated errors.
-
-        A report behind noise is worth (1 - noise)^2 answers.
-        """
-        information = (1 - parameters.pool.noise) ** 2
-        discount = Discount(self.error_correlation, information, self.temperature)
+        """Return the parameters with the discount of correlated errors."""
+        discount = Discount(self.error_correlation, answers_per_report(parameters), self.temperature)
         return replace(parameters, discount=discount, score_tables=None)
 
     def e_step(self, block: GoldBlock, parameters: CrowdParameters) -> EStep[CrowdStatistics]:
@@ -188,6 +190,22 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         """Return the model with as many steps as the share of new reports asks for, at least one."""
         new = 1 - min(1.0, float(state.shared["reports"][0]) / max(1, int(summary.per_worker.sum())))
         return replace(self, max_steps=min(self.max_steps, 1 + ceil(new * self.max_steps)))
+
+
+def answers_per_report(parameters: CrowdParameters) -> float:
+    """Return the mean number of answers that a listed report is worth, in [0, 1]; 1 without noise.
+
+    A share r of a worker's label reports are answers that survived the channel. Each of them is worth r^2 answers, so
+    that a crowd of whom some often answer is worth more than one in which all do rarely.
+    """
+    model, counts = parameters.pool.model, report_counts(parameters.summary)
+    if not parameters.pool.noise:
+        return 1.0
+    labels = np.append(model.is_informative, np.zeros(model.implicit_null_count, dtype=bool))
+    sent = counts[:, labels].sum(axis=1)
+    surviving = (counts @ model.retention) * parameters.participation
+    share = np.minimum(surviving / np.maximum(sent, 1.0), 1.0)
+    return float(sent @ share**2) / max(1.0, float(parameters.summary.symbol_counts.sum()))
 
 
 def answers_by_symbol(pool: AnswerFrequencies) -> NDArray[np.float64]:

@@ -193,9 +193,13 @@ class ConfusionEstimator(CrowdEstimator):
         )
         return replace(parameters, dirichlet_prior=self.update_prior(parameters)) if initial.pool.noise else parameters
 
+    def answer_frequencies(self, summary: Summary) -> AnswerFrequencies:
+        """Return the answer frequencies of all workers."""
+        return frequencies_of_reports(summary)
+
     def initialize(self, summary: Summary) -> CrowdParameters:
         """Return the prior mean for every worker; the first posterior is the share of votes."""
-        pool = frequencies_of_reports(summary)
+        pool = self.answer_frequencies(summary)
         prior_mean = self.anchor_ability * np.eye(pool.labels) + (1 - self.anchor_ability) * pool.label_shares
         min_pseudo_counts = self.shrinkage * pool.noise / pool.participation
         return CrowdParameters(
