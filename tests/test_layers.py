@@ -19,6 +19,7 @@ FLOORS = {
     "errors": 0,
     "jit": 0,
     "plotting": 0,
+    "presentation": 0,
     "randomness": 0,
     "registry": 0,
     "channels": 1,
@@ -51,7 +52,7 @@ FLOORS = {
 PUBLIC_FACE = "__init__"
 """The package's own `__init__.py` stands above all floors: it only hands out names."""
 
-WORKERS_HALF = {"errors", "randomness", "registry", "channels", "mechanisms", "campaign"}
+WORKERS_HALF = {"errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
 OPTIONAL = ("dask", "duckdb", "pandas", "plots", "service")
 """Extras of the library: engines, sources and pictures."""

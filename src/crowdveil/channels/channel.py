@@ -26,11 +26,15 @@ from crowdveil.channels.certificate import DESIGNED, has_no_privacy_mark, parse_
 from crowdveil.channels.guarantee import Guarantee, Participation
 from crowdveil.channels.rounding import log_rounded_up
 from crowdveil.errors import CertificateError, SettingsError
+from crowdveil.presentation.html import Html, card
+from crowdveil.presentation.pictures import cells
 from crowdveil.randomness import WORD_BITS, Source
 
 DENOMINATOR = 1 << WORD_BITS
 CELLS_PER_BATCH = 1 << 16
 """Cells sampled together; bounds memory."""
+MAX_DRAWN = 12
+"""Largest number of symbols in a picture."""
 
 
 def exp_rounded_down(epsilon: float) -> Fraction:
@@ -292,6 +296,24 @@ class Channel:
         if channel.ratio.numerator * denominator > numerator * channel.ratio.denominator:
             raise CertificateError("ratio", f"the table's worst ratio {channel.ratio} exceeds {data['ratio']}.")
         return channel
+
+    def picture(self, name: str | None = None) -> Html:
+        """Return P(report | answer) as inline SVG: a table of shaded cells, in per cent; `name` prefixes its ids."""
+        shown = {symbol: "no answer" if symbol == NULL else symbol for symbol in (*self.inputs, *self.outputs)}
+        rows = [(shown[answer], row.tolist()) for answer, row in zip(self.inputs, self.probabilities, strict=True)]
+        kept = "; ".join(
+            f"the answer {label} is reported as {label} with {100 * row[self.outputs.index(answer)]:.1f} %"
+            for answer, (label, row) in zip(self.inputs, rows, strict=True)
+            if answer in self.outputs
+        )
+        title = "Percentage of each report (column) for each answer (row)"
+        return cells(name, title, kept, rows, [shown[symbol] for symbol in self.outputs])
+
+    def _repr_html_(self) -> str:
+        """Return the channel for a notebook: its guarantee, and its table if that is small."""
+        few = max(len(self.inputs), len(self.outputs)) <= MAX_DRAWN
+        facts = [str(self.guarantee), f"{len(self.inputs)} answers, {len(self.outputs)} reports"]
+        return card(f"Channel of {self.mechanism}", facts, self.picture() if few else None)
 
 
 def _integer_row(row: NDArray[np.float64]) -> tuple[int, ...]:

@@ -4,11 +4,14 @@ A cell is one worker's single answer to one task. `epsilon` is the exact loss or
 values are rounded up. If the source claims another value, `claimed` holds it and `reason` explains the difference.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.html import card
+from crowdveil.presentation.pictures import bars
 
 Unit = Literal["cell", "worker"]
 Participation = Literal["protected", "public"]
@@ -79,6 +82,20 @@ class Guarantee:
     def per_worker(self, cells: int) -> "Guarantee":
         """Return the guarantee of a whole worker who sends `cells` cells, NULL cells included."""
         return replace(self.times(cells), unit="worker")
+
+    @property
+    def largest_guess_probability(self) -> float:
+        """Largest probability of a right guess between two equally probable inputs: (e^epsilon + delta) /
+        (e^epsilon + 1), rounded up to a thousandth."""
+        share = 1 / (1 + math.exp(-self.epsilon))
+        return min(1.0, math.ceil(1000 * (share + self.delta * (1 - share))) / 1000)
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee for a notebook, with the probability of a right guess before and after."""
+        after = self.largest_guess_probability
+        rows = [("before", 0.5, "50 %"), ("after, at most", after, f"{100 * after:.1f} %")]
+        unit = "two answers of a cell" if self.unit == "cell" else "two sets of answers of a worker"
+        return card("Guarantee", [str(self)], bars(None, f"Right guesses between {unit}", rows, strong=1))
 
     def __str__(self) -> str:
         claim = "" if self.claimed is None else f" (claimed {self.claimed:.6g})"

@@ -35,10 +35,14 @@ from crowdveil.data.ingest.validation import (
 from crowdveil.data.public_lists import NO_LISTS, ListName
 from crowdveil.data.read_options import IdentifierList, Kind, ReadKeywords, ReadOptions
 from crowdveil.errors import ReportsError
+from crowdveil.presentation.html import card, table
+from crowdveil.presentation.pictures import count_bars
 
 COLUMNS = frozenset({"task", "worker", "value"})
 BLOCK_REPORTS = 1 << 21
 """Reports per block; the tables of a block need tens of megabytes."""
+SHOWN, COUNTED = 5, 1 << 22
+"""Reports in a notebook's table, and the largest number that is counted for its picture."""
 TASKS_AT_ONCE = 1 << 20
 """Tasks per step when reports per task are counted."""
 
@@ -156,6 +160,22 @@ class Reports:
     def numbers(self) -> NDArray[np.float64]:
         """Each report as a number: the value, the grid point, or the label's position; shape (reports,)."""
         return self.value if self.alphabet is None else self.alphabet.values[self.value]
+
+    def _repr_html_(self) -> str:
+        """Return the first reports for a notebook, and the counts of labels."""
+        size = f"{len(self):,} reports of {len(self.workers):,} workers on {len(self.tasks):,} tasks"
+        block = self.rows.block(0, min(SHOWN, len(self.tasks)))
+        names = None if self.alphabet is None else self.alphabet.names
+        rows = [
+            (str(self.tasks[task]), str(self.workers[worker]), f"{value:g}" if names is None else names[value])
+            for task, worker, value in zip(block.task, block.worker, block.value, strict=True)
+        ]
+        shown = table(("task", "worker", "value" if names is None else "label"), rows[:SHOWN], total=len(self))
+        if names is None or len(self) > COUNTED:
+            return card("Reports", [size], shown)
+        counts = sum((np.bincount(part.value, minlength=len(names)) for part in self.blocks()), np.zeros(len(names)))
+        picture = count_bars(None, "Reports by label", names, counts.astype(int).tolist())
+        return card("Reports", [size], shown, picture)
 
     def blocks(self, reports: int = BLOCK_REPORTS) -> Iterator[Block]:
         """Yield contiguous ranges of tasks with about `reports` reports each; every task is in exactly one block."""

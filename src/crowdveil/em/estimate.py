@@ -14,6 +14,8 @@ from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
 from crowdveil.data.reports import Reports
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.html import Html, card, table
+from crowdveil.presentation.pictures import count_bars, intervals, share_histogram
 
 TIE = 1e-9
 """Difference of posteriors below which labels are tied."""
@@ -23,6 +25,8 @@ FEW_LABELS = 8
 LARGE_ERROR = 1e6
 Rows = Literal["tasks", "workers"]
 """Rows of a frame of results."""
+SHOWN_TASKS = 10
+"""Tasks in a notebook's table and picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +287,38 @@ class Estimate:
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _table(self.workers_columns())
+
+    @property
+    def convergence(self) -> str:
+        """The number of steps, and whether the fit converged, in words."""
+        steps = "1 step" if self.steps == 1 else f"{self.steps:,} steps"
+        return f"converged in {steps}" if self.converged else f"NOT converged in {steps}: raise max_steps"
+
+    def _repr_html_(self) -> str:
+        """Return the first truths for a notebook, the best constant, and a picture of all truths."""
+        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
+        facts = [size, str(self.baseline), *(["Read through the channel."] if self.channel_used else [])]
+        first = self.part(0, min(SHOWN_TASKS, len(self.tasks)))
+        columns = {name: column for name, column in first.tasks_columns().items() if not name.startswith("probab")}
+        rows = [
+            tuple(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
+            for row in zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+        ]
+        shown = table(tuple(columns), rows, total=len(self.tasks))
+        return card(f"Estimate by {self.method}", facts, shown, self._picture(first))
+
+    def _picture(self, first: Self) -> Html:
+        """Return the confidence of all tasks, or the numbers of the first ones."""
+        if self.alphabet is not None and self.categorical:
+            if self.confidence is not None:
+                counts = np.histogram(self.confidence, bins=10, range=(0, 1))[0].tolist()
+                return share_histogram(None, "Tasks by confidence", counts, "tasks")
+            counts = np.bincount(self.winners.argmax(axis=1), minlength=self.alphabet.size).tolist()
+            return count_bars(None, "Tasks by inferred truth", self.alphabet.names, counts)
+        low, high = (first.posterior if ends is None else ends for ends in (first.low, first.high))
+        columns = [map(str, first.tasks), *(column.tolist() for column in (first.posterior, low, high))]
+        rows = [row for row in zip(*columns, strict=True) if np.isfinite(row[1:]).all()]
+        return intervals(None, "Inferred numbers" + (" with 90 % intervals" if self.low is not None else ""), rows)
 
     def to_arrow(self, rows: Rows = "tasks") -> pa.Table:
         """Return tasks or workers as an Arrow table: names and types of the frame of answers, the columns of

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.rounding import format_bound
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism
 from crowdveil.planning.bayes_error import SEARCH_CROWDS, report_given_truth
@@ -23,6 +24,8 @@ from crowdveil.planning.prediction import (
     predict,
     predict_from_bayes_errors,
 )
+from crowdveil.presentation.html import card, table
+from crowdveil.presentation.pictures import lines
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Default epsilons, in nats per cell."""
@@ -38,6 +41,9 @@ SEARCHES, SEARCH_GROWTH = 6, 1.2
 """Searches for a number of workers, each corrected by simulation, and growth of that number between them."""
 MAX_CHECK_REPORTS_LABELS, MAX_CHECK_REPORTS_NUMBERS = 1_000_000, 200_000
 """Expected reports of a simulation that checks a search, at most."""
+
+MAX_LINES = 5
+"""Candidates in a notebook's picture."""
 
 Progress = Callable[[int, int], None]
 """Callback with the number of finished simulations, and the expected total."""
@@ -131,6 +137,23 @@ class Plan:
     def best(self) -> CandidateResult:
         """Candidate with the smallest expected error."""
         return min(self.results, key=lambda result: result.prediction.error)
+
+    def _repr_html_(self) -> str:
+        """Return the recommendation for a notebook, and expected errors by epsilon; `verdict` says more."""
+        best = self.best if self.recommended is None else self.recommended
+        found = f"{best.name} at epsilon {format_bound(best.epsilon)} per answer, expected error"
+        found = f"{found} {best.prediction.error:.3g}, target {self.target:g}."
+        advice = f"No candidate meets the target; the best is {found}" if self.recommended is None else f"Use {found}"
+        size = f"{self.campaign.workers:,} workers, {self.campaign.tasks:,} tasks, participation "
+        by_name: dict[str, list[tuple[float, float]]] = {}
+        for one in self.results:
+            by_name.setdefault(one.name, []).append((one.epsilon, one.prediction.error))
+        nearest = sorted(by_name.items(), key=lambda item: min(error for _, error in item[1]))[:MAX_LINES]
+        limits = [("best constant", self.constant_error), ("unprotected", self.unprotected.error)]
+        shown = lines("Expected error by epsilon per answer", "epsilon", nearest, [*limits, ("target", self.target)])
+        rows = [(one.name, format_bound(one.epsilon), f"{one.prediction.error:.3g}") for one in self.results]
+        header = ("mechanism", "epsilon", "expected error")
+        return card("Plan", [advice, size + self.campaign.participation], table(header, rows), shown)
 
 
 class _SimulationCounter:

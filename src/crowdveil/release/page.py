@@ -21,6 +21,7 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.presentation.html import Html
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.conclusion import conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
@@ -190,7 +191,7 @@ def _summary(truths: InferredTruths) -> str:
     )
 
 
-def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Markup]]:
+def _pictures(truths: InferredTruths) -> Iterator[tuple[str, Html]]:
     """Yield pictures with their captions."""
     base = truths.baseline
     if truths.labels is None:
@@ -252,7 +253,7 @@ def _workers(truths: InferredTruths) -> Iterator[dict[str, Any]]:
         }
 
 
-def _worker_picture(truths: InferredTruths) -> Markup | None:
+def _worker_picture(truths: InferredTruths) -> Html | None:
     workers = truths.workers
     if workers.quality_name != "ability":
         return None

@@ -1,0 +1,1 @@
+"""HTML for notebooks and pages: escaped tables and inline pictures. Standard library only."""

@@ -1,0 +1,260 @@
+"""Pictures as inline SVG, with title and description for screen readers; colors are in the style sheet.
+
+Sizes are SVG attributes and colors are classes, never style attributes, so that a strict Content-Security-Policy holds.
+Every drawing is 360 units wide: its text is readable on a narrow telephone and on paper.
+"""
+
+from collections.abc import Sequence
+from zlib import crc32
+
+from crowdveil.presentation.html import Html, filled, joined
+
+WIDTH = 360
+ROW = 26
+MAX_BARS = 12
+TEXT = 15
+"""Longest name in a picture, in characters."""
+TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 240
+"""Edges of the area of a line chart; names of lines are to its right."""
+
+
+def shorten(name: str, length: int = TEXT) -> str:
+    """Return a name, cut with an ellipsis if it is longer than `length`."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+def bars(name: str | None, title: str, rows: Sequence[tuple[str, float, str]], *, strong: int | None = None) -> Html:
+    """Return horizontal bars.
+
+    Args:
+        name: prefix of the ids, unique on the page; None for one that follows from the contents.
+        title: title.
+        rows: label, value (at least 0) and the value's text.
+        strong: row in the accent color, the others muted; None for all in the accent color.
+    """
+    most = max((value for _, value, _ in rows), default=0.0) or 1.0
+    drawn = [
+        filled(
+            '<text class="name" x="112" y="{y}" text-anchor="end">{label}</text>'
+            '<rect class="{style}" x="120" y="{top}" width="{width:.1f}" height="16" rx="3"/>'
+            '<text class="value" x="{end:.1f}" y="{y}">{text}</text>',
+            y=ROW * place + 17,
+            top=ROW * place + 5,
+            label=shorten(label),
+            style="bar" if strong in (None, place) else "bar muted",
+            width=max(170 * value / most, 1.5),
+            end=126 + max(170 * value / most, 1.5),
+            text=text,
+        )
+        for place, (label, value, text) in enumerate(rows)
+    ]
+    described = "; ".join(f"{label}: {text}" for label, _, text in rows)
+    return svg(name, title, described, ROW * len(rows) + 6, drawn)
+
+
+def count_bars(name: str | None, title: str, labels: Sequence[str], counts: Sequence[int]) -> Html:
+    """Return counts by label: the largest `MAX_BARS` - 1 in the order of labels, and the rest; all if few."""
+    order = sorted(range(len(labels)), key=lambda code: (-counts[code], code))
+    shown = sorted(order if len(order) <= MAX_BARS else order[: MAX_BARS - 1])
+    rows = [(labels[code], float(counts[code]), f"{counts[code]:,}") for code in shown]
+    rest = sum(counts) - sum(counts[code] for code in shown)
+    return bars(name, title, rows + ([("other labels", float(rest), f"{rest:,}")] if rest else []))
+
+
+def share_histogram(name: str | None, title: str, counts: Sequence[int], unit: str) -> Html:
+    """Return a histogram of shares from 0 to 100 %.
+
+    Args:
+        name, title: as for `bars`.
+        counts: of ten classes of equal width.
+        unit: noun of what is counted, plural.
+    """
+    most = max([*counts, 1])
+    drawn = []
+    for place, count in enumerate(counts):
+        height, x = 96 * count / most, 8 + 34.4 * place
+        drawn.append(
+            filled(
+                '<rect class="bar" x="{x:.1f}" y="{y:.1f}" width="30" height="{height:.1f}" rx="2"/>',
+                x=x,
+                y=118 - height,
+                height=max(height, 1),
+            )
+        )
+        if count:
+            drawn.append(
+                filled(
+                    '<text class="value" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{count}</text>',
+                    x=x + 15,
+                    y=112 - height,
+                    count=f"{count:,}" if count < 10_000 else f"{count / 1000:,.0f}k",
+                )
+            )
+    for share, anchor in ((0, "start"), (50, "middle"), (100, "end")):
+        text = '<text class="name" x="{x:.1f}" y="136" text-anchor="{anchor}">{share} %</text>'
+        drawn.append(filled(text, x=6 + 3.46 * share, anchor=anchor, share=share))
+    classes = [f"{10 * place} to {10 * place + 10} %: {count:,}" for place, count in enumerate(counts) if count]
+    return svg(name, title, f"Number of {unit} by class. {'; '.join(classes)}", 144, drawn)
+
+
+def intervals(name: str | None, title: str, rows: Sequence[tuple[str, float, float, float]]) -> Html:
+    """Return numbers with their intervals.
+
+    Args:
+        name, title: as for `bars`.
+        rows: name, number, and both ends of its interval.
+    """
+    first, last = min((row[2] for row in rows), default=0.0), max((row[3] for row in rows), default=1.0)
+
+    def at(value: float) -> float:
+        return 112 + 236 * (value - first) / ((last - first) or 1.0)
+
+    drawn = [
+        filled(
+            '<text class="name" x="98" y="{y}" text-anchor="end">{label}</text>'
+            '<line class="whisker" x1="{low:.1f}" x2="{high:.1f}" y1="{mid}" y2="{mid}"/>'
+            '<circle class="bar" cx="{x:.1f}" cy="{mid}" r="4"/>',
+            y=18 * place + 16,
+            mid=18 * place + 12,
+            label=shorten(label, 13),
+            low=at(low),
+            high=at(high),
+            x=at(value),
+        )
+        for place, (label, value, low, high) in enumerate(rows)
+    ]
+    bottom = 18 * len(rows) + 20
+    for end, anchor in ((first, "start"), (last, "end")):
+        text = '<text class="name" x="{x:.1f}" y="{y}" text-anchor="{anchor}">{end:.4g}</text>'
+        drawn.append(filled(text, x=at(end), y=bottom, anchor=anchor, end=end))
+    described = "; ".join(f"{label}: {value:.4g}" for label, value, _, _ in rows)
+    return svg(name, title, described, bottom + 8, drawn)
+
+
+def cells(
+    name: str | None,
+    title: str,
+    described: str,
+    rows: Sequence[tuple[str, Sequence[float]]],
+    columns: Sequence[str],
+) -> Html:
+    """Return a table of shaded probabilities, in per cent.
+
+    Args:
+        name, title: as for `bars`.
+        described: text for screen readers.
+        rows: name and probabilities of each row.
+        columns: names of the columns.
+    """
+    width = min(52.0, 264 / len(columns))
+    drawn = []
+    for row, (label, chances) in enumerate(rows):
+        text = '<text class="name" x="84" y="{y}" text-anchor="end">{label}</text>'
+        drawn.append(filled(text, y=ROW * row + 39, label=shorten(label, 11)))
+        for column, chance in enumerate(chances):
+            drawn.append(_cell(row, column, chance, width))
+    for column, label in enumerate(columns):
+        text = '<text class="name" x="{x:.1f}" y="14" text-anchor="middle">{label}</text>'
+        drawn.append(filled(text, x=89 + width * (column + 0.5), label=shorten(label, max(int((width - 4) / 7), 2))))
+    return svg(name, title, described, ROW * len(rows) + 26, drawn)
+
+
+def _cell(row: int, column: int, chance: float, width: float) -> Html:
+    """Return a shaded cell, with its number if there is room for it."""
+    shade = filled(
+        '<rect class="cell" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="3" '
+        'fill-opacity="{shade:.3f}"/>',
+        x=90 + width * column,
+        y=ROW * row + 22,
+        width=width - 2,
+        height=ROW - 2,
+        shade=0.06 + 0.6 * chance,
+    )
+    if width < 28:
+        return shade
+    text = '<text class="value" x="{x:.1f}" y="{y}" text-anchor="middle">{chance:.0f}</text>'
+    return joined([shade, filled(text, x=89 + width * (column + 0.5), y=ROW * row + 39, chance=100 * chance)])
+
+
+def lines(
+    title: str,
+    across: str,
+    series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    limits: Sequence[tuple[str, float]] = (),
+) -> Html:
+    """Return lines of errors from 0, each named at its end, and horizontal limits.
+
+    Args:
+        title: title.
+        across: name of the horizontal axis.
+        series: name and points (x, y) of each line, y not negative; six lines at most are readable.
+        limits: name and height of dashed lines.
+    """
+    points = [point for _, line in series for point in line]
+    most = max([y for _, y in points] + [y for _, y in limits], default=1.0) or 1.0
+    first, last = min(x for x, _ in points), max(x for x, _ in points)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        share = (x - first) / (last - first) if last > first else 0.5
+        return LEFT + share * (RIGHT - LEFT), BOTTOM - y / most * (BOTTOM - TOP)
+
+    drawn = [_axes(across, first, last, most)]
+    ends = []
+    for label, line in series:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in sorted(line)))
+        drawn.append(filled('<polyline class="line" points="{path}"/>', path=path))
+        drawn += [
+            filled('<circle class="bar" cx="{x:.1f}" cy="{y:.1f}" r="3"/>', x=x, y=y)
+            for x, y in map(at, *zip(*line, strict=True))
+        ]
+        ends.append((at(*max(line))[1], label))
+    for label, height in limits:
+        y = at(first, height)[1]
+        drawn.append(filled('<line class="limit" x1="{a}" x2="{b}" y1="{y:.1f}" y2="{y:.1f}"/>', a=LEFT, b=RIGHT, y=y))
+        ends.append((y, label))
+    drawn += [
+        filled('<text class="name" x="{x}" y="{y:.1f}">{label}</text>', x=RIGHT + 6, y=y + 4, label=shorten(label, 18))
+        for y, label in _apart(ends)
+    ]
+    listed = ((label, ", ".join(f"{y:.3g} at {x:g}" for x, y in sorted(line))) for label, line in series)
+    described = "; ".join(f"{label}: {values}" for label, values in listed)
+    described += "".join(f"; {label}: {y:.3g}" for label, y in limits)
+    return svg(None, title, described, BOTTOM + 34, drawn)
+
+
+def _axes(across: str, first: float, last: float, most: float) -> Html:
+    """Return both axes with the numbers at their ends."""
+    return filled(
+        '<line class="axis" x1="{left}" x2="{right}" y1="{bottom}" y2="{bottom}"/>'
+        '<text class="name" x="{edge}" y="{bottom}" text-anchor="end">0</text>'
+        '<text class="name" x="{edge}" y="{top}" text-anchor="end">{most:.2g}</text>'
+        '<text class="name" x="{left}" y="{under}">{first:g}</text>'
+        '<text class="name" x="{right}" y="{under}" text-anchor="end">{last:g}</text>'
+        '<text class="name" x="{middle}" y="{under}" text-anchor="middle">{across}</text>',
+        left=LEFT, right=RIGHT, bottom=BOTTOM, top=TOP + 4, edge=LEFT - 6, under=BOTTOM + 18,
+        middle=(LEFT + RIGHT) / 2, most=most, first=first, last=last, across=across,
+    )  # fmt: skip
+
+
+def _apart(ends: Sequence[tuple[float, str]], least: float = 14.0) -> list[tuple[float, str]]:
+    """Return heights of names in ascending order, at least this far apart."""
+    placed: list[tuple[float, str]] = []
+    for y, label in sorted(ends):
+        placed.append((max(y, placed[-1][0] + least) if placed else y, label))
+    over = max(placed[-1][0] - BOTTOM, 0.0) if placed else 0.0
+    return [(y - over, label) for y, label in placed]
+
+
+def svg(name: str | None, title: str, described: str, height: float, drawn: Sequence[Html]) -> Html:
+    """Return an SVG image with title and description; a name of None follows from the contents."""
+    body = joined(drawn)
+    return filled(
+        '<svg role="img" aria-labelledby="{name}-title {name}-text" viewBox="0 0 {width} {height:.0f}">'
+        '<title id="{name}-title">{title}</title><desc id="{name}-text">{described}</desc>{body}</svg>',
+        name=f"picture-{crc32(f'{title}{body}'.encode()):08x}" if name is None else name,
+        width=WIDTH,
+        height=height,
+        title=title,
+        described=described,
+        body=body,
+    )
