@@ -28,6 +28,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
+from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.report import report
@@ -51,6 +52,7 @@ COMMANDS: tuple[click.Command, ...] = (
     next_thresholds,
     account,
     verify,
+    statement,
     synthesize,
     campaign,
     datasets,

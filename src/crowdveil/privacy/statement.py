@@ -1,30 +1,54 @@
-"""Statement of privacy of reports: mechanism, epsilon per answer and per worker, participation, and exclusions.
+"""Statement of privacy of reports, a certificate or a campaign: mechanism, parameters, epsilon, and exclusions.
 
-A statement names an epsilon only with a checked guarantee; whoever makes one checks first.
+A statement names an epsilon only with a checked guarantee; whoever makes one from reports checks first. Epsilon is that
+of an answer, of a worker, and of the whole collection, with the participation.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import Literal
 
+from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 
 Status = Literal["protected", "simulation", "none"]
+Subject = Literal["reports", "certificate", "campaign"]
 ODDS_DIGITS = 3
+OPENINGS: Mapping[Subject, str] = {
+    "reports": "Every answer is protected by local differential privacy.",
+    "certificate": "Every answer that is randomized by this certificate is protected by local differential privacy.",
+    "campaign": "Every answer to this campaign is protected by local differential privacy.",
+}
+UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
+MARKED = "The collection is marked as without privacy."
+FROM_DEVICES = (
+    "That somebody opened a link, which whoever watches the connection can see.",
+    "A device that runs another program than the one whose code was checked.",
+    "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
+)
+ALWAYS_UNCOVERED = (
+    "Time and network address of a report, which the network and the operator of the service can see.",
+    "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
+    "Other collections: every further report on the same question adds its own epsilon.",
+    "What workers say about their answers elsewhere.",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivacyStatement:
-    """Privacy of the reports behind a set of truths.
+    """Privacy of reports, or of the reports that a certificate or a campaign will bring.
 
     Attributes:
+        subject: what the statement is about.
         status: "protected" with a checked guarantee, "simulation", or "none".
         reason: why there is no guarantee; empty with one.
         mechanism: name, that of the certificate if it was checked; empty if unknown.
-        per_answer, per_worker: guarantees; None without a checked one.
+        per_answer, per_worker: guarantees; None without a checked one. A certificate has none per worker.
         cells: largest number of answers of one worker, missing ones included where participation is protected.
         not_covered: what the guarantee does not cover, as sentences.
         campaign: name of the campaign, 43 characters; None without one.
@@ -33,6 +57,7 @@ class PrivacyStatement:
     """
 
     status: Status
+    subject: Subject = "reports"
     reason: str = ""
     mechanism: str = ""
     per_answer: Guarantee | None = None
@@ -51,29 +76,125 @@ class PrivacyStatement:
         return format_bound(math.nextafter(math.exp(self.per_answer.epsilon), math.inf), ODDS_DIGITS)
 
 
+def state_channel(
+    channel: Channel | ChannelTable, *, sha256: str | None = None, answers: int | None = None
+) -> PrivacyStatement:
+    """Return the statement for reports that devices will draw from a channel.
+
+    Args:
+        channel: checked channel, or table of channels.
+        sha256: SHA-256 of its certificate, in hexadecimal.
+        answers: largest number of answers of one worker; None if it is unknown.
+    """
+    reason = no_guarantee_reason(channel)
+    if reason:
+        return PrivacyStatement(status="none", subject="certificate", reason=reason, mechanism=channel.mechanism)
+    return PrivacyStatement(
+        status="protected",
+        subject="certificate",
+        mechanism=channel.mechanism,
+        per_answer=channel.guarantee,
+        per_worker=None if answers is None else channel.guarantee.per_worker(answers),
+        cells=answers or 0,
+        not_covered=not_covered(FROM_DEVICES, protected=channel.protects_participation, assigned=False),
+        certificate_sha256=sha256,
+        channel=channel if isinstance(channel, Channel) else None,
+    )
+
+
+def state_campaign(campaign: Campaign) -> PrivacyStatement:
+    """Return the statement for reports that the workers of a campaign will send."""
+    single = len(campaign.channels) == 1
+    protected = campaign.participation == "protected"
+    return PrivacyStatement(
+        status="protected",
+        subject="campaign",
+        mechanism=" / ".join(dict.fromkeys(channel.mechanism for channel in campaign.channels)),
+        per_answer=campaign.guarantee,
+        per_worker=campaign_guarantee(campaign),
+        cells=campaign.cells,
+        not_covered=not_covered(FROM_DEVICES, protected=protected, assigned=True),
+        campaign=campaign.name,
+        certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
+        channel=campaign.channels[0] if single else None,
+    )
+
+
+def campaign_guarantee(campaign: Campaign) -> Guarantee:
+    """Return the guarantee of all answers of one worker of a campaign."""
+    return replace(campaign.guarantee, epsilon=campaign.worker_epsilon, unit="worker")
+
+
+def no_guarantee_reason(channel: Channel | ChannelTable) -> str:
+    """Return why a channel has no guarantee; empty with one."""
+    if not math.isfinite(channel.guarantee.epsilon):
+        return UNPROTECTED
+    return MARKED if channel.has_no_privacy else ""
+
+
+def not_covered(first: Sequence[str], *, protected: bool, assigned: bool) -> tuple[str, ...]:
+    """Return what a guarantee does not cover, as sentences.
+
+    Args:
+        first: sentences on the origin of the reports.
+        protected: whether participation is protected.
+        assigned: whether a public assignment says which tasks a worker is asked.
+    """
+    listed = "Participation: that a worker is in the list of workers is visible"
+    visible = "Participation: which tasks a worker answered is visible."
+    if protected:
+        visible = f"{listed}, and which tasks were assigned." if assigned else f"{listed}."
+    return (*first, visible, *ALWAYS_UNCOVERED)
+
+
 def sentences(statement: PrivacyStatement) -> Sequence[str]:
     """Return the statement in plain words; epsilon stands in it only with a checked guarantee."""
     if statement.status == "simulation":
         return ("Simulation only: no privacy.", statement.reason)
-    if statement.per_answer is None or statement.per_worker is None:
+    if statement.per_answer is None:
         return ("No privacy guarantee is stated.", statement.reason)
-    answer, worker = statement.per_answer, statement.per_worker
+    answer = statement.per_answer
     hidden = "is protected too" if answer.participation == "protected" else "is visible"
+    done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
-        "Every answer is protected by local differential privacy.",
-        f"It was randomized before it was sent: epsilon {format_bound(answer.epsilon, 4)} per single answer, "
-        f"{format_bound(worker.epsilon, 4)} for all answers of one worker (at most {statement.cells:,}).",
+        OPENINGS[statement.subject],
+        f"It {done}: epsilon {format_bound(answer.epsilon, 4)} per single answer, {_worker_text(statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
         f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}, "
         "whatever else is known.",
+        f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
+        "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
+        "collection.",
     )
 
 
+def _worker_text(statement: PrivacyStatement) -> str:
+    """Return the loss of all answers of one worker."""
+    if statement.per_worker is None:
+        return "and that times the number of asked tasks for all answers of one worker"
+    worker = format_bound(statement.per_worker.epsilon, 4)
+    return f"{worker} for all answers of one worker (at most {statement.cells:,})"
+
+
+def _parameters(channel: Channel | None) -> str:
+    """Return the parameters of a single channel, with a comma before them; empty for several channels."""
+    if channel is None:
+        return ""
+    besides = ' besides "no answer"' if channel.protects_participation else ""
+    answers = f"{channel.alphabet.size:,} possible answers{besides}"
+    sizes = f", with {answers}, and {len(channel.outputs):,} possible reports"
+    if not set(channel.inputs) <= set(channel.outputs):
+        return sizes
+    kept = min(row[channel.outputs.index(name)] for name, row in zip(channel.inputs, channel.rows, strict=True))
+    percent = math.floor(1000 * kept / channel.denominator) / 10
+    return f"{sizes}; an answer is reported unchanged with a probability of at least {percent:.1f} %"
+
+
 def statement_text(statement: PrivacyStatement, facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the statement as plain text, with further facts as pairs of name and text."""
-    lines = ["Statement of privacy", "", *sentences(statement)]
+    """Return the statement as plain text: one paragraph, further facts as pairs of name and text, and exclusions."""
+    lines = ["Statement of privacy", "", fill(" ".join(sentences(statement)), 80, break_on_hyphens=False)]
     if statement.status == "protected":
-        sealed = [("Mechanism", statement.mechanism), ("Certificate, SHA-256", statement.certificate_sha256 or "")]
-        lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))]
+        sealed = [("Certificate, SHA-256", statement.certificate_sha256)] if statement.certificate_sha256 else []
+        lines += ["", *(f"{name}: {text}" for name, text in (*sealed, *facts))] if (*sealed, *facts) else []
         lines += ["", "Not covered:", *(f"- {sentence}" for sentence in statement.not_covered)]
     return "\n".join(lines) + "\n"

@@ -25,7 +25,7 @@ from crowdveil.presentation.html import Html
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.conclusion import conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
-from crowdveil.release.privacy_statement import find_reports, state_privacy
+from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_privacy
 from crowdveil.release.result_files import InferredTruths, read_truths
 
 MAX_TASKS = 2_000
@@ -67,19 +67,13 @@ class Released(NamedTuple):
 
 def campaign_text(campaign: Campaign, *, with_workers: bool = False) -> PageText:
     """Return the text of the page of a campaign."""
-    facts = (
-        ("Campaign", campaign.name),
-        ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
-        ("Workers asked", f"{campaign.slots:,}"),
-        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
-    )
     return PageText(
         title=campaign.title,
         question=campaign.question,
         language=campaign.language,
         with_workers=with_workers,
         task_texts={task.id: task.text for task in campaign.tasks},
-        facts=facts,
+        facts=campaign_facts(campaign),
     )
 
 

@@ -8,22 +8,32 @@ Epsilon is stated only if all of these hold; each check that fails gives the rea
 - with a campaign: its document has the certificates, tasks and slots of these reports.
 """
 
-import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document_fields import FORMAT as CAMPAIGN_FORMAT
+from crowdveil.campaign.folder import find_campaign, read_campaign
 from crowdveil.channels.alphabet import NULL
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
-from crowdveil.errors import ReportsError
+from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.privacy.accounting import account_channel_table
-from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.result_files import InferredTruths
+from crowdveil.privacy.statement import (
+    FROM_DEVICES,
+    MARKED,
+    PrivacyStatement,
+    campaign_guarantee,
+    no_guarantee_reason,
+    not_covered,
+    state_campaign,
+    state_channel,
+)
+from crowdveil.release.result_files import InferredTruths, has_truths, read_truths
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
     Evidence,
@@ -36,20 +46,8 @@ NOTHING_STATED = "No collection of protected reports was given with these result
 UNTIED = "There is a certificate, but no crowd.json that ties it to the reports."
 NO_CERTIFICATE = "The mechanism has no certificate that can be checked, so no epsilon is stated here."
 EDITED = "The reports were edited after they were sent."
-UNPROTECTED = "Some answers were sent without protection, so no epsilon holds for every answer."
-MARKED = "The collection is marked as without privacy."
+Facts = tuple[tuple[str, str], ...]
 HOLDER = "The holder of the answers, who sees them all: these reports were made from a file of answers."
-FROM_DEVICES = (
-    "That somebody opened a link, which whoever watches the connection can see.",
-    "A device that runs another program than the one whose code was checked.",
-    "A second report of the same worker, for example from another device: its epsilon adds to that of the first.",
-)
-ALWAYS_UNCOVERED = (
-    "Time and network address of a report, which the network and the operator of the service can see.",
-    "Answers of other workers: where answers depend on one another, those of others may tell about one's own.",
-    "Other collections: every further report on the same question adds its own epsilon.",
-    "What workers say about their answers elsewhere.",
-)
 
 
 def find_reports(folder: Path) -> Path | None:
@@ -61,11 +59,61 @@ def find_reports(folder: Path) -> Path | None:
     return folder if (folder / REPORTS_FILES["blocks"][0]).exists() else None
 
 
-def state_privacy(truths: InferredTruths, reports: Path | None, campaign: Campaign | None = None) -> PrivacyStatement:
+def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStatement, Facts]:
+    """Return the statement of privacy of a folder, a certificate or a campaign, with further facts.
+
+    Args:
+        path: folder of reports or of results, `certificate.json`, or `campaign.json`; a folder with a campaign and no
+            reports is that campaign.
+        answers: largest number of answers of one worker under a certificate; None if it is unknown.
+
+    Raises:
+        SettingsError: `answers` without a certificate.
+        CertificateError, CampaignError, ReportsError: as the readers of these files and `state_privacy`.
+    """
+    source = path.read_bytes() if path.is_file() else None
+    if source is not None and not is_campaign(source):
+        table = is_channel_table(source)
+        channel = ChannelTable.from_certificate(source) if table else Channel.from_certificate(source)
+        return state_channel(channel, sha256=str(parse_json(source)["sha256"]), answers=answers), ()
+    if answers is not None:
+        raise SettingsError("the number of answers is given with a certificate only", value=answers)
+    named = path if source is not None else find_campaign(path)
+    campaign = None if named is None else read_campaign(named)
+    facts = () if campaign is None else campaign_facts(campaign)
+    reports = None if source is not None else find_reports(path)
+    if campaign is not None and reports is None:
+        return state_campaign(campaign), facts
+    truths = read_truths(path) if has_truths(path) else None
+    return state_privacy(truths, reports, campaign), facts
+
+
+def is_campaign(source: bytes) -> bool:
+    """Return whether a text has the format of a campaign; its content is not checked."""
+    try:
+        data = parse_json(source)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("format") == CAMPAIGN_FORMAT
+
+
+def campaign_facts(campaign: Campaign) -> Facts:
+    """Return further lines of the statement of a campaign, as pairs of name and text."""
+    return (
+        ("Campaign", campaign.name),
+        ("Days (UTC)", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()}"),
+        ("Workers asked", f"{campaign.slots:,}"),
+        ("Least number of reports", f"{campaign.min_reports:,}; below it nothing is released"),
+    )
+
+
+def state_privacy(
+    truths: InferredTruths | None, reports: Path | None, campaign: Campaign | None = None
+) -> PrivacyStatement:
     """Return the statement of privacy for truths and the reports from which they were inferred.
 
     Args:
-        truths: result of the inference.
+        truths: result of the inference; None if only the reports are stated.
         reports: file of reports, folder of encoded blocks, or `sums.json`; None if there is none.
         campaign: campaign that collected the reports; None without one.
 
@@ -86,7 +134,8 @@ def state_privacy(truths: InferredTruths, reports: Path | None, campaign: Campai
     if reports.name == SUMS_FILE:
         return PrivacyStatement(status="none", reason=NO_CERTIFICATE, mechanism=_name(crowd))
     evidence = read_evidence(reports, accept_edited=True)
-    _require_same_reports(truths, evidence, reports)
+    if truths is not None:
+        _require_same_reports(truths, evidence, reports)
     if campaign is not None:
         _require_campaign(campaign, evidence, reports)
     made_from_answers = campaign_of(crowd) is None
@@ -139,14 +188,18 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
     guarantee, (cells, per_worker) = channel.guarantee, _worker_guarantee(evidence, channel)
     if campaign is not None:
         guarantee, cells = campaign.guarantee, campaign.cells
-        per_worker = replace(guarantee, epsilon=campaign.worker_epsilon, unit="worker")
+        per_worker = campaign_guarantee(campaign)
     return PrivacyStatement(
         status="protected",
         mechanism=channel.mechanism,
         per_answer=guarantee,
         per_worker=per_worker,
         cells=cells,
-        not_covered=_not_covered(evidence, channel, made_from_answers=made_from_answers),
+        not_covered=not_covered(
+            (HOLDER,) if made_from_answers else FROM_DEVICES,
+            protected=channel.protects_participation,
+            assigned=evidence.assignment is not None,
+        ),
         campaign=None if campaign is None else campaign.name,
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
@@ -162,11 +215,8 @@ def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -
         return f"{text[0].upper()}{text[1:]}."
     if channel is None:
         return NO_CERTIFICATE
-    if not math.isfinite(channel.guarantee.epsilon):
-        return UNPROTECTED
-    if channel.has_no_privacy or crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES):
-        return MARKED
-    return ""
+    reason = no_guarantee_reason(channel)
+    return MARKED if not reason and crowd["guarantee"].startswith(NO_GUARANTEE_PREFIXES) else reason
 
 
 def _name(crowd: Crowd) -> str:
@@ -188,20 +238,3 @@ def _worker_guarantee(evidence: Evidence, channel: Channel | ChannelTable) -> tu
         cells = len(reports.tasks)
     cells = max(cells, 1)
     return cells, channel.guarantee.per_worker(cells)
-
-
-def _not_covered(evidence: Evidence, channel: Channel | ChannelTable, *, made_from_answers: bool) -> tuple[str, ...]:
-    """Return what the guarantee does not cover, as sentences."""
-    return (
-        *((HOLDER,) if made_from_answers else FROM_DEVICES),
-        _visible_participation(channel.protects_participation, assigned=evidence.assignment is not None),
-        *ALWAYS_UNCOVERED,
-    )
-
-
-def _visible_participation(protected: bool, *, assigned: bool) -> str:
-    """Return which part of participation is visible, as a sentence."""
-    if not protected:
-        return "Participation: which tasks a worker answered is visible."
-    listed = "Participation: that a worker is in the list of workers is visible"
-    return f"{listed}, and which tasks were assigned." if assigned else f"{listed}."

@@ -116,6 +116,20 @@ class InferredTruths:
         return [int(task) for task in order[:count]]
 
 
+def has_truths(folder: Path) -> bool:
+    """Return whether the record of a folder lists truths and workers.
+
+    Raises:
+        SettingsError: the record of the folder is damaged.
+    """
+    entries = _entries(folder)
+    return any(all(name in entries for name in names) for names in ESTIMATE_FILES.values())
+
+
+def _entries(folder: Path) -> dict[str, OutputEntry]:
+    return {entry.name: entry for entry in read_record(folder) if entry.kind in ("estimate", DEMO)}
+
+
 def read_truths(folder: Path) -> InferredTruths:
     """Return truths and workers of a folder.
 
@@ -123,7 +137,7 @@ def read_truths(folder: Path) -> InferredTruths:
         ReportsError: no files of an estimate, or files that were changed after `infer` wrote them.
         SettingsError: the record of the folder is damaged.
     """
-    entries = {entry.name: entry for entry in read_record(folder) if entry.kind in ("estimate", DEMO)}
+    entries = _entries(folder)
     for names in ESTIMATE_FILES.values():
         if all(name in entries for name in names):
             truths, workers = (_checked(folder / name, entries[name]) for name in names)

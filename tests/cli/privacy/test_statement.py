@@ -1,0 +1,66 @@
+"""`crowdveil statement` of a folder, a certificate and a campaign; epsilon only where it was checked."""
+
+import json
+from pathlib import Path
+
+from tests.campaign.builders import build_campaign
+from tests.cli.conftest import Run
+
+LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv", "--labels", "no,yes")
+
+
+def send(run: Run, *options: object) -> None:
+    """Perturb three answers of two workers into sent/."""
+    Path("answers.csv").write_text("task,worker,label\na,u,no\na,v,yes\nb,v,yes\n")
+    Path("tasks.csv").write_text("task\na\nb\n")
+    Path("workers.csv").write_text("worker\nu\nv\n")
+    run("perturb", "answers.csv", "--mechanism", "randomized-response", "--epsilon", 2, *LISTS, *options,
+        "--out", "sent")  # fmt: skip
+
+
+def document(run: Run, *words: object) -> dict[str, object]:
+    """Return the JSON document of a statement."""
+    found: dict[str, object] = json.loads(run("statement", *words, "--json").stdout)
+    return found
+
+
+def test_a_folder_of_reports_needs_no_truths(run: Run, folder: Path) -> None:
+    """The statement of reports is the same before and after the inference, and that of its certificate is narrower."""
+    send(run)
+    before = document(run, "sent")
+    run("infer", "sent/reports.csv")
+    certificate = document(run, "sent/certificate.json", "--answers", 2)
+
+    assert before == document(run, "sent")
+    assert ("reports", "protected", 2) == (before["subject"], before["privacy"], before["answers_per_worker"])
+    assert ("certificate", before["epsilon_per_worker"]) == (certificate["subject"], certificate["epsilon_per_worker"])
+    assert before["certificate_sha256"] == certificate["certificate_sha256"]
+
+
+def test_a_simulation_states_no_epsilon(run: Run, folder: Path) -> None:
+    """The folder and the certificate of a simulation have no epsilon."""
+    send(run, "--seed", 1)
+
+    for source in ("sent", "sent/certificate.json"):
+        shown = run("statement", source).stdout
+        assert "epsilon" not in shown
+        assert "privacy" in shown
+
+
+def test_truths_of_other_reports_are_refused(run: Run, folder: Path) -> None:
+    """A folder whose truths were changed states nothing."""
+    send(run)
+    run("infer", "sent/reports.csv")
+    Path("sent/truths.csv").write_text("task,truth\n")
+
+    assert "unchanged" in run("statement", "sent", code=1).stderr
+
+
+def test_a_campaign_by_file_and_by_folder(run: Run, folder: Path) -> None:
+    """campaign.json and its folder have the same statement; a number of answers is refused."""
+    build_campaign().write(Path("asked"))
+    found = document(run, "asked")
+
+    assert document(run, "asked/campaign.json") == found
+    assert "campaign" == found["subject"]
+    assert "with a certificate only" in run("statement", "asked", "--answers", 3, code=1).stderr
