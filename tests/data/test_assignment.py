@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.data.assignment import Assignment
+from crowdveil.data.assignment import Assignment, workers_per_task
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.randomness import secure, seeded
 
@@ -71,3 +71,20 @@ def test_cells_are_put_into_other_lists() -> None:
     assert [1, 4] == assignment.aligned(np.array(["u", "x", "t"]), np.array(["a", "b"])).tolist()
     with pytest.raises(ReportsError, match=r"every assigned worker must be listed.*b"):
         assignment.aligned(np.array(["t", "u"]), np.array(["a"]))
+
+
+@given(budget=st.floats(0.5, 30), epsilon=st.floats(0.1, 5), tasks=st.integers(1, 60), workers=st.integers(1, 60))
+def test_an_assignment_within_a_budget_overspends_for_nobody(
+    budget: float, epsilon: float, tasks: int, workers: int
+) -> None:
+    """The worker with the most tasks spends at most the budget; one more worker for each task would overspend."""
+    try:
+        per_task = workers_per_task(budget, epsilon, tasks=tasks, workers=workers)
+    except SettingsError:
+        assert workers * int(budget / epsilon + 1e-9) < tasks
+        return
+    drawn = Assignment.balanced(np.arange(tasks), np.arange(workers), per_task, seeded(1))
+
+    assert int(drawn.per_worker.max()) * epsilon <= budget * (1 + 1e-12)
+    more = per_task + 1
+    assert more > workers or -(-more * tasks // workers) * epsilon > budget * (1 - 1e-12)

@@ -99,9 +99,9 @@ def account_data(accounts: Sequence[Account]) -> list[dict[str, Any]]:
 
 
 def account_rows(accounts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return table rows of `account_data`: exact and claimed epsilon with unit and participation, then the reasons."""
+    """Return table rows of `account_data`: exact and claimed epsilon, the worker's before the cell's; then reasons."""
     rows = []
-    for row in accounts:
+    for row in sorted(accounts, key=lambda row: (row["rounds"], row["unit"] != "worker")):
         slack = f", delta {format_delta(row['delta'])}" if row["delta"] else ""
         scope = f"(per {row['unit']}{_extent(row)}, participation {row['participation']})"
         rows.append(

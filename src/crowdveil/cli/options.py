@@ -193,7 +193,13 @@ choice_options = options(
         "--epsilon",
         type=float,
         metavar="E",
-        help="Privacy loss in nats of a single answer (a cell: one worker's answer to one task), in [1e-06, 20].",
+        help="Loss in nats of a single answer (cell), 1e-6 to 20.",
+    ),
+    click.option(
+        "--budget",
+        type=float,
+        metavar="E",
+        help="In place of --epsilon: the loss of a whole worker.",
     ),
     participation_option,
     heading="Mechanism",
@@ -274,6 +280,7 @@ def mechanism_settings(given: Given) -> MechanismSettings:
     requested = MechanismSettings(
         name=given["mechanism"],
         epsilon=given["epsilon"],
+        budget=given["budget"],
         participation=given["participation"],
         null_value=given["null_value"],
         low=given["low"],
@@ -313,8 +320,10 @@ def _check_usage(requested: MechanismSettings) -> None:
             raise click.UsageError(f"{flag} is an option of {owners}, not of {requested.name}.")
     if requested.high is not None and (requested.low is None or requested.epsilon is not None):
         raise click.UsageError("--high goes with --low and without --epsilon, which the two determine.")
-    if requested.epsilon is None and requested.high is None:
-        raise click.UsageError("Missing option '--epsilon'.")
+    if requested.budget is not None and (requested.epsilon is not None or requested.high is not None):
+        raise click.UsageError("--budget determines epsilon: leave out --epsilon and --high.")
+    if requested.epsilon is None and requested.high is None and requested.budget is None:
+        raise click.UsageError("Missing option '--epsilon' (or '--budget', that of a worker).")
 
 
 resource_options = options(

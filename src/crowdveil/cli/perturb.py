@@ -54,8 +54,9 @@ Labels, tasks and workers must be known before the campaign: --labels or --scale
 --lists-from-answers. With --participation public only the labels must be given.
 
 Epsilon is the privacy loss of a single answer (a cell: one worker's answer to one task); the total of a worker is
-printed too. With protected participation "no answer" (NULL) is hidden like an answer: on every task, or, with
---assignment, on the assigned tasks only, at a far smaller total loss."""
+printed too. --budget states that total instead: each cell has an equal share of it, over all tasks, or with
+--assignment over the most tasks assigned to one worker. With protected participation "no answer" (NULL) is hidden like
+an answer: on every task, or, with --assignment, on the assigned tasks only, at a far smaller total loss."""
 
 
 list_options = options(
@@ -83,7 +84,7 @@ list_options = options(
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
-    main_options=("epsilon", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
+    main_options=("epsilon", "budget", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
     short_help="Write the reports that devices would send for the answers in a file.",
 )
 @click.argument("answers")
@@ -132,6 +133,7 @@ def perturb(
     )
     from crowdveil.workflow.export import collection_outputs
     from crowdveil.workflow.io import read_answers, read_lists
+    from crowdveil.workflow.mechanism_settings import within_budget
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
     read = read_answers(
@@ -142,6 +144,10 @@ def perturb(
         tasks=lists.tasks,
         workers=lists.workers,
     )
+    if requested.budget is not None and channels is not None:
+        raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
+    cells = len(read.answers.tasks) if lists.assignment is None else int(lists.assignment.per_worker.max())
+    requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
     replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, requested.expected.prior])

@@ -8,6 +8,7 @@ most reports are perturbed NULLs.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import chain
 from os import PathLike
@@ -147,3 +148,29 @@ class Assignment:
         """Return the text of a CSV file for `from_csv`."""
         cells = zip(self.tasks[self.task], self.workers[self.worker], strict=True)
         return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))
+
+
+def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int) -> int:
+    """Return how many workers each task can have, if no worker spends more than a budget.
+
+    Args:
+        budget: privacy loss of a worker, in nats.
+        epsilon: privacy loss of a cell, in nats.
+        tasks, workers: their numbers.
+
+    Raises:
+        SettingsError: a loss that is not positive and finite, or a budget that does not pay for a worker for each task.
+    """
+    for name, loss in (("budget", budget), ("epsilon", epsilon)):
+        if not 0 < loss < float("inf"):
+            raise SettingsError(f"the {name} is positive", value=loss, hint="Example: --budget 6 --epsilon 2.")
+    cells = int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon))))
+    found = min(workers, workers * min(cells, tasks) // max(tasks, 1))
+    if found < 1:
+        raise SettingsError(
+            f"every task needs a worker: {workers} workers with {cells} tasks each cannot answer {tasks} tasks",
+            value=budget,
+            hint="Raise the budget, lower epsilon, or invite more workers.",
+            value_in_rule=True,
+        )
+    return found

@@ -1,6 +1,6 @@
 """Mechanism settings of a campaign: public expectation of the answers, construction of the mechanism, description."""
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from crowdveil.channel_design import design_channel, normal_worker_model, one_coin_worker_model
 from crowdveil.channels.alphabet import Alphabet, Scale
 from crowdveil.channels.channel import Channel
-from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import MECHANISMS, DesignObjective, Mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
+from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
 
 SHOWN_DIGITS = 4
@@ -87,11 +88,13 @@ class MechanismSettings(Settings):
         name: name of the mechanism on the command line.
         dealt_cuts: cuts of several groups of workers, assigned in turn; the first are `cuts`.
         expected: quantized-response, designed: public expectation of the answers.
+        budget: epsilon of all cells of a worker, in place of `epsilon`; see `within_budget`.
     """
 
     name: str
     dealt_cuts: tuple[tuple[str, ...], ...] = ()
     expected: Expectation = field(default_factory=Expectation)
+    budget: float | None = None
 
     def objective(self, alphabet: Alphabet) -> DesignObjective:
         """Return the design objective of the expectation; errors as `Expectation.objective`."""
@@ -114,6 +117,35 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
     if settings.name not in MECHANISMS:
         raise SettingsError(f"a mechanism must be one of {', '.join(MECHANISMS)}", value=settings.name)
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
+
+
+def within_budget(settings: MechanismSettings, alphabet: Alphabet, *, tasks: int, cells: int) -> MechanismSettings:
+    """Return the settings with the epsilon per cell that a budget per worker gives; unchanged without a budget.
+
+    Args:
+        settings: of the mechanism.
+        alphabet: what an answer can be.
+        tasks: of the campaign.
+        cells: cells of the worker who has the most, over all rounds; public, never taken from answers.
+
+    Raises:
+        SettingsError: a mechanism without a channel per cell, or a budget that is not positive.
+    """
+    if settings.budget is None:
+        return settings
+    if settings.name in MECHANISMS and not issubclass(MECHANISMS[settings.name], ChannelMechanism):
+        raise SettingsError(
+            "a budget per worker is divided among cells by a mechanism with a channel per cell",
+            value=settings.name,
+            hint="Use randomized-response, quantized-response, designed, one-layer or laplace, or give --epsilon.",
+        )
+
+    def build(epsilon: float) -> ChannelMechanism:
+        mechanism = build_mechanism(replace(settings, epsilon=epsilon), alphabet, tasks=tasks)
+        assert isinstance(mechanism, ChannelMechanism)
+        return mechanism
+
+    return replace(settings, epsilon=mechanism_within_budget(build, settings.budget, cells, most=MAX_EPSILON).epsilon)
 
 
 def parameters(mechanism: Mechanism) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
     """Return a plan as JSON data, see `docs/reference/json-output.md`."""
     campaign, crowd = plan.campaign, plan.campaign.crowd
     return {
-        "assumptions": _assumptions(campaign, expected, participation_given),
+        "assumptions": assumptions(campaign, expected, participation_given),
         "target_error": plan.target,
         "error_name": crowd.error_name,
         "labels": list(crowd.alphabet.names),
@@ -102,15 +102,15 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
         "recommended": None if plan.recommended is None else _result_data(plan.recommended),
         "conservative": None if plan.conservative is None else _result_data(plan.conservative),
         "constant_error": plan.constant_error,
-        "unprotected": _prediction_data(plan.unprotected),
+        "unprotected": prediction_data(plan.unprotected),
         "unprotected_method": plan.unprotected_method,
         "candidates": [_result_data(result) for result in plan.results],
         "workers_needed": [
-            {"epsilon": epsilon, "alternative": _alternative_data(found)}
+            {"epsilon": epsilon, "alternative": alternative_data(found)}
             for epsilon, found in plan.workers_needed.items()
         ],
-        "workers_needed_unprotected": _alternative_data(plan.workers_needed_unprotected),
-        "alternatives": [_alternative_data(found) for found in plan.alternatives],
+        "workers_needed_unprotected": alternative_data(plan.workers_needed_unprotected),
+        "alternatives": [alternative_data(found) for found in plan.alternatives],
     }
 
 
@@ -120,7 +120,7 @@ def prior_table(crowd: LabelCrowd | NumberCrowd) -> str:
     return "\n".join(["label,probability", *rows]) + "\n"
 
 
-def _assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
+def assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
     crowd = campaign.crowd
     if isinstance(crowd, LabelCrowd):
@@ -149,7 +149,7 @@ def _result_data(result: CandidateResult) -> dict[str, Any]:
         "parameters": parameters(result.mechanism),
         "reports": list(result.mechanism.channel().outputs),
         "same_as": result.same_as,
-        **_prediction_data(result.prediction),
+        **prediction_data(result.prediction),
         "epsilon_per_cell": result.cost.cell_epsilon,
         "epsilon_per_worker": result.cost.worker_epsilon,
         "cells_per_worker": result.cost.cells,
@@ -157,12 +157,14 @@ def _result_data(result: CandidateResult) -> dict[str, Any]:
     }
 
 
-def _prediction_data(prediction: Prediction) -> dict[str, Any]:
+def prediction_data(prediction: Prediction) -> dict[str, Any]:
+    """Return a prediction as JSON data, with the error and the interval for real crowds as they are printed."""
     shown = {"shown": expected_error(prediction), "shown_interval": real_interval(prediction)}
     return asdict(prediction) | shown
 
 
-def _alternative_data(found: Alternative | None) -> dict[str, Any] | None:
+def alternative_data(found: Alternative | None) -> dict[str, Any] | None:
+    """Return a changed campaign as JSON data; None if there is none."""
     if found is None:
         return None
     return {
@@ -174,7 +176,7 @@ def _alternative_data(found: Alternative | None) -> dict[str, Any] | None:
         "rounds": found.campaign.rounds,
         "participation": found.campaign.participation,
         "assigned_per_task": found.campaign.assigned_per_task,
-        **_prediction_data(found.prediction),
+        **prediction_data(found.prediction),
     }
 
 

@@ -1,7 +1,7 @@
 """Construction of a campaign from its settings: channel within the budget, drawn assignment, document and parts."""
 
 from collections.abc import Sequence
-from fractions import Fraction
+from functools import partial
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
@@ -10,13 +10,10 @@ from crowdveil.campaign.source.draw import draw_assignment
 from crowdveil.campaign.source.settings_file import CampaignSource, PrivacyRequest
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.guarantee import Participation
-from crowdveil.channels.rounding import float_rounded_up, least_reading, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import ChannelMechanism, Laplace, RandomizedResponse
+from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.randomness import Source, secure
-
-SHRINK = 1 - 1e-12
-"""Factor on an epsilon whose certified sum exceeds the budget by rounding."""
 
 
 def build_campaign(
@@ -89,12 +86,7 @@ def mechanism_within(
         return _mechanism(privacy, alphabet, participation, privacy.epsilon_per_answer)
     budget = privacy.budget_per_worker
     assert budget is not None
-    epsilon = float_rounded_up(Fraction(budget) / cells)
-    while True:
-        mechanism = _mechanism(privacy, alphabet, participation, epsilon)
-        if Fraction(sum_rounded_up([(mechanism.channel().epsilon, cells)])) <= least_reading(budget):
-            return mechanism
-        epsilon *= SHRINK
+    return mechanism_within_budget(partial(_mechanism, privacy, alphabet, participation), budget, cells)
 
 
 def _mechanism(

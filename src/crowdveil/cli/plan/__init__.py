@@ -20,6 +20,7 @@ from crowdveil.cli.options import (
     participation_option,
     required_alphabet,
 )
+from crowdveil.cli.plan.budget import run as run_budgets
 from crowdveil.cli.plan.display import plan_lines, print_candidates
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
@@ -84,7 +85,13 @@ expectation_options = options(
 @alphabet_options
 @click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")
 @click.option("--workers", type=COUNT, required=True, metavar="M", help="Number of workers.")
-@click.option("--target-error", "target", type=float, required=True, metavar="E", help="Target error.")
+@click.option("--target-error", "target", type=float, metavar="E", help="Target error; not needed with --budget.")
+@click.option(
+    "--budget",
+    multiple=True,
+    metavar="E,F",
+    help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
+)
 @expectation_options
 @click.option("--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]")
 @participation_option
@@ -105,7 +112,8 @@ expectation_options = options(
 def plan(
     tasks: int,
     workers: int,
-    target: float,
+    target: float | None,
+    budget: tuple[str, ...],
     epsilon: tuple[str, ...],
     participation: Participation,
     assigned_per_task: int | None,
@@ -115,6 +123,7 @@ def plan(
     **given: Any,
 ) -> None:
     """Plan a campaign; see `HELP`."""
+    _check_usage(target, budget, epsilon, assigned_per_task)
     alphabet, expected = required_alphabet(given), _expectation(given)
     from crowdveil import planning
     from crowdveil.channels.alphabet import Scale
@@ -133,6 +142,21 @@ def plan(
         assigned_per_task=assigned_per_task,
         method=method,
     )
+    source = click.get_current_context().get_parameter_source("participation")
+    given_participation = source is not ParameterSource.DEFAULT
+    if budget:
+        budgets = tuple(value for text in budget for value in numbers(text, "--budget"))
+        run_budgets(
+            campaign,
+            expected,
+            budgets,
+            target=target,
+            participation_given=given_participation,
+            out=out,
+            as_json=as_json,
+        )
+        return
+    assert target is not None
     crowd, prior = campaign.crowd, expected.prior
     merged = crowd.alphabet != alphabet
     drawn = PICTURES if has_matplotlib() else ()
@@ -142,8 +166,7 @@ def plan(
     epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or planning.EPSILONS
     with progress_bar("simulating") as bar:
         made = planning.plan(campaign, target=target, epsilons=epsilons, progress=bar)
-    source = click.get_current_context().get_parameter_source("participation")
-    data = plan_data(made, expected, participation_given=source is not ParameterSource.DEFAULT)
+    data = plan_data(made, expected, participation_given=given_participation)
     if PRIOR in names and out is not None:
         prior = out / PRIOR
     data["merged_labels"] = alphabet.size if merged else None
@@ -158,6 +181,18 @@ def plan(
     print_result(data, [*warnings, *plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
     if not as_json:
         print_candidates(made)
+
+
+def _check_usage(
+    target: float | None, budget: tuple[str, ...], epsilon: tuple[str, ...], assigned_per_task: int | None
+) -> None:
+    """Refuse a plan without an aim, and options that a plan by budgets chooses itself."""
+    if target is None and not budget:
+        raise click.UsageError("Missing option '--target-error' (or '--budget', the epsilon of a worker).")
+    if budget and (epsilon or assigned_per_task is not None):
+        raise click.UsageError(
+            "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
+        )
 
 
 def _pictures(made: Plan) -> dict[str, bytes | str]:

@@ -20,7 +20,7 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a plan, as pairs of name and text; `data` is its JSON data."""
     from crowdveil.planning.summary import error_with_interval
 
-    rows = [("assumed", _assumptions(data)), ("real crowds", data["real_sets"])]
+    rows = [("assumed", assumption_text(data)), ("real crowds", data["real_sets"])]
     rows += [("plan", sentence) for sentence in data["verdict"]]
     if made.recommended is not None:
         rows += _command_lines(made.recommended, data)
@@ -77,7 +77,7 @@ def _equivalent(made: Plan) -> list[str]:
     return [f"{name} sends the same as {other} at epsilon {', '.join(at)}." for (name, other), at in epsilons.items()]
 
 
-def _assumptions(data: dict[str, Any]) -> str:
+def assumption_text(data: dict[str, Any]) -> str:
     """Return the assumptions about workers, participation and truths, each with its source."""
     found = {one["name"]: (one["value"], one["source"]) for one in data["assumptions"]}
     rate, hidden = found["participation_rate"], found["participation"]

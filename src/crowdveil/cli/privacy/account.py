@@ -30,7 +30,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     cls=Verb,
     help=HELP,
     example=EXAMPLE,
-    main_options=("epsilon", "labels", "scale"),
+    main_options=("epsilon", "budget", "labels", "scale"),
     short_help="Show claimed and exact epsilon, per cell and per worker.",
 )
 @mechanism_options
@@ -52,8 +52,9 @@ def account(tasks: int, rounds: int, delta: float | None, as_json: bool, **given
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
-    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize
+    from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
 
+    requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
     composed = [] if delta is None else composition(mechanism, tasks=tasks, rounds=rounds, delta=delta)

@@ -1,0 +1,220 @@
+"""Least error at a budget per worker: tasks of a worker, epsilon per answer, participation and mechanism together.
+
+Each worker is publicly assigned k tasks and reports on these alone, so that the budget E gives E / k to each cell. All
+k cells are charged, answered or not, under protected and under public participation: the promise per worker holds
+whatever the worker does. Choices are ranked by their Bayes errors; the best are simulated.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from crowdveil.channels.guarantee import Participation
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.mechanisms.budget import SHRINK
+from crowdveil.planning.bayes_error import SEARCH_CROWDS
+from crowdveil.planning.campaign import Campaign
+from crowdveil.planning.candidates import Candidate, candidates
+from crowdveil.planning.plan import Alternative, Progress, more_workers
+from crowdveil.planning.prediction import Prediction, predict, predict_from_bayes_errors
+
+BUDGETS = (1.0, 2.0, 5.0, 10.0)
+"""Default budgets, in nats per worker and campaign."""
+LARGEST_CELL_EPSILON = 8.0
+"""Epsilon per cell beyond which more hardly changes a report; the rest of a budget is then not spent."""
+SIMULATED_CHOICES = 3
+"""Choices per budget that are simulated."""
+RANKING_EXCESS = 0.5
+"""Position between the Bayes errors (known and unknown worker classes) by which choices are ranked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetChoice:
+    """Choice for a budget per worker.
+
+    Attributes:
+        budget: epsilon of a worker over the whole campaign, at most.
+        campaign: with the assigned workers per task and the participation.
+        name: of the candidate.
+        mechanism: of the devices.
+        cells: cells of a worker, at most; all are charged.
+        prediction: expected error.
+    """
+
+    budget: float
+    campaign: Campaign
+    name: str
+    mechanism: ChannelMechanism
+    cells: int
+    prediction: Prediction
+
+    @property
+    def cell_epsilon(self) -> float:
+        """Exact epsilon of a cell, in nats."""
+        return self.mechanism.guarantee.epsilon
+
+    @property
+    def worker_epsilon(self) -> float:
+        """Exact epsilon of all cells of a worker, in nats: their sum, rounded up, at most the budget."""
+        return self.mechanism.guarantee.per_worker(self.cells).epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetPlan:
+    """Least errors by budget.
+
+    Attributes:
+        campaign: as planned, all tasks open to all workers.
+        chosen: best choice of each budget and participation, ascending by budget.
+        without_assignment: best choice of each budget if every worker reports on all tasks, participation protected.
+        constant_error: error of the best public constant.
+        unprotected: error without protection, if all tasks are open to all workers.
+        target: error wanted; None if none was given.
+        workers_needed: by budget that misses the target, its choice with more workers that meets it; None if
+            `MAX_WORKERS` are not enough. These are not simulated.
+    """
+
+    campaign: Campaign
+    chosen: tuple[BudgetChoice, ...]
+    without_assignment: tuple[BudgetChoice, ...]
+    constant_error: float
+    unprotected: Prediction
+    target: float | None
+    workers_needed: dict[float, Alternative | None]
+
+    @property
+    def least_budget(self) -> BudgetChoice | None:
+        """Choice with the smallest budget whose expected error meets the target; None if there is none."""
+        target = -math.inf if self.target is None else self.target
+        return next((one for one in self.chosen if one.prediction.error <= target), None)
+
+
+def plan_budgets(
+    campaign: Campaign,
+    budgets: Sequence[float] = BUDGETS,
+    *,
+    target: float | None = None,
+    participations: Sequence[Participation] = ("protected",),
+    progress: Progress | None = None,
+) -> BudgetPlan:
+    """Return the least expected error for each budget per worker.
+
+    Args:
+        campaign: to be planned, without an assignment and in one round.
+        budgets: epsilons of a worker over the whole campaign, in nats.
+        target: error wanted.
+        participations: those compared.
+        progress: called with the number of finished choices, and their total.
+
+    Raises:
+        SettingsError: a budget or target that is not positive and finite, or a campaign with an assignment or rounds.
+    """
+    _check(campaign, budgets, target)
+    ascending = sorted(set(budgets))
+    variants = {p: replace(campaign, objective=replace(campaign.objective, participation=p)) for p in participations}
+    protected = replace(campaign, objective=replace(campaign.objective, participation="protected"))
+    requests = [(variant, budget, False) for variant in variants.values() for budget in ascending]
+    requests += [(protected, budget, True) for budget in ascending]
+    found = list[BudgetChoice]()
+    for done, (variant, budget, whole) in enumerate(requests):
+        if progress is not None:
+            progress(done, len(requests))
+        found.append(_best(variant, budget, (variant.tasks,) if whole else loads(variant)))
+    count = len(ascending)
+    by_participation = [_never_worse(found[at : at + count]) for at in range(0, len(found) - count, count)]
+    chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
+    return BudgetPlan(
+        campaign=campaign,
+        chosen=chosen,
+        without_assignment=tuple(found[-count:]),
+        constant_error=campaign.crowd.constant_error,
+        unprotected=predict(campaign, None),
+        target=target,
+        workers_needed={} if target is None else _workers_needed(by_participation[0], target),
+    )
+
+
+def _check(campaign: Campaign, budgets: Sequence[float], target: float | None) -> None:
+    if not budgets or not all(0 < budget < math.inf for budget in budgets):
+        raise SettingsError("budgets per worker are positive", value=tuple(budgets), hint="Example: --budget 1,2,5,10.")
+    if target is not None and not 0 < target < math.inf:
+        raise SettingsError("the target error must be positive", value=target, hint="No inference is free of error.")
+    if campaign.assigned_per_task is not None or campaign.rounds > 1:
+        raise SettingsError(
+            "budgets are planned over all assignments, in one round",
+            value=campaign.assigned_per_task or campaign.rounds,
+            hint="Leave out the assigned workers per task.",
+        )
+
+
+def _workers_needed(chosen: Sequence[BudgetChoice], target: float) -> dict[float, Alternative | None]:
+    """Return more workers for each budget that misses the target; each keeps its tasks and its epsilon."""
+    return {
+        one.budget: more_workers(one.campaign, one.name, one.mechanism, one.prediction.relative_excess, target)
+        for one in chosen
+        if one.prediction.error > target
+    }
+
+
+def loads(campaign: Campaign) -> tuple[int, ...]:
+    """Return numbers of assigned tasks per worker to be compared: 1, 2, 3, 5, 7, 10, 15, ... and all tasks.
+
+    Each task has at least one worker, and each worker at least one task.
+    """
+    tasks, workers = campaign.tasks, campaign.workers
+    steps = sorted({round(size * 10**power) for power in range(7) for size in (1, 1.5, 2, 3, 5, 7)})
+    return (*(load for load in steps if load < tasks and workers * load // tasks * tasks >= workers), tasks)
+
+
+def with_load(campaign: Campaign, load: int) -> Campaign:
+    """Return the campaign with at most `load` tasks assigned to each worker, all tasks equally often."""
+    if load >= campaign.tasks:
+        return campaign
+    return replace(campaign, assigned_per_task=campaign.workers * load // campaign.tasks)
+
+
+def largest_load(campaign: Campaign) -> int:
+    """Return the cells of the worker with the most: all tasks, or the assigned ones dealt out evenly."""
+    if campaign.assigned_per_task is None:
+        return campaign.tasks
+    return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
+
+
+def _best(campaign: Campaign, budget: float, sizes: Sequence[int]) -> BudgetChoice:
+    """Return the choice with the least expected error among the simulated ones, for loads of the given sizes."""
+    ranked = sorted(_ranked(campaign, budget, sizes), key=lambda pair: pair[0])
+    found = [
+        BudgetChoice(
+            budget=budget,
+            campaign=one.campaign,
+            name=one.name,
+            mechanism=one.mechanism,
+            cells=largest_load(one.campaign),
+            prediction=predict(one.campaign, one.mechanism, seeds=1),
+        )
+        for _, one in ranked[: SIMULATED_CHOICES if len(sizes) > 1 else 1]
+    ]
+    return min(found, key=lambda choice: (choice.prediction.error, choice.cells))
+
+
+def _ranked(campaign: Campaign, budget: float, sizes: Sequence[int]) -> Iterator[tuple[float, Candidate]]:
+    """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
+    for load in sizes:
+        variant, seen = with_load(campaign, load), set[object]()
+        epsilon = min(budget / largest_load(variant) * SHRINK, LARGEST_CELL_EPSILON)
+        for one in candidates(variant, epsilon, search_only=True):
+            if one.equivalence_key not in seen:
+                seen.add(one.equivalence_key)
+                channel = one.mechanism.channel()
+                bayes = predict_from_bayes_errors(one.campaign, channel, RANKING_EXCESS, crowds=SEARCH_CROWDS)
+                yield bayes.error, one
+
+
+def _never_worse(chosen: Sequence[BudgetChoice]) -> tuple[BudgetChoice, ...]:
+    """Return the choices, each replaced by that of a smaller budget whose error is less: the rest is not spent."""
+    best = list[BudgetChoice]()
+    for one in chosen:
+        keep = best and best[-1].prediction.error < one.prediction.error
+        best.append(replace(best[-1], budget=one.budget) if keep else one)
+    return tuple(best)

@@ -1,0 +1,114 @@
+"""`--budget`: the privacy loss of a worker in place of that of a single answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Refusal, Run, RunJson
+
+SIZE = ("--tasks", 40, "--workers", 60, "--participation-rate", 0.5, "--labels", "no,yes")
+RESPONSE = ("--mechanism", "randomized-response", "--labels", "no,yes,maybe")
+
+
+@pytest.fixture
+def lists(folder: Path) -> tuple[str, ...]:
+    """Write public lists of four tasks and six workers, and answers of three of them."""
+    Path("tasks.csv").write_text("task\n" + "".join(f"t{n}\n" for n in range(4)), "utf-8")
+    Path("workers.csv").write_text("worker\n" + "".join(f"w{n}\n" for n in range(6)), "utf-8")
+    rows = [f"t{task},w{worker},yes\n" for task in range(4) for worker in range(3)]
+    Path("answers.csv").write_text("task,worker,label\n" + "".join(rows), "utf-8")
+    return ("--tasks", "tasks.csv", "--workers", "workers.csv")
+
+
+def worker_loss(accounts: list[dict[str, Any]]) -> float:
+    """Return the exact epsilon of the row of a worker."""
+    return next(float(row["exact"]) for row in accounts if row["unit"] == "worker")
+
+
+def test_reports_spend_the_budget_over_all_tasks(run_json: RunJson, lists: tuple[str, ...]) -> None:
+    """Without an assignment each of the four tasks has a quarter of the budget."""
+    data = run_json("perturb", "answers.csv", *lists, *RESPONSE, "--budget", 8, "--out", "sent")
+
+    assert pytest.approx(2.0) == data["parameters"]["epsilon"]
+    assert 8 * (1 - 1e-9) <= worker_loss(data["accounts"]) <= 8
+
+
+def test_reports_spend_the_budget_over_assigned_tasks(run: Run, run_json: RunJson, lists: tuple[str, ...]) -> None:
+    """With two assigned tasks for each worker, each has half of the budget."""
+    run("assign", *lists, "--budget", 8, "--epsilon", 4, "--out", "asked.csv")
+    asked = Path("asked.csv").read_text("utf-8").split()[1:]
+    kept = [line for line in Path("answers.csv").read_text("utf-8").split() if line.rsplit(",", 1)[0] in asked]
+    Path("answers.csv").write_text("\n".join(["task,worker,label", *kept]) + "\n", "utf-8")
+
+    words = ("--assignment", "asked.csv", *RESPONSE, "--budget", 8, "--out", "sent")
+    data = run_json("perturb", "answers.csv", *lists, *words)
+
+    assert len(asked) == 12
+    assert pytest.approx(4.0) == data["parameters"]["epsilon"]
+    assert 8 * (1 - 1e-9) <= worker_loss(data["accounts"]) <= 8
+
+
+def test_the_account_of_a_budget_is_the_budget(run_json: RunJson) -> None:
+    """Over three rounds the worker loses the budget in all, and names the worker first."""
+    data = run_json("account", *RESPONSE, "--tasks", 10, "--rounds", 3, "--budget", 6)
+
+    totals = [row["exact"] for row in data["accounts"] if row["unit"] == "worker" and row["rounds"] == 3]
+    assert [pytest.approx(6, rel=1e-9)] == totals
+    assert max(totals) <= 6
+
+
+def test_the_workers_loss_is_printed_first(run: Run) -> None:
+    """The first row of an account is that of a worker."""
+    lines = run("account", *RESPONSE, "--tasks", 10, "--budget", 6).stdout.splitlines()
+
+    assert "per worker" in next(line for line in lines if line.startswith("epsilon"))
+
+
+@pytest.mark.parametrize("words", [("--budget", 5, "--epsilon", 1), ()])
+def test_one_of_epsilon_and_budget_is_given(run: Run, words: tuple[object, ...]) -> None:
+    """Both, or none, is wrong usage."""
+    assert "--budget" in run("account", *RESPONSE, "--tasks", 10, *words, code=2).stderr
+
+
+def test_mechanisms_for_whole_workers_take_no_budget(refusal: Refusal) -> None:
+    """A mechanism without a channel per cell is refused by name."""
+    line = refusal("account", "--mechanism", "two-layer", "--labels", "no,yes", "--tasks", 10, "--budget", 5)
+
+    assert "two-layer" in line
+
+
+def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tuple[str, ...]) -> None:
+    """An assignment gives every task a worker, or is refused with the numbers."""
+    line = refusal("assign", *lists, "--budget", 1, "--epsilon", 2, "--out", "asked.csv")
+
+    assert "6 workers with 0 tasks each cannot answer 4 tasks" in line
+
+
+@pytest.mark.parametrize("words", [("--per-task", 2, "--budget", 4, "--epsilon", 1), ("--budget", 4), ()])
+def test_assign_needs_one_way_to_choose(run: Run, lists: tuple[str, ...], words: tuple[object, ...]) -> None:
+    """Workers per task are given, or follow from budget and epsilon."""
+    assert "--per-task" in run("assign", *lists, *words, "--out", "asked.csv", code=2).stderr
+
+
+def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: RunJson, folder: Path) -> None:
+    """Table, JSON and plan.json have the same choices; the least budget has commands that carry it out."""
+    words = ("plan", *SIZE, "--budget", "2,20", "--target-error", 0.3, "--out", "planned")
+    data = run_json(*words)
+    table = " ".join(run(*words).stdout.split())
+
+    assert json.loads(Path("planned/plan.json").read_text("utf-8"))["budgets"] == data["budgets"]
+    assert {"plan.json", "plan.svg", "plan.png"} <= {path.name for path in Path("planned").iterdir()}
+    assert [2, 2, 20, 20] == [row["budget"] for row in data["budgets"]]
+    assert all(row["epsilon_per_worker"] <= row["budget"] for row in data["budgets"])
+    assert data["recommended"]["budget"] == 20
+    assert "--assignment asked.csv" in " ".join(data["commands"])
+    for row in data["budgets"]:
+        assert row["shown"].replace("less than", "<") in table
+
+
+@pytest.mark.parametrize("words", [(), ("--budget", 2, "--epsilon", 1), ("--budget", 2, "--assigned-per-task", 3)])
+def test_a_plan_has_one_aim(run: Run, words: tuple[object, ...]) -> None:
+    """A plan needs a target or budgets; budgets choose epsilon and assignment themselves."""
+    assert "--budget" in run("plan", *SIZE, *words, code=2).stderr
