@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     COUNT,
     PATH,
@@ -20,19 +19,15 @@ from crowdveil.cli.options import (
     participation_option,
     required_alphabet,
 )
-from crowdveil.cli.plan.budget import run as run_budgets
-from crowdveil.cli.plan.display import plan_lines, print_candidates
+from crowdveil.cli.plan.budget import BudgetView
+from crowdveil.cli.plan.request import PlanRequest, carry_out
+from crowdveil.cli.plan.target import TargetView
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import PLAN_METHODS
 
 if TYPE_CHECKING:
     from crowdveil.channels.guarantee import Participation
-    from crowdveil.planning import Plan
     from crowdveil.workflow.mechanism_settings import Expectation
-
-FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
-PRIOR = "prior.csv"
-"""File of the prior of merged labels."""
 
 HELP = """Predict the error of a campaign before it starts, and recommend mechanism, epsilon and number of workers.
 
@@ -125,62 +120,30 @@ def plan(
     """Plan a campaign; see `HELP`."""
     _check_usage(target, budget, epsilon, assigned_per_task)
     alphabet, expected = required_alphabet(given), _expectation(given)
-    from crowdveil import planning
     from crowdveil.channels.alphabet import Scale
-    from crowdveil.files.atomic_write import Outputs, write_outputs
-    from crowdveil.plotting import NO_PICTURES, has_matplotlib
-    from crowdveil.workflow.planning import expected_campaign, next_commands, plan_data, prior_table
+    from crowdveil.workflow.planning import expected_campaign
 
     if isinstance(alphabet, Scale) and expected.ability is not None:
         raise click.UsageError("On a scale workers are described by --sigmas, not by --ability.")
-    campaign = expected_campaign(
-        alphabet,
-        expected,
-        participation,
-        tasks=tasks,
-        workers=workers,
-        assigned_per_task=assigned_per_task,
-        method=method,
-    )
     source = click.get_current_context().get_parameter_source("participation")
-    given_participation = source is not ParameterSource.DEFAULT
-    if budget:
-        budgets = tuple(value for text in budget for value in numbers(text, "--budget"))
-        run_budgets(
-            campaign,
+    request = PlanRequest(
+        campaign=expected_campaign(
+            alphabet,
             expected,
-            budgets,
-            target=target,
-            participation_given=given_participation,
-            out=out,
-            as_json=as_json,
-        )
-        return
-    assert target is not None
-    crowd, prior = campaign.crowd, expected.prior
-    merged = crowd.alphabet != alphabet
-    drawn = PICTURES if has_matplotlib() else ()
-    names = (FILE, *drawn, *((PRIOR,) if merged and prior is not None else ()))
-    outputs = None if out is None else Outputs(folder=out, names=names, kind="plan")
-    replaced = [] if outputs is None else outputs.check(inputs=[prior])
-    epsilons = tuple(value for text in epsilon for value in numbers(text, "--epsilon")) or planning.EPSILONS
-    with progress_bar("simulating") as bar:
-        made = planning.plan(campaign, target=target, epsilons=epsilons, progress=bar)
-    data = plan_data(made, expected, participation_given=given_participation)
-    if PRIOR in names and out is not None:
-        prior = out / PRIOR
-    data["merged_labels"] = alphabet.size if merged else None
-    data["commands"] = [] if made.recommended is None else next_commands(made.recommended, expected, prior)
-    data["files"] = [] if outputs is None else list(map(str, outputs.paths))
-    data["replaced"] = list(map(str, replaced))
-    data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
-    if outputs is not None:
-        pictures = _pictures(made) if drawn else {}
-        write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior_table(crowd), **pictures})
-    warnings = [("warning", text) for text in data["warnings"]]
-    print_result(data, [*warnings, *plan_lines(made, data), *replaced_rows(data["replaced"])], as_json=as_json)
-    if not as_json:
-        print_candidates(made)
+            participation,
+            tasks=tasks,
+            workers=workers,
+            assigned_per_task=assigned_per_task,
+            method=method,
+        ),
+        expected=expected,
+        alphabet=alphabet,
+        target=target,
+        values=tuple(value for text in budget or epsilon for value in numbers(text, "--budget or --epsilon")),
+        participation_given=source is not ParameterSource.DEFAULT,
+        out=out,
+    )
+    carry_out(request, BudgetView(request) if budget else TargetView(request), as_json=as_json)
 
 
 def _check_usage(
@@ -193,9 +156,3 @@ def _check_usage(
         raise click.UsageError(
             "--budget chooses epsilon per answer and assignment: leave out --epsilon and --assigned-per-task."
         )
-
-
-def _pictures(made: Plan) -> dict[str, bytes | str]:
-    from crowdveil.planning.summary import draw
-
-    return {"plan.svg": draw(made, "svg"), "plan.png": draw(made, "png")}

@@ -25,13 +25,13 @@ def plan_lines(made: Plan, data: dict[str, Any]) -> list[tuple[str, str]]:
     if made.recommended is not None:
         rows += _command_lines(made.recommended, data)
     if data["merged_labels"] is not None:
-        rows.append(("scale", _merged_scale(data)))
+        rows.append(("scale", merged_scale(data)))
     rows.append(("error", "share of wrong labels" if data["error_name"] == "error_rate" else "mean absolute error"))
     rows.append(("constant", f"{made.constant_error:.3g}, the best public one"))
     rows.append(("unprotected", f"{error_with_interval(made.unprotected)}, {made.unprotected_method}"))
     reported = f"{made.results[0].cost.cells:,} cells, participation {data['participation']}"
     rows.append(("per worker", f"{reported}; the table has the sum of their epsilon, and bytes at one symbol per task"))
-    return rows + [("written", path) for path in data["files"]]
+    return rows
 
 
 @printing()
@@ -95,7 +95,8 @@ def assumption_text(data: dict[str, Any]) -> str:
     )
 
 
-def _merged_scale(data: dict[str, Any]) -> str:
+def merged_scale(data: dict[str, Any]) -> str:
+    """Return how the labels of a long scale were merged."""
     labels = data["labels"]
     shown = f"{labels[0]}, {labels[1]}..{labels[-1]}"
     return (

@@ -1,0 +1,113 @@
+"""Request of a plan, and what both kinds of plans do with it: files, JSON document, lines and table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdveil.cli.display import as_text, json_document, print_result, progress_bar, replaced_rows
+
+if TYPE_CHECKING:
+    from crowdveil.channels.alphabet import Alphabet
+    from crowdveil.cli.display import Bar
+    from crowdveil.planning import Campaign
+    from crowdveil.workflow.mechanism_settings import Expectation
+
+FILE, PICTURES = "plan.json", ("plan.svg", "plan.png")
+PRIOR = "prior.csv"
+"""File of the prior of merged labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRequest:
+    """Request of a plan.
+
+    Attributes:
+        campaign: to be planned; a long scale was replaced by a coarser one.
+        expected: public expectation of the answers.
+        alphabet: as requested.
+        target: error wanted; None if none was given.
+        values: epsilons per cell, or budgets per worker; empty for the default.
+        participation_given: whether participation was stated.
+        out: folder of the files; None for none.
+    """
+
+    campaign: Campaign
+    expected: Expectation
+    alphabet: Alphabet
+    target: float | None
+    values: tuple[float, ...]
+    participation_given: bool
+    out: Path | None
+
+    @property
+    def merged(self) -> bool:
+        """Whether labels of a long scale were merged."""
+        return self.campaign.crowd.alphabet != self.alphabet
+
+    @property
+    def writes_prior(self) -> bool:
+        """Whether the prior of the merged labels is written."""
+        return self.merged and self.expected.prior is not None
+
+    @property
+    def prior(self) -> Path | None:
+        """File with the prior of the planned labels; None if inference learns it."""
+        return self.out / PRIOR if self.out is not None and self.writes_prior else self.expected.prior
+
+
+class PlanView(ABC):
+    """Kind of a plan: what is simulated, and how the result is shown."""
+
+    def __init__(self, request: PlanRequest) -> None:
+        self.request = request
+
+    @abstractmethod
+    def run(self, bar: Bar | None) -> None:
+        """Make the plan."""
+
+    @abstractmethod
+    def data(self) -> dict[str, Any]:
+        """Return the plan as JSON data, with the commands that carry it out."""
+
+    @abstractmethod
+    def picture(self, file_format: Any) -> bytes:
+        """Return the figure as the bytes of an SVG or PNG file."""
+
+    @abstractmethod
+    def lines(self, data: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return the lines of the plan, as pairs of name and text."""
+
+    @abstractmethod
+    def print_table(self) -> None:
+        """Print the table of the compared choices."""
+
+
+def carry_out(request: PlanRequest, view: PlanView, *, as_json: bool) -> None:
+    """Plan, write the files, and print the result."""
+    from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.plotting import NO_PICTURES, has_matplotlib
+    from crowdveil.workflow.planning import prior_table
+
+    drawn = PICTURES if has_matplotlib() else ()
+    names = (FILE, *drawn, *((PRIOR,) if request.writes_prior else ()))
+    outputs = None if request.out is None else Outputs(folder=request.out, names=names, kind="plan")
+    replaced = [] if outputs is None else outputs.check(inputs=[request.expected.prior])
+    with progress_bar("simulating") as bar:
+        view.run(bar)
+    data = view.data()
+    data["merged_labels"] = request.alphabet.size if request.merged else None
+    data["files"] = [] if outputs is None else list(map(str, outputs.paths))
+    data["replaced"] = list(map(str, replaced))
+    data["warnings"] = [] if outputs is None or drawn else [NO_PICTURES]
+    if outputs is not None:
+        pictures = {name: view.picture(name.rsplit(".")[1]) for name in drawn}
+        prior = prior_table(request.campaign.crowd)
+        write_outputs(outputs, {FILE: as_text(json_document(data)) + "\n", PRIOR: prior, **pictures})
+    warnings = [("warning", text) for text in data["warnings"]]
+    written = [("written", path) for path in data["files"]]
+    print_result(data, [*warnings, *view.lines(data), *written, *replaced_rows(data["replaced"])], as_json=as_json)
+    if not as_json:
+        view.print_table()
