@@ -6,7 +6,7 @@ The same numbers give the same bytes. Matplotlib is imported on first use.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from crowdveil.errors import SettingsError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INSTALL_HINT = "pip install 'crowdveil[plots]'"
@@ -78,3 +79,92 @@ def file_bytes(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(stream, format=kind, dpi=RESOLUTION, metadata=metadata)
     return stream.getvalue()
+
+
+COLOR, BINS = "#0f766e", 10
+"""Color of marks: contrast of 3:1 on light and dark pages. Classes of shares."""
+
+
+def axes_or_new(ax: Axes | None, width: float = 6.0, height: float = 3.6) -> Axes:
+    """Return the axes, or those of a new figure of this size in inches.
+
+    Raises:
+        SettingsError: matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise SettingsError("plots need matplotlib", value="no such package", hint=INSTALL_HINT) from error
+    with pyplot.rc_context({name: value for name, value in STYLE.items() if name.startswith(("axes", "grid"))}):
+        return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def bar_plot(ax: Axes | None, names: Sequence[str], values: Sequence[float], axis: str) -> Axes:
+    """Draw horizontal bars with their values."""
+    ax = axes_or_new(ax, height=1.2 + 0.3 * len(names))
+    drawn = ax.barh(range(len(names)), values, color=COLOR)
+    ax.bar_label(drawn, [f"{value:,.6g}" for value in values], padding=3)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel(axis)
+    return ax
+
+
+def share_plot(ax: Axes | None, shares: Sequence[float], axis: str, counted: str) -> Axes:
+    """Draw a histogram of shares in ten classes from 0 to 1."""
+    ax = axes_or_new(ax)
+    ax.hist(shares, bins=BINS, range=(0, 1), color=COLOR, rwidth=0.9)
+    ax.set_xlabel(axis)
+    ax.set_ylabel(counted)
+    return ax
+
+
+def interval_plot(ax: Axes | None, names: Sequence[str], rows: Sequence[Sequence[float]], axis: str) -> Axes:
+    """Draw numbers with both ends of their intervals: rows of number, low, high."""
+    ax = axes_or_new(ax, height=1.2 + 0.2 * len(names))
+    for place, (value, low, high) in enumerate(rows):
+        ax.plot([low, high], [place, place], color=COLOR, lw=1.6)
+        ax.plot([value], [place], "o", color=COLOR, ms=4)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xlabel(axis)
+    return ax
+
+
+def confusion_plot(ax: Axes | None, labels: Sequence[str], rows: Sequence[Sequence[float]]) -> Axes:
+    """Draw P(answer | truth), one row per truth, with its numbers if there are at most ten labels."""
+    ax = axes_or_new(ax, height=1.2 + 0.4 * len(labels))
+    ax.imshow(rows, cmap="Greens", vmin=0, vmax=1, aspect="auto")
+    for truth, row in enumerate(rows if len(labels) <= BINS else ()):
+        for answer, share in enumerate(row):
+            color = "white" if share > 0.6 else "black"
+            ax.text(answer, truth, f"{share:.2f}", ha="center", va="center", color=color)
+    ax.set_xticks(range(len(labels)), labels)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.grid(visible=False)
+    ax.set_xlabel("answer")
+    ax.set_ylabel("truth")
+    return ax
+
+
+def line_plot(
+    ax: Axes | None,
+    series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    limits: Sequence[tuple[str, float]],
+    axes_names: tuple[str, str],
+) -> Axes:
+    """Draw lines through points (x, y) and horizontal limits, each named at its right end."""
+    ax = axes_or_new(ax)
+    for name, points in series:
+        across, heights = zip(*sorted(points), strict=True)
+        (drawn,) = ax.plot(across, heights, marker="o", ms=4)
+        ax.annotate(f" {name}", (across[-1], heights[-1]), va="center", color=drawn.get_color())
+    for name, height in limits:
+        ax.axhline(height, color=INK, ls="--", lw=1.2)
+        ax.annotate(name, (0.01, height), xycoords=("axes fraction", "data"), va="bottom", color=INK)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel(axes_names[0])
+    ax.set_ylabel(axes_names[1])
+    return ax

@@ -1,6 +1,6 @@
 """Estimate: truths with their uncertainty, worker qualities, and the state for warm starts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Literal, NamedTuple, Self
@@ -10,12 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import Alphabet
-from crowdveil.data.frames import OriginalColumns, as_pandas, as_polars, in_kind
+from crowdveil.data.frames import OriginalColumns
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
-from crowdveil.data.reports import Reports
-from crowdveil.errors import SettingsError
-from crowdveil.presentation.html import Html, card, table
-from crowdveil.presentation.pictures import count_bars, intervals, share_histogram
+from crowdveil.em.estimate_views import EstimateViews
 
 TIE = 1e-9
 """Difference of posteriors below which labels are tied."""
@@ -23,10 +20,6 @@ CHUNK_TASKS, WRITTEN_TASKS = 1 << 18, 1 << 17
 """Tasks summed together, and written together, to bound memory: columns with names need 100 bytes per task."""
 FEW_LABELS = 8
 LARGE_ERROR = 1e6
-Rows = Literal["tasks", "workers"]
-"""Rows of a frame of results."""
-SHOWN_TASKS = 10
-"""Tasks in a notebook's table and picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +132,7 @@ def error_text(error: float, decimals: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(EstimateViews):
     """Truths and worker qualities inferred from reports.
 
     Attributes:
@@ -287,86 +280,6 @@ class Estimate:
     def workers_frame(self) -> pa.Table:
         """Return `workers_columns` as an Arrow table; nan becomes null."""
         return _table(self.workers_columns())
-
-    @property
-    def convergence(self) -> str:
-        """The number of steps, and whether the fit converged, in words."""
-        steps = "1 step" if self.steps == 1 else f"{self.steps:,} steps"
-        return f"converged in {steps}" if self.converged else f"NOT converged in {steps}: raise max_steps"
-
-    def _repr_html_(self) -> str:
-        """Return the first truths for a notebook, the best constant, and a picture of all truths."""
-        size = f"{len(self.tasks):,} tasks, {len(self.worker_names):,} workers, {self.convergence}"
-        facts = [size, str(self.baseline), *(["Read through the channel."] if self.channel_used else [])]
-        first = self.part(0, min(SHOWN_TASKS, len(self.tasks)))
-        columns = {name: column for name, column in first.tasks_columns().items() if not name.startswith("probab")}
-        rows = [
-            tuple(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
-            for row in zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-        ]
-        shown = table(tuple(columns), rows, total=len(self.tasks))
-        return card(f"Estimate by {self.method}", facts, shown, self._picture(first))
-
-    def _picture(self, first: Self) -> Html:
-        """Return the confidence of all tasks, or the numbers of the first ones."""
-        if self.alphabet is not None and self.categorical:
-            if self.confidence is not None:
-                counts = np.histogram(self.confidence, bins=10, range=(0, 1))[0].tolist()
-                return share_histogram(None, "Tasks by confidence", counts, "tasks")
-            counts = np.bincount(self.winners.argmax(axis=1), minlength=self.alphabet.size).tolist()
-            return count_bars(None, "Tasks by inferred truth", self.alphabet.names, counts)
-        low, high = (first.posterior if ends is None else ends for ends in (first.low, first.high))
-        columns = [map(str, first.tasks), *(column.tolist() for column in (first.posterior, low, high))]
-        rows = [row for row in zip(*columns, strict=True) if np.isfinite(row[1:]).all()]
-        return intervals(None, "Inferred numbers" + (" with 90 % intervals" if self.low is not None else ""), rows)
-
-    def to_arrow(self, rows: Rows = "tasks") -> pa.Table:
-        """Return tasks or workers as an Arrow table: names and types of the frame of answers, the columns of
-        `tasks_columns` or `workers_columns`.
-
-        Raises:
-            SettingsError: other rows than "tasks" and "workers".
-        """
-        if rows not in ("tasks", "workers"):
-            raise SettingsError("rows must be 'tasks' or 'workers'", value=rows)
-        table = self.tasks_frame() if rows == "tasks" else self.workers_frame()
-        if self.original is None:
-            return table
-        values = self._label_values() if rows == "tasks" else None
-        if values is not None:
-            table = table.set_column(1, "truth", values.take(pa.array(self.winners.argmax(axis=1))))
-        return self.original.with_identifiers(table, rows)
-
-    def _label_values(self) -> Any:
-        """Return the labels in their original type as an Arrow array; None for numbers, or if there is no such type."""
-        if self.original is None or self.alphabet is None or not self.categorical:
-            return None
-        return self.original.label_values(self.alphabet.names)
-
-    def to_pandas(self, rows: Rows = "tasks") -> Any:
-        """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
-        return as_pandas(self.to_arrow(rows))
-
-    def to_polars(self, rows: Rows = "tasks") -> Any:
-        """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
-        return as_polars(self.to_arrow(rows))
-
-    def to_frame(self, like: Any, rows: Rows = "tasks", *, columns: Sequence[str] | None = None) -> Any:
-        """Return tasks or workers as the kind of frame of the answers.
-
-        Args:
-            like: the answers; `Reports` for an Arrow table.
-            rows: "tasks" or "workers".
-            columns: names of the columns after the first one; None for all.
-        """
-        table = self.to_arrow(rows)
-        table = table if columns is None else table.select([table.column_names[0], *columns])
-        if isinstance(like, Reports) or self.original is None:
-            return table
-        sources = {table.column_names[0]: self.original.task if rows == "tasks" else self.original.worker}
-        if "truth" in table.column_names and self._label_values() is not None:
-            sources["truth"] = self.original.label_name
-        return in_kind(like, table, sources)
 
 
 def winners(posterior: NDArray[np.float64]) -> NDArray[np.bool_]:
