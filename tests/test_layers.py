@@ -43,6 +43,7 @@ FLOORS = {
     "release": 8,
     "workflow": 8,
     "aggregation": 9,
+    "comparison": 9,
     "service": 9,
     "__main__": 10,
     "cli": 10,

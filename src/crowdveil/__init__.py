@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crowdveil.channels.channel import Channel as Channel
     from crowdveil.channels.channel_table import ChannelTable as ChannelTable
     from crowdveil.channels.guarantee import Guarantee as Guarantee
+    from crowdveil.comparison import compare as compare
     from crowdveil.data.assignment import Assignment as Assignment
     from crowdveil.data.reports import Reports as Reports
     from crowdveil.em.estimate import Estimate as Estimate

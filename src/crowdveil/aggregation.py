@@ -32,7 +32,7 @@ def aggregate(
     gold: Mapping[Any, Any] | None = None,
     prior: Mapping[str, float] | None = None,
     with_workers: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     engine: Engine | None = None,
     memory: int | None = None,
     **options: Unpack[ReadKeywords],

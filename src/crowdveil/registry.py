@@ -284,6 +284,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "Scale": "channels.alphabet",
     "Stream": "incremental.stream",
     "aggregate": "aggregation",
+    "compare": "comparison",
     "fit_on": "incremental.warm_start",
 } | {
     entry.class_name: entry.module

@@ -111,12 +111,14 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """Crowd with a mechanism (None: unprotected answers) and a public assignment (None: every cell reports)."""
+    """Crowd with a mechanism (None: unprotected answers), a public assignment (None: every cell reports) and models
+    (None: those of the demo)."""
 
     crowd: DemoCrowd
     mechanism: Mechanism | None
     seed: int
     assignment: Assignment | None = None
+    models: tuple[Estimator[Any, Any], ...] | None = None
 
     @property
     def title(self) -> str:
@@ -210,14 +212,13 @@ def _estimates(reports: Reports, trial: Trial) -> dict[str, Estimate]:
     numeric = trial.crowd.error == "mae"
     channel: Channel | None = None if trial.mechanism is None else trial.mechanism.channel()
     blocks = channel is not None and channel.report_alphabet != channel.alphabet
-    plain: tuple[Estimator[Any, Any], ...] = (MEAN,) if numeric else VOTES
+    plain, models = _methods(trial, numeric=numeric)
     found = {} if blocks or trial.assignment is not None else {method.name: method.fit(reports) for method in plain}
     if reports.alphabet is None:
         return found
-    models = _models(trial.crowd)
     if channel is None:
         return found | {method.name: method.fit(reports) for method in models if method.name not in found}
-    if isinstance(trial.mechanism, Laplace) and numeric:
+    if isinstance(trial.mechanism, Laplace) and numeric and trial.models is None:
         models = models[:1]  # Every cell has a report: gaussian would need most of the run time.
     readers = [method for method in models if method.capabilities.reads_label_blocks or not blocks]
     readers = [method for method in readers if method.capabilities.reads_channel_tables or trial.assignment is None]
@@ -225,6 +226,14 @@ def _estimates(reports: Reports, trial: Trial) -> dict[str, Estimate]:
         method.name + CHANNEL_SUFFIX: method.fit(reports, channel=channel, assignment=trial.assignment)
         for method in readers
     }
+
+
+def _methods(trial: Trial, *, numeric: bool) -> tuple[tuple[Estimator[Any, Any], ...], tuple[Estimator[Any, Any], ...]]:
+    """Return the methods that read reports as answers, and those that read them through the channel."""
+    if trial.models is None:
+        return (MEAN,) if numeric else VOTES, _models(trial.crowd)
+    readers = tuple(method for method in trial.models if method.capabilities.reads_channel)
+    return tuple(method for method in trial.models if method not in readers), readers
 
 
 def _models(crowd: DemoCrowd) -> tuple[Estimator[Any, Any], ...]:

@@ -21,6 +21,7 @@ from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summa
 from crowdveil.em.observation_model import observation_model
 from crowdveil.em.saddle_points import resolve_saddle
 from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.presentation.progress import ProgressDisplay
 from crowdveil.registry import estimators_with
 
 
@@ -93,7 +94,7 @@ class Estimator(Model[P, S]):
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
         warm_start: FitState | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         engine: Engine | None = None,
         memory: int | None = None,
     ) -> Estimate:
@@ -107,7 +108,7 @@ class Estimator(Model[P, S]):
             gold: known truths by task name (label, or number).
             prior: public prior probability of each label.
             warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
-            progress: called after every step.
+            progress: called after every step; True shows the steps, in notebooks and on terminals.
             engine: executor of the E-step, see `crowdveil.engines`; None for threads of this process.
             memory: limit in bytes on the memory that the fit adds to the process; None for none. Data above it are
                 computed again in each step, or stored in a temporary file. Results do not depend on it.
@@ -118,6 +119,11 @@ class Estimator(Model[P, S]):
             EngineError: the engine cannot be reached, or its workers failed repeatedly.
             ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
+        if isinstance(progress, bool):
+            with ProgressDisplay(self.name) as display:
+                shown = display if progress else None
+                given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
+                return self.fit(reports, channel=channel, assignment=assignment, gold=gold, prior=prior, **given)
         reports = self._as_reports(reports)
         data = validate(self, reports, channel, assignment, gold, prior)
         model = self.simplify(data.summary)

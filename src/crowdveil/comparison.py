@@ -1,0 +1,227 @@
+"""Comparison of mechanisms on one crowd by simulation: errors beside the best constant and the unprotected answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation
+from crowdveil.channels.rounding import format_bound
+from crowdveil.data.frames import as_pandas, as_polars
+from crowdveil.data.reports import Reports
+from crowdveil.demo.crowds import DemoCrowd
+from crowdveil.demo.page import sampling_error
+from crowdveil.demo.trials import MEAN, Row, Trial, compare_with_unprotected, run
+from crowdveil.errors import SettingsError
+from crowdveil.evaluation.metrics import ErrorName
+from crowdveil.mechanisms import Mechanism
+from crowdveil.plotting import line_plot
+from crowdveil.presentation.html import card, table
+from crowdveil.presentation.pictures import lines
+from crowdveil.presentation.progress import ProgressDisplay
+from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.mechanism_settings import MechanismSettings, build_mechanism
+from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EPSILONS = (1.0, 2.0, 4.0)
+"""Default epsilons, in nats per cell."""
+MAX_LINES = 6
+"""Lines in a picture."""
+SIMULATION = (
+    "Simulation only, no privacy: the reports follow from the seed. Epsilons are per cell: one answer of a worker to "
+    "one task."
+)
+MechanismChoice = Mechanism | str | Callable[[float], Mechanism]
+
+
+class CrowdWithGold(Protocol):
+    """Answers with known truths: a simulated crowd, a data set, or any object with these attributes."""
+
+    @property
+    def answers(self) -> Reports:
+        """Unprotected answers on labels or a scale."""
+        ...
+
+    @property
+    def gold(self) -> Mapping[Any, Any]:
+        """Known truth by task name."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """Errors of mechanisms and methods on one crowd.
+
+    Attributes:
+        rows: unprotected answers first, then every mechanism in the given order, each with every method.
+    """
+
+    rows: tuple[Row, ...]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, with the columns of `demo.trials.Row` without the crowd."""
+        columns = [{name: value for name, value in asdict(row).items() if name != "crowd"} for row in self.rows]
+        return pa.Table.from_pylist(columns)
+
+    def to_pandas(self) -> Any:
+        """Return `to_arrow` as a pandas frame; raises SettingsError without pandas."""
+        return as_pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Return `to_arrow` as a Polars frame; raises SettingsError without Polars."""
+        return as_polars(self.to_arrow())
+
+    def __str__(self) -> str:
+        """Return the facts and one line per row."""
+        cells = [_HEADER, *map(_cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+        return "\n".join([*self._facts(), "", *text])
+
+    def _repr_html_(self) -> str:
+        """Return the rows for a notebook, and errors against epsilon."""
+        series = self._series()
+        picture = lines(_axis(self.rows[0]), "epsilon", series[:MAX_LINES], self._limits()) if series else None
+        return card(
+            "Comparison of mechanisms", self._facts(), table(_HEADER, [_cells(row) for row in self.rows]), picture
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw errors against epsilon with the constant and the unprotected answers, and return the axes.
+
+        Args:
+            ax: matplotlib axes to draw on; None for those of a new figure.
+
+        Raises:
+            SettingsError: matplotlib is not installed.
+        """
+        return line_plot(ax, self._series(), self._limits(), ("epsilon per cell", _axis(self.rows[0])))
+
+    def _facts(self) -> list[str]:
+        first = self.rows[0]
+        constant = f"Best constant {first.constant}: error {first.constant_error:.3g} on {first.scored:,} gold tasks."
+        return [SIMULATION, constant + sampling_error(first)]
+
+    def _series(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """Return the points (epsilon, error) of each mechanism and method; mechanisms without a finite claim are left
+        out."""
+        methods = {row.method for row in self.rows if row.requested is not None}
+        found: dict[str, list[tuple[float, float]]] = {}
+        for row in self.rows:
+            if row.requested is not None and math.isfinite(row.requested):
+                name = row.mechanism if len(methods) == 1 else f"{row.mechanism}, {row.method}"
+                found.setdefault(name, []).append((row.requested, row.error))
+        return list(found.items())
+
+    def _limits(self) -> list[tuple[str, float]]:
+        plain = [(f"{row.method}, unprotected", row.error) for row in self.rows if row.requested is None]
+        named = plain if len(plain) > 1 else [("unprotected", plain[0][1])]
+        return [("best constant", self.rows[0].constant_error), *named]
+
+
+def compare(
+    mechanisms: Sequence[MechanismChoice],
+    crowd: CrowdWithGold,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    methods: Sequence[str | AnyEstimator] = (),
+    participation: Participation = "protected",
+    seed: int = 1,
+    progress: bool = False,
+) -> Comparison:
+    """Return the errors of truths inferred from simulated reports of each mechanism, and of unprotected answers.
+
+    Simulation only: the reports follow from `seed` and carry no privacy. Differences within two standard errors of the
+    number of gold tasks mean nothing; other seeds show the spread.
+
+    Args:
+        mechanisms: mechanisms as they are; or names or functions of epsilon, which are built at every epsilon.
+        crowd: answers and gold, such as a simulated `Crowd` or a data set.
+        epsilons: in nats per cell.
+        methods: names or estimators; by default that of `crowdveil infer` for such reports, and for a scale the
+            weighted mean.
+        participation: of mechanisms that are given by name.
+        seed: seed of the simulated devices.
+        progress: show the number of finished simulations, in notebooks and on terminals.
+
+    Raises:
+        SettingsError: no mechanism, one that refuses the answers, or an unknown name.
+        ReportsError: answers without labels or scale, or no gold task among the tasks.
+    """
+    answers = crowd.answers
+    if answers.alphabet is None:
+        hint = "Read them with alphabet=Scale(low, high, step)."
+        raise SettingsError("mechanisms need labels or numbers on a scale", value="free numbers", hint=hint)
+    error: ErrorName = "mae" if isinstance(answers.alphabet, Scale) else "error_rate"
+    described = DemoCrowd(name="crowd", title="crowd", description="", answers=answers, gold=crowd.gold, error=error)
+    chosen = _built(mechanisms, answers, epsilons, participation)
+    models = _estimators(methods, answers)
+    trials = [Trial(crowd=described, mechanism=one, seed=seed, models=models) for one in (None, *chosen)]
+    results = []
+    with ProgressDisplay("compare", len(trials)) as display:
+        for number, trial in enumerate(trials, start=1):
+            results.append(run(trial))
+            if progress:
+                display(number, 0.0)
+    return Comparison(rows=tuple(row for result in compare_with_unprotected(results) for row in result.rows))
+
+
+def _built(
+    choices: Sequence[MechanismChoice], answers: Reports, epsilons: Sequence[float], participation: Participation
+) -> list[Mechanism]:
+    """Return the mechanisms; names and functions at every epsilon."""
+    alphabet = answers.alphabet
+    assert alphabet is not None
+    found: list[Mechanism] = []
+    for choice in [choices] if isinstance(choices, str | Mechanism) else choices:
+        if isinstance(choice, Mechanism):
+            found.append(choice)
+        elif isinstance(choice, str):
+            asked = [MechanismSettings(name=choice, epsilon=one, participation=participation) for one in epsilons]
+            found += [build_mechanism(one, alphabet, tasks=len(answers.tasks)) for one in asked]
+        else:
+            found += [choice(epsilon) for epsilon in epsilons]
+    if not found:
+        raise SettingsError("a comparison needs a mechanism and an epsilon", value=tuple(choices))
+    return found
+
+
+def _estimators(methods: Sequence[str | AnyEstimator], answers: Reports) -> tuple[AnyEstimator, ...]:
+    """Return the estimators; by default that of reports through a channel, and for a scale the weighted mean."""
+    alphabet = answers.alphabet
+    assert alphabet is not None
+    evidence = Evidence(
+        reports=answers,
+        crowd=None,
+        channel=Channel.identity(alphabet, "public"),
+        certificate=None,
+        no_channel_reason="",
+    )
+    found = [one if not isinstance(one, str) else build_estimator(Method(name=one), evidence) for one in methods]
+    found = found or [build_estimator(Method(), evidence)]
+    mean = [] if not isinstance(alphabet, Scale) or MEAN.name in {one.name for one in found} else [MEAN]
+    return (*found, *mean)
+
+
+_HEADER = ("mechanism", "epsilon", "exact epsilon", "participation", "method", "error", "unprotected")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    """Return a row as text; epsilons are rounded up."""
+    epsilons = ("" if value is None else format_bound(value, 4) for value in (row.requested, row.exact))
+    ending = "" if row.converged else ", NOT CONVERGED"
+    errors = f"{row.error:.3g}", f"{row.unprotected:.3g}"
+    return row.mechanism, *epsilons, row.participation, row.method + ending, *errors
+
+
+def _axis(row: Row) -> str:
+    return "Share of wrong truths" if row.error_name == "error_rate" else "Mean absolute error"
