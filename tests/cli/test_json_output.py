@@ -65,6 +65,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
     "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
+    "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
     "next-thresholds": (
@@ -103,6 +104,7 @@ REFUSED: dict[str, Words] = {
     "encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
     "agreement": ("none.csv",),
+    "next": ("none.csv", "--budget", 4),
     "report": (".",),
     "join": ("none.csv", "--out", "joined"),
     "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),

@@ -31,6 +31,7 @@ from crowdveil.cli.privacy.account import account
 from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
+from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
@@ -44,6 +45,7 @@ COMMANDS: tuple[click.Command, ...] = (
     encode,
     infer,
     agreement,
+    next_answers,
     report,
     serve,
     answer,

@@ -1,0 +1,151 @@
+"""`crowdveil next`: which tasks need another answer, and from whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import (
+    COUNT,
+    PATH,
+    NameChoice,
+    alphabet_of,
+    alphabet_options,
+    duplicates_option,
+    json_option,
+    kind_option,
+    merge_labels_option,
+)
+from crowdveil.cli.verb import Verb
+from crowdveil.registry import METHOD_NAMES
+
+if TYPE_CHECKING:
+    from crowdveil.planning.next_answers import Objective
+    from crowdveil.workflow.review.next_answers import Purchase
+
+SHOWN_ANSWERS = 5
+HELP = """List the next answers to ask for: which task, which worker, and the expected gain.
+
+REPORTS is what infer reads. Ask for the answers, add them to the file, and run it again: the choice is a batch, with
+at most one answer to each task."""
+DETAILS = """The gain of an answer is computed under the fitted model, through the channel if there is one.
+expected_gain is the expected fall of the error of the task; it is 0 if no single answer changes the truth. information
+is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs
+(task, worker) with the most information, or with --by error the largest expected gain, among workers who have not
+answered the task.
+
+A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
+of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""
+
+
+@click.command(
+    "next",
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil next labels.csv --budget 500 --out next.csv",
+    main_options=("budget", "out", "workers", "per_worker", "by", "as_json"),
+    short_help="List the next answers to ask for: task, worker, expected gain.",
+)
+@click.argument("reports", type=PATH)
+@click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
+@click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, worker, expected_gain, information, reports.")
+@click.option("--workers", type=PATH, metavar="FILE", help="CSV file of the workers to ask. [default: all of REPORTS]")
+@click.option(
+    "--per-worker", type=COUNT, metavar="N", help="Most answers of a worker. [default: three even shares of the budget]"
+)
+@click.option(
+    "--by",
+    type=click.Choice(["information", "error"]),
+    default="information",
+    show_default=True,
+    help="What the answers are chosen by.",
+)
+@click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
+@alphabet_options
+@kind_option
+@duplicates_option(None)
+@merge_labels_option
+@json_option
+def next_answers(
+    reports: Path,
+    budget: int,
+    out: Path | None,
+    workers: Path | None,
+    per_worker: int | None,
+    by: str,
+    method: str | None,
+    certificate: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Read, fit, choose, print; see `HELP`."""
+    alphabet = alphabet_of(given)
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.methods import Method
+    from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
+    from crowdveil.workflow.review.tables import table_outputs
+
+    inputs = [*evidence_files(reports), certificate, workers]
+    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
+    evidence = read_evidence(
+        reports,
+        certificate=certificate,
+        alphabet=alphabet,
+        kind=given["kind"],
+        duplicates=given["duplicates"],
+        merge_labels=given["merge_labels"],
+    )
+    objective: Objective = "cost" if by == "error" else "information"
+    chosen = choose_next(
+        evidence, Method(name=method), budget=budget, workers=workers, per_worker=per_worker, by=objective
+    )
+    if out is not None:
+        write_next(out, chosen)
+    data = _data(chosen) | {
+        "warnings": list(evidence.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    print_result(data, _rows(data), as_json=as_json)
+
+
+def _data(purchase: Purchase) -> dict[str, Any]:
+    columns = {name: column[:SHOWN_ANSWERS].tolist() for name, column in purchase.columns().items()}
+    items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    chosen = purchase.chosen
+    return {
+        "method": purchase.estimate.method,
+        "budget": purchase.budget,
+        "per_worker": purchase.per_worker,
+        "expected_error": chosen.expected_cost,
+        "expected_gain": float(chosen.expected_gain.sum()) / len(purchase.estimate.tasks),
+        "epsilon_per_answer": purchase.epsilon_per_answer,
+        "answers": truncated_list(items, len(chosen.task)),
+    }
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    answers, epsilon = data["answers"], data["epsilon_per_answer"]
+    short = "; the budget is larger than the batch" if answers["of"] < data["budget"] else ""
+    lines = [
+        f"task {one['task']}: worker {one['worker']} (gain {one['expected_gain']:.4f}, {one['information']:.4f} nats, "
+        f"{one['reports']:,} reports so far)"
+        for one in answers["items"]
+    ]
+    now, less = format_number(data["expected_error"]), format_number(data["expected_gain"])
+    loss = f"each report adds {format_number(data['epsilon_per_answer'])} to its worker's loss" if epsilon else ""
+    return [
+        *[("warning", text) for text in data["warnings"]],
+        ("method", data["method"]),
+        ("expected error", f"{now} per task now, {less} less in expectation"),
+        *([("epsilon", loss)] if loss else []),
+        ("answers", f"first {answers['shown']:,} of {answers['of']:,}, at most {data['per_worker']:,} a worker{short}"),
+        *[("", line) for line in lines],
+        *replaced_rows(data["replaced"]),
+        *[("written", path) for path in data["files"]],
+    ]

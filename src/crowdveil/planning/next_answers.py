@@ -1,0 +1,248 @@
+"""Selection of the next answers to buy, by the expected gain of one more report of a worker on a task.
+
+State of a task: the posterior p(z), from n reports. A report x of worker w has the probability
+    L_w(x | z) = sum_a P(x | a) pi_w(a | z),
+with the confusion matrix pi_w and the channel P. With costs C[z, d] of the decision d if the truth is z (by default 1
+unless d = z), the expected cost of the best decision falls in expectation by
+    G = min_d sum_z p(z) C[z, d] - sum_x min_d sum_z p(z) L_w(x | z) C[z, d] >= 0,
+the value of information (Raiffa and Schlaifer 1961). It is 0 if no single report changes the decision. The mutual
+information of truth and report, in nats,
+    I = sum_x sum_z p(z) L_w(x | z) ln(L_w(x | z) / sum_y p(y) L_w(x | y)),
+is positive for every informative report.
+
+Answers to one task share causes: with correlation rho of their errors, n answers are worth n / (1 + (n - 1) rho)
+independent ones (see `hierarchical_dawid_skene`), and one more adds
+    k = (1 - rho) / ((1 + n rho) (1 + (n - 1) rho)).
+The report is new with probability k, and otherwise repeats what is known:
+    L'_w(x | z) = k L_w(x | z) + (1 - k) sum_y p(y) L_w(x | y).
+
+A batch has at most one answer per task, since the gain of a second one depends on the first. Tasks with fewer than
+`FIRST_REPORTS` reports come first: without answers in common, the qualities of workers are not identified. Then the
+pair with the largest gain is chosen, again and again, among workers who have not answered the task. The search is over
+`SHORTLIST` times as many tasks as answers: those with the largest gain by one of the `LEADING_WORKERS` best workers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
+
+Objective = Literal["information", "cost"]
+
+FIRST_REPORTS = 2
+"""Reports that every task gets before gains decide."""
+SHORTLIST = 2
+LEADING_WORKERS = 32
+TABLE_PAIRS = 1 << 24
+"""Largest number of pairs (task, worker) that are searched together."""
+CHUNK_NUMBERS = 1 << 20
+"""Numbers in the tables of tasks that are evaluated together."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrowdState:
+    """Fitted state of a crowd, from which gains follow.
+
+    Attributes:
+        posterior: p(z), indexed [task, truth].
+        reports: number n of reports on each task, in answers without noise, shape (tasks,).
+        likelihood: L_w(x | z), indexed [worker, truth, report].
+        costs: C, indexed [truth, decision]; None for 1 unless they are equal.
+        error_correlation: rho.
+    """
+
+    posterior: NDArray[np.float64]
+    reports: NDArray[np.float64]
+    likelihood: NDArray[np.float64]
+    costs: NDArray[np.float64] | None = None
+    error_correlation: float = 0.0
+
+    @property
+    def new_share(self) -> NDArray[np.float64]:
+        """The probability k that a report on each task is new, shape (tasks,)."""
+        n, rho = self.reports, self.error_correlation
+        return np.asarray((1 - rho) / ((1 + n * rho) * np.maximum(1 + (n - 1) * rho, 1 - rho)))
+
+    @property
+    def decision_costs(self) -> NDArray[np.float64]:
+        """The costs C, indexed [truth, decision]."""
+        return 1 - np.eye(self.posterior.shape[1]) if self.costs is None else self.costs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NextAnswers:
+    """Answers to buy, in the order of choice.
+
+    Attributes:
+        task, worker: codes, shape (answers,).
+        expected_gain: expected fall of the expected cost of the best decision (of the error, without costs).
+        information: mutual information of truth and report, in nats.
+        expected_cost: mean expected cost of all tasks before the answers.
+    """
+
+    task: NDArray[np.int64]
+    worker: NDArray[np.int64]
+    expected_gain: NDArray[np.float64]
+    information: NDArray[np.float64]
+    expected_cost: float
+
+
+def expected_gains(
+    state: CrowdState, tasks: NDArray[np.int64], workers: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the expected gain G and the information I of one report, both indexed [task, worker]."""
+    prior = state.posterior[tasks][:, None, :, None]
+    joint = prior * state.likelihood[workers]
+    repeated = prior * joint.sum(axis=2, keepdims=True)
+    new = state.new_share[tasks][:, None, None, None]
+    joint = new * joint + (1 - new) * repeated
+    costs = state.decision_costs
+    now = (state.posterior[tasks] @ costs).min(axis=1)[:, None]
+    after = np.einsum("twzx,zd->twxd", joint, costs).min(axis=3).sum(axis=2)
+    ratio = np.divide(joint, repeated, out=np.ones_like(joint), where=joint > 0)
+    information = (joint * np.log(ratio)).sum(axis=(2, 3))
+    return np.maximum(now - after, 0.0), np.maximum(information, 0.0)
+
+
+def next_answers(
+    state: CrowdState,
+    reports: Reports,
+    *,
+    budget: int,
+    workers: NDArray[np.int64] | None = None,
+    per_worker: int | None = None,
+    by: Objective = "information",
+) -> NextAnswers:
+    """Return the answers to buy, at most one for each task; fewer than the budget if there are no more.
+
+    Args:
+        state: fitted state of the crowd.
+        reports: cells that are not asked again, over the same tasks and workers.
+        budget: number of answers.
+        workers: codes of the workers who can be asked; None for all.
+        per_worker: largest number of answers of a worker; None for no bound.
+        by: "information" chooses by I, "cost" by G, and by I where G is equal.
+
+    Raises:
+        SettingsError: a budget or a bound below 1, or no worker.
+    """
+    asked = np.arange(len(state.likelihood)) if workers is None else workers
+    for name, number in (("budget", budget), ("answers of a worker", per_worker), ("workers", len(asked))):
+        if number is not None and number < 1:
+            raise SettingsError(f"the number of {name} must be at least 1", value=number)
+    most = budget if per_worker is None else per_worker
+    found = _Choice(state, reports, asked, by, np.full(len(asked), most)).take(budget)
+    task, worker, gain, information = (np.concatenate(column) for column in zip(*found, strict=True))
+    return NextAnswers(
+        task=task,
+        worker=worker,
+        expected_gain=gain,
+        information=information,
+        expected_cost=float((state.posterior @ state.decision_costs).min(axis=1).mean()),
+    )
+
+
+class _Picked(NamedTuple):
+    """Chosen pairs with G and I, each of shape (pairs,)."""
+
+    task: NDArray[np.int64]
+    worker: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+@dataclass
+class _Choice:
+    """Greedy choice among the `workers`, of whom each has `room` for so many answers; shape (workers,) both."""
+
+    state: CrowdState
+    reports: Reports
+    workers: NDArray[np.int64]
+    by: Objective
+    room: NDArray[np.int64]
+
+    def take(self, budget: int) -> list[_Picked]:
+        """Return the chosen pairs in parts, best first."""
+        tasks, found = self._by_best_gain(), list[_Picked]()
+        most = max(1, TABLE_PAIRS // len(self.workers))
+        while True:
+            listed = tasks[: min(SHORTLIST * budget, most)]
+            part = self._pick(listed, min(budget, max(1, len(listed) // SHORTLIST) if len(listed) == most else budget))
+            found.append(part)
+            budget -= len(part.task)
+            tasks = tasks[~np.isin(tasks, part.task)] if len(part.task) else tasks[len(listed) :]
+            if not budget or not len(tasks):
+                return found
+
+    def _by_best_gain(self) -> NDArray[np.int64]:
+        """Return all tasks, those with too few reports first, then by the gain of the best of the leading workers."""
+        mean = CrowdState(
+            posterior=self.state.posterior.mean(axis=0, keepdims=True),
+            reports=np.zeros(1),
+            likelihood=self.state.likelihood,
+        )
+        quality = expected_gains(mean, np.zeros(1, dtype=np.int64), self.workers)[1][0]
+        leading = self.workers[np.argsort(-quality, kind="stable")[:LEADING_WORKERS]]
+        tasks = np.arange(len(self.state.posterior))
+        best = np.concatenate(
+            [
+                np.stack([part.max(axis=1) for part in self._objectives(*gains)], axis=1)
+                for gains in self._gains(tasks, leading)
+            ]
+        )
+        return np.lexsort((-best[:, 1], -best[:, 0], self._missing(tasks)))
+
+    def _gains(
+        self, tasks: NDArray[np.int64], workers: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        step = max(1, CHUNK_NUMBERS // (len(workers) * self.state.likelihood[0].size))
+        return (expected_gains(self.state, tasks[at : at + step], workers) for at in range(0, len(tasks), step))
+
+    def _objectives(
+        self, gain: NDArray[np.float64], information: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return (information, gain) if self.by == "information" else (gain, information)
+
+    def _missing(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return 0 minus the number of first reports that each task lacks."""
+        return -np.maximum(FIRST_REPORTS - np.asarray(self.reports.per_task)[tasks].astype(np.int64), 0)
+
+    def _pick(self, tasks: NDArray[np.int64], budget: int) -> _Picked:
+        """Return the greedy choice of pairs of these tasks and the workers with room."""
+        open_to = np.flatnonzero(self.room > 0)
+        parts = list(self._gains(tasks, self.workers[open_to])) if len(open_to) else []
+        if not parts:
+            nothing, none = np.zeros(0, dtype=np.int64), np.zeros(0)
+            return _Picked(nothing, nothing, none, none)
+        gain, information = (np.concatenate(column) for column in zip(*parts, strict=True))
+        row, column = np.nonzero(~self._answered(tasks, self.workers[open_to]))
+        first, second = self._objectives(gain[row, column], information[row, column])
+        order = np.lexsort((-second, -first, self._missing(tasks)[row]))
+        used, chosen = np.zeros(len(tasks), dtype=bool), list[int]()
+        for place in order.tolist():
+            at, worker = int(row[place]), int(open_to[column[place]])
+            if used[at] or not self.room[worker]:
+                continue
+            used[at] = True
+            self.room[worker] -= 1
+            chosen.append(place)
+            if len(chosen) == budget:
+                break
+        rows, columns = row[chosen], column[chosen]
+        workers = self.workers[open_to][columns]
+        return _Picked(tasks[rows], workers, gain[rows, columns], information[rows, columns])
+
+    def _answered(self, tasks: NDArray[np.int64], workers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each worker has answered each task, indexed [task, worker]."""
+        place = np.full(len(self.state.likelihood), -1)
+        place[workers] = np.arange(len(workers))
+        blocks = [self.reports.rows.block(task, task + 1).worker for task in tasks.tolist()]
+        row, column = np.repeat(np.arange(len(tasks)), list(map(len, blocks))), place[np.concatenate(blocks)]
+        found = np.zeros((len(tasks), len(workers)), dtype=bool)
+        found[row[column >= 0], column[column >= 0]] = True
+        return found

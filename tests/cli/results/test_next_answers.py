@@ -1,0 +1,51 @@
+"""`crowdveil next`: a batch of cells that nobody asked yet, with explicit gains."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import LISTS, Refusal, Run, RunJson, rows
+
+SENT = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", "no,yes,maybe", "--seed", 1, "--out", "sent")
+
+
+def test_the_batch_has_new_cells_with_gains(folder: Path, run_json: RunJson) -> None:
+    """The file has the budget's answers, one for each task, of cells without an answer; the total is their mean."""
+    data = run_json("next", "labels.csv", "--budget", 8, "--out", "next.csv")
+    found, answered = rows("next.csv"), {(row["task"], row["worker"]) for row in rows("labels.csv")}
+    cells = {(row["task"], row["worker"]) for row in found}
+
+    assert (8, 8, 8) == (len(cells), data["answers"]["of"], len({task for task, _ in cells}))
+    assert set() == cells & answered
+    assert sum(float(row["expected_gain"]) for row in found) / 20 == pytest.approx(data["expected_gain"])
+    informations = [float(row["information"]) for row in found]
+    assert informations == sorted(informations, reverse=True)
+
+
+def test_named_workers_are_asked_up_to_their_bound(folder: Path, run_json: RunJson, refusal: Refusal) -> None:
+    """A worker without a report can be asked; nobody is asked more often than the bound."""
+    Path("team.csv").write_text("worker\nnew\n1\n")
+    words = ("--workers", "team.csv", "--per-worker", 3, "--out", "next.csv")
+    data = run_json("next", "labels.csv", "--budget", 9, *words)
+    names = [row["worker"] for row in rows("next.csv")]
+
+    assert data["answers"]["of"] == len(names) <= 6
+    assert "new" in names
+    assert max(names.count(name) for name in names) <= 3
+    assert "need labels" in refusal("next", "numbers.csv", "--budget", 2)
+
+
+def test_protected_cells_are_asked_within_an_assignment(
+    folder: Path, run: Run, run_json: RunJson, refusal: Refusal
+) -> None:
+    """If everyone has reported on everything nothing is left; with an assignment the other cells are."""
+    run("perturb", "labels.csv", *SENT, *LISTS)
+    assert "no further answer" in refusal("next", "sent/reports.csv", "--budget", 2)
+    cells = "".join(f"{row['task']},{row['worker']}\n" for row in rows("labels.csv"))
+    Path("asked.csv").write_text("task,worker\n" + cells)
+    run("perturb", "labels.csv", *SENT[:-1], "asked", *LISTS, "--assignment", "asked.csv")
+    data = run_json("next", "asked/reports.csv", "--budget", 5, "--out", "next.csv")
+    assigned = {(row["task"], row["worker"]) for row in rows("asked.csv")}
+
+    assert 2.0 == pytest.approx(data["epsilon_per_answer"])
+    assert set() == assigned & {(row["task"], row["worker"]) for row in rows("next.csv")}
