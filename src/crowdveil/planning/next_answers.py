@@ -1,25 +1,15 @@
 """Selection of the next answers to buy, by the expected gain of one more report of a worker on a task.
 
-State of a task: the posterior p(z), from n reports. A report x of worker w has the probability
-    L_w(x | z) = sum_a P(x | a) pi_w(a | z),
-with the confusion matrix pi_w and the channel P. With costs C[z, d] of the decision d if the truth is z (by default 1
-unless d = z), the expected cost of the best decision falls in expectation by
-    G = min_d sum_z p(z) C[z, d] - sum_x min_d sum_z p(z) L_w(x | z) C[z, d] >= 0,
-the value of information (Raiffa and Schlaifer 1961). It is 0 if no single report changes the decision. The mutual
-information of truth and report, in nats,
-    I = sum_x sum_z p(z) L_w(x | z) ln(L_w(x | z) / sum_y p(y) L_w(x | y)),
-is positive for every informative report.
-
-Answers to one task share causes: with correlation rho of their errors, n answers are worth n / (1 + (n - 1) rho)
-independent ones (see `hierarchical_dawid_skene`), and one more adds
-    k = (1 - rho) / ((1 + n rho) (1 + (n - 1) rho)).
-The report is new with probability k, and otherwise repeats what is known:
-    L'_w(x | z) = k L_w(x | z) + (1 - k) sum_y p(y) L_w(x | y).
+Let p(z) be the posterior of a task, L(x | z) = sum_a P(x | a) pi(a | z) the probability of a report through the channel
+P from a worker with confusion matrix pi, and C[z, d] the cost of the decision d (1 unless d = z). The expected cost of
+the best decision falls in expectation by the value of information (Raiffa and Schlaifer 1961)
+    G = min_d sum_z p(z) C[z, d] - sum_x min_d sum_z p(z) L(x | z) C[z, d] >= 0,
+which is 0 if no single report changes the decision. The mutual information of truth and report, in nats,
+    I = sum_x sum_z p(z) L(x | z) ln(L(x | z) / sum_y p(y) L(x | y)),
+is positive for every informative report. `CrowdState.new_share` discounts both for answers that share causes.
 
 A batch has at most one answer per task, since the gain of a second one depends on the first. Tasks with fewer than
-`FIRST_REPORTS` reports come first: without answers in common, the qualities of workers are not identified. Then the
-pair with the largest gain is chosen, again and again, among workers who have not answered the task. The search is over
-`SHORTLIST` times as many tasks as answers: those with the largest gain by one of the `LEADING_WORKERS` best workers.
+`FIRST_REPORTS` reports come first: without answers in common, the qualities of workers are not identified.
 """
 
 from collections.abc import Iterator
@@ -64,7 +54,12 @@ class CrowdState:
 
     @property
     def new_share(self) -> NDArray[np.float64]:
-        """The probability k that a report on each task is new, shape (tasks,)."""
+        """Probability k that a further report on each task is new; otherwise it repeats what is known; shape (tasks,).
+
+        With correlation rho of errors, n answers are worth n / (1 + (n - 1) rho) independent ones (see
+        `hierarchical_dawid_skene`), and one more adds k = (1 - rho) / ((1 + n rho) (1 + (n - 1) rho)). The likelihood
+        becomes k L(x | z) + (1 - k) sum_y p(y) L(x | y).
+        """
         n, rho = self.reports, self.error_correlation
         return np.asarray((1 - rho) / ((1 + n * rho) * np.maximum(1 + (n - 1) * rho, 1 - rho)))
 
@@ -119,6 +114,10 @@ def next_answers(
     by: Objective = "information",
 ) -> NextAnswers:
     """Return the answers to buy, at most one for each task; fewer than the budget if there are no more.
+
+    The pair (task, worker) with the largest gain is chosen, again and again, among workers who have not answered the
+    task. The search is over `SHORTLIST` times as many tasks as answers: those with the largest gain by one of the
+    `LEADING_WORKERS` best workers.
 
     Args:
         state: fitted state of the crowd.

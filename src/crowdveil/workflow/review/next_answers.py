@@ -81,6 +81,24 @@ def choose_next(
         SettingsError: a method without probabilities or worker abilities, several channels, or all cells are used.
         ReportsError: a damaged file.
     """
+    channel = _single_channel(evidence)
+    estimate = infer(evidence, method).estimate
+    listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
+    names = tuple(dict.fromkeys(map(str, listed)))
+    bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
+    state = _state(estimate, names, channel, build_estimator(method, evidence))
+    return Purchase(
+        estimate=estimate,
+        workers=names,
+        chosen=next_answers(state, _asked_cells(evidence, names), budget=budget, per_worker=bound, by=by),
+        per_worker=bound,
+        budget=budget,
+        epsilon_per_answer=None if channel is None else channel.epsilon,
+    )
+
+
+def _single_channel(evidence: Evidence) -> Channel | None:
+    """Return the channel of further reports, None for answers; refuse where there is none or no cell is left."""
     channel = evidence.channel
     if isinstance(channel, ChannelTable):
         raise SettingsError("gains are computed for one channel, not for a table of them", value=channel.mechanism)
@@ -94,31 +112,22 @@ def choose_next(
         raise ReportsError(
             "gains from protected reports need their channel", source="reports", examples=evidence.no_channel_reason
         )
-    estimate = infer(evidence, method).estimate
-    confusion = _confusion(estimate)
-    estimator = build_estimator(method, evidence)
-    listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
-    names = tuple(dict.fromkeys(map(str, listed)))
+    return channel
+
+
+def _state(estimate: Estimate, names: tuple[str, ...], channel: Channel | None, estimator: object) -> CrowdState:
+    """Return the state of the crowd with these workers."""
+    confusion, rates = _confusion(estimate), estimate.workers.participation
     place = index_of(estimate.worker_names, dict.fromkeys(names))
     average = np.average(confusion, axis=0, weights=np.maximum(estimate.reports_per_worker, 1))
     matrices = np.stack([confusion[place[name]] if name in place else average for name in names])
-    rates = estimate.workers.participation
     rate = np.array([1.0 if rates is None or name not in place else rates[place[name]] for name in names])
     retention = 1.0 if channel is None or channel.is_identity else channel.retention
-    state = CrowdState(
+    return CrowdState(
         posterior=estimate.posterior,
         reports=np.asarray(estimate.reports_per_task) * retention**2,
         likelihood=_likelihood(matrices, rate, channel),
         error_correlation=estimator.error_correlation if isinstance(estimator, HierarchicalDawidSkene) else 0.0,
-    )
-    bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))
-    return Purchase(
-        estimate=estimate,
-        workers=names,
-        chosen=next_answers(state, _asked_cells(evidence, names), budget=budget, per_worker=bound, by=by),
-        per_worker=bound,
-        budget=budget,
-        epsilon_per_answer=None if channel is None else channel.epsilon,
     )
 
 
