@@ -164,7 +164,9 @@ def loads(campaign: Campaign) -> tuple[int, ...]:
     """
     tasks, workers = campaign.tasks, campaign.workers
     steps = sorted({round(size * 10**power) for power in range(7) for size in (1, 1.5, 2, 3, 5, 7)})
-    return (*(load for load in steps if load < tasks and workers * load // tasks * tasks >= workers), tasks)
+    # Loads that give a task the same number of workers are one assignment.
+    assigned = {workers * load // tasks: load for load in reversed(steps) if load < tasks}
+    return (*sorted(load for count, load in assigned.items() if count * tasks >= workers), tasks)
 
 
 def with_load(campaign: Campaign, load: int) -> Campaign:

@@ -15,6 +15,7 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
+from crowdveil.privacy.posterior import posterior_sentences
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -160,8 +161,8 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         OPENINGS[statement.subject],
         f"It {done}: epsilon {format_bound(answer.epsilon, 4)} per single answer, {_worker_text(statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
-        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}, "
-        "whatever else is known.",
+        f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}.",
+        *posterior_sentences(answer, statement.per_worker),
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",

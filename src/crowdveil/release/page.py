@@ -22,6 +22,7 @@ from crowdveil.channels.rounding import format_bound
 from crowdveil.em.estimate import error_text
 from crowdveil.files.atomic_write import Outputs, write_outputs
 from crowdveil.presentation.html import Html
+from crowdveil.privacy.posterior import posterior_rows
 from crowdveil.privacy.statement import PrivacyStatement, sentences
 from crowdveil.release.conclusion import conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
@@ -143,12 +144,21 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
         conclusion=conclude(truths, statement),
         pictures=list(_pictures(truths)),
         channel_picture=None if channel is None else channel_table("channel", channel),
+        posterior_picture=_posterior_picture(statement),
         rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
         doubtful=list(_rows(truths, text, _doubtful(truths))),
         doubt=_doubt(truths),
         workers=list(_workers(truths)) if text.with_workers else [],
         worker_picture=_worker_picture(truths) if text.with_workers else None,
     )
+
+
+def _posterior_picture(statement: PrivacyStatement) -> Html | None:
+    """Return what an adversary can learn about one answer and about a whole person; None without a guarantee."""
+    if statement.per_answer is None:
+        return None
+    rows = posterior_rows(statement.per_answer, statement.per_worker)
+    return bars("posterior", "How sure an adversary can be, from 50 % before", rows)
 
 
 def percent(share: float | None) -> str:

@@ -27,7 +27,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -380,6 +380,13 @@ def shown(loss: Decimal) -> str:
     return str(loss.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
 
 
+def sure(loss: Decimal) -> str:
+    """Return the largest posterior probability of one of two equally likely answers, in percent, rounded up."""
+    up, below = Context(prec=60, rounding=ROUND_CEILING), 1 - Decimal("1e-50")
+    share = up.divide(100, 1 + Context(prec=60, rounding=ROUND_FLOOR).multiply(up.exp(-loss), below))
+    return f"{share.quantize(Decimal('0.1'), rounding=ROUND_CEILING)} %"
+
+
 def print_ledger(lines: list[Line]) -> None:
     """Print the lines of the ledger and their sums, by host and over all."""
     for line in lines:
@@ -622,6 +629,8 @@ def promise(device: Device) -> str:
         f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
+        f"Someone who held two of your answers to be equally likely can then be at most {sure(single)} sure of either, "
+        f"and {sure(epsilon(lines))} between two sets of all your answers.\n"
         f"With all that this computer promised before: {shown(to_host)} to {lines[0]['host']}, "
         f"{shown(epsilon(ledger))} to all curators."
     )

@@ -9,6 +9,7 @@ import { Device, Refusal, channelOf, parseLink, readLedger, readMessages, sumOfL
 const MOST_BUTTONS = 12;
 const MOST_CODE_CELLS = 300;
 const PERCENT_OF_COUNT = 100 / 2 ** 48;
+const UP = 1 + 1e-12;
 const NO_ANSWER = { text: "answer.none" };
 const page = { device: null, texts: {}, values: {}, language: "en" };
 const $ = (id) => document.getElementById(id);
@@ -82,11 +83,15 @@ function showCampaign() {
   const epsilon = Math.max(...channels.map(lossOf));
   const total = sumOfLines(page.device.newLines());
   const [factor, all] = [factorOf(epsilon), factorOf(total)];
+  const [sure, allSure] = [percentSure(epsilon), percentSure(total)];
   page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
-  const promise = { epsilon, factor, total, all, isProtected, isPublic: !isProtected };
+  const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
   const facts = { count: tasks.length, opens, closes, reports, name: campaign.name.slice(0, 8) };
   update({ isCampaign: true, ...promise, ...facts });
 }
+
+/** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
+const percentSure = (epsilon) => Math.ceil((1000 * UP) / (1 + Math.exp(-epsilon))) / 10;
 
 /** Return the table of a channel in percent: one row for each answer, one column for each report symbol. */
 function chancesTable({ labels, isProtected, outputs, rows }) {
