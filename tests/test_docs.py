@@ -25,6 +25,7 @@ PROOFS = [
         "synthesis/paper-reproduction.md",
         "campaign-guarantees.md",
         "composition.md",
+        "shuffling.md",
     )
 ]
 """Pages of proofs, besides those of mechanisms."""

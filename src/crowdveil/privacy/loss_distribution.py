@@ -155,8 +155,8 @@ def compose(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) -> Compos
         parts = [(dominating_distribution(profile, step), count) for profile, count in cells]
         terms = [(part.measure, count) for part, count in parts]
         tilt = _chernoff_tilt(terms, delta, MAX_TILT / (points + 1))
-        _, _, variance, deviation = moments(terms, tilt)
-        if 2 * half_width(variance, deviation) < MAX_WINDOW or points <= MIN_POINTS:
+        _, _, variance, excess = moments(terms, tilt)
+        if 2 * half_width(variance, excess) < MAX_WINDOW or points <= MIN_POINTS:
             break
         points //= 2
     mass = math.exp(sum(count * math.log(max(1.0, float(m.masses.sum()))) for m, count in terms))

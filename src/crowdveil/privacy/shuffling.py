@@ -1,0 +1,368 @@
+"""Privacy amplification by shuffling, computed from the integer table of any certified channel.
+
+n reports on one task arrive in random order without names. The privacy blanket (Balle, Bell, Gascon, Nissim 2019) is
+omega(y) = min over all inputs x of R_x(y). With u = R_a / omega and v = R_b / omega,
+delta(epsilon) <= E[max(0, X_1 + ... + X_n)] / n, X_i independent: u(y) - e^epsilon v(y) with probability omega(y),
+else 0.
+Proof, conditions and errors: docs/explanation/shuffling.md.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.guarantee import Participation, Unit
+from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
+from crowdveil.errors import SettingsError
+from crowdveil.privacy.lattice_sum import LatticeMeasure, half_width, tilted_sum
+from crowdveil.privacy.loss_distribution import MAX_TILT, PrivacyProfile, composed_epsilon, require_delta
+
+POINTS = 1 << 14
+"""Least number of lattice points of a sum over reports."""
+PROFILE_POINTS, PROFILE_LATTICE = 256, 1 << 13
+"""Points at which a profile is computed, between which chords bound it, and lattice points of each."""
+MANTISSA_BITS = 30
+"""Precision of likelihood ratios; values that agree to it share a class."""
+GUARD = 2.0**-44
+"""Relative margin for the rounding of quotients, products and sums of classes."""
+MAX_PAIRS, MAX_CLASSES = 3000, 5000
+MAX_REPORTS = 10**8
+LOST = 1e-4
+"""Share of delta that is spent on losses beyond the reach of a profile."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two neighbouring answers against the reports that hide them; report symbols with equal ratios are one class.
+
+    Attributes:
+        omega: lower bounds of the probability that another report is of each class, whatever its answer.
+        first, second: upper bounds of R_a / omega and lower bounds of R_b / omega, shape (classes,).
+    """
+
+    omega: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def key(self) -> bytes:
+        """Return a text that is equal for pairs with the same classes."""
+        return np.stack((self.first, self.second, self.omega)).tobytes()
+
+    def times(self, other: "Pair") -> "Pair":
+        """Return the pair of two cells in one message."""
+        parts = (
+            np.outer(mine, theirs).ravel()
+            for mine, theirs in ((self.omega, other.omega), (self.first, other.first), (self.second, other.second))
+        )
+        return _merged(*parts)
+
+
+def _rounded(values: NDArray[np.float64], up: bool) -> NDArray[np.float64]:
+    """Return positive values with a short mantissa, rounded up or down, `GUARD` included."""
+    mantissa, exponent = np.frexp(values * (1 + (1 if up else -1) * GUARD))
+    whole = (np.ceil if up else np.floor)(np.ldexp(mantissa, MANTISSA_BITS))
+    return np.ldexp(whole, exponent - MANTISSA_BITS)
+
+
+def _merged(omega: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> Pair:
+    """Return the pair with one class for each (first, second), sorted, ratios rounded to the safe side.
+
+    Omega keeps its values: a smaller one would need larger ratios.
+    """
+    ratios = np.stack((_rounded(first, up=True), _rounded(second, up=False)))
+    classes, place = np.unique(ratios, axis=1, return_inverse=True)
+    if classes.shape[1] > MAX_CLASSES:
+        raise SettingsError(
+            f"linked reports have at most {MAX_CLASSES} classes", value=classes.shape[1], hint="Link fewer reports."
+        )
+    sums = np.bincount(place.ravel(), weights=omega, minlength=classes.shape[1])
+    return Pair(np.asarray(sums, dtype=np.float64), classes[0], classes[1])
+
+
+def _cell_pairs(rows: NDArray[np.float64], omega: NDArray[np.float64]) -> tuple[list[Pair], list[Pair]]:
+    """Return the distinct pairs of different rows, and of equal rows."""
+    low = _rounded(omega, up=False)
+    different: dict[bytes, Pair] = {}
+    equal: dict[bytes, Pair] = {}
+    for a, first in enumerate(rows):
+        for b, second in enumerate(rows):
+            pair = _merged(low, first / low, second / low)
+            (equal if a == b else different)[pair.key()] = pair
+    return list(different.values()), list(equal.values())
+
+
+@lru_cache(maxsize=64)
+def blanket_pairs(channel: Channel, linked: int = 1, differing: int = 1) -> tuple[Pair, ...]:
+    """Return the distinct pairs of one message with `linked` reports of a worker, of which `differing` may change.
+
+    Raises:
+        SettingsError: infinite epsilon, or too many pairs or classes.
+    """
+    if channel.ratio is None:
+        raise SettingsError("shuffling needs a channel with finite epsilon", value=channel.epsilon)
+    rows = np.unique(channel.probabilities, axis=0)
+    return _message_pairs(*_cell_pairs(rows, rows.min(axis=0)), linked, differing)
+
+
+def homogeneous_pairs(channel: Channel) -> tuple[Pair, ...]:
+    """Return the distinct pairs against others who all give the same answer: exact, for lower bounds."""
+    rows = np.unique(channel.probabilities, axis=0)
+    found = [pair for others in rows for pair in _cell_pairs(rows, others)[0]]
+    return tuple({pair.key(): pair for pair in found}.values())
+
+
+def _message_pairs(different: list[Pair], equal: list[Pair], linked: int, differing: int) -> tuple[Pair, ...]:
+    total = math.comb(len(different) + len(equal) + linked - 1, linked)
+    if linked > 1 and total > MAX_PAIRS:
+        raise SettingsError(
+            f"linked reports are certified for at most {MAX_PAIRS} pairs of answers", value=total, hint="Link fewer."
+        )
+    found = {}
+    for changed in range(1, differing + 1):
+        for some in combinations_with_replacement(different, changed):
+            for rest in combinations_with_replacement(equal, linked - changed):
+                pair = some[0]
+                for factor in (*some[1:], *rest):
+                    pair = pair.times(factor)
+                found[pair.key()] = pair
+    return tuple(found.values())
+
+
+def blanket_delta(pair: Pair, reports: int, epsilon: float, points: int = POINTS) -> float:
+    """Return an upper bound on delta at `epsilon` of one pair among `reports` reports, the worker's included.
+
+    Args:
+        pair: of `blanket_pairs`.
+        reports: number n of reports.
+        epsilon: at least 0.
+        points: least number of lattice points; more points are tighter.
+    """
+    values = np.append(pair.first - math.exp(epsilon) * (1 - 1e-15) * pair.second * (1 - 2.0**-52), 0.0)
+    masses = np.append(pair.omega, max(0.0, 1 - float(pair.omega.sum())))
+    top = float(values.max())
+    if top <= 0:
+        return 0.0
+    tilt, variance, excess = _centred_tilt(values, masses, MAX_TILT / float(np.abs(values).max()))
+    width = 2 * half_width(reports * variance, excess)
+    step = width / points
+    # A report that falls below the window is raised to its end: the bound can only grow.
+    measure = _on_lattice(np.maximum(values, -width), masses, step)
+    total = tilted_sum([(measure, reports)], tilt * step)
+    places = total.first + np.arange(len(total.masses), dtype=np.float64)
+    above = places[places > 0]
+    largest = min(reports * (top + step), 1 / (math.e * tilt) if tilt else math.inf)
+    return min(1.0, total.upper_mean(above, above * step / reports, math.log(largest / reports)))
+
+
+def _centred_tilt(
+    values: NDArray[np.float64], masses: NDArray[np.float64], largest: float
+) -> tuple[float, float, float]:
+    """Return the tilt in [0, largest] that centres a variable at 0, its variance and its largest excess there."""
+    low, high = 0.0, largest
+    for _ in range(40):
+        tilt = (low + high) / 2
+        weights = masses * np.exp(tilt * (values - values.max()))
+        mean = float(weights @ values) / float(weights.sum())
+        low, high = (tilt, high) if mean < 0 else (low, tilt)
+    weights = weights / weights.sum()
+    return tilt, float(weights @ (values - mean) ** 2), float(values.max() - mean)
+
+
+def _on_lattice(values: NDArray[np.float64], masses: NDArray[np.float64], step: float) -> LatticeMeasure:
+    """Return a variable on multiples of `step`: each mass is split over its two neighbours, with the same mean."""
+    scaled = values / step
+    below = np.floor(scaled)
+    share = np.clip(scaled - below, 0.0, 1.0)
+    first = int(below.min())
+    places = (below - first).astype(np.int64)
+    found = np.zeros(int(places.max()) + 2)
+    np.add.at(found, places, masses * (1 - share))
+    np.add.at(found, places + 1, masses * share)
+    return LatticeMeasure(first, found)
+
+
+def pairs_epsilon(pairs: Iterable[Pair], reports: int, delta: float, most: float, points: int = POINTS) -> float:
+    """Return the largest epsilon of any pair at `delta`, in [0, most], rounded up."""
+    found = 0.0
+    for pair in pairs:
+        if found < most and blanket_delta(pair, reports, found, points) > delta:
+            low, high = found, most
+            while high - low > 1e-7 * most:
+                middle = (low + high) / 2
+                low, high = (low, middle) if blanket_delta(pair, reports, middle, points) <= delta else (middle, high)
+            found = high
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledCells:
+    """Cells of one worker that pass a shuffler.
+
+    Attributes:
+        channel: certified table of each cell.
+        reports: least number n of honest reports that are shuffled together, on the same task through the same table.
+        cells: number of cells of the worker; every task is one where participation is protected.
+        linked: number k of reports of a worker that stay together in one message, on the same k tasks for all workers.
+
+    Raises:
+        SettingsError: a number below 1, or more linked reports than cells.
+    """
+
+    channel: Channel
+    reports: int
+    cells: int = 1
+    linked: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.reports <= MAX_REPORTS:
+            raise SettingsError(f"shuffled reports must be from 1 to {MAX_REPORTS:,}", value=self.reports)
+        if not 1 <= self.linked <= self.cells:
+            raise SettingsError("linked reports are from 1 to the number of cells", value=(self.linked, self.cells))
+
+    @property
+    def messages(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (reports in a message, number of such messages) of one worker."""
+        whole, rest = divmod(self.cells, self.linked)
+        return ((self.linked, whole), (rest, 1)) if rest else ((self.linked, whole),)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the channel's certificate."""
+        return str(self.channel.certificate()["sha256"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledGuarantee:
+    """Central (epsilon, delta)-differential privacy of shuffled reports, against the curator alone.
+
+    Neighbours: one worker's answers to the counted cells are replaced; the other workers' answers are arbitrary.
+
+    Attributes:
+        epsilon: privacy loss in nats, rounded up.
+        delta: additive slack, for all cells together.
+        unit: "cell" or "worker".
+        participation: whether NULL and an answer are neighbours.
+        parts: cells that are covered, with table, least number of reports and linked reports.
+        local: epsilon that holds even if the shuffler and the curator work together.
+    """
+
+    epsilon: float
+    delta: float
+    unit: Unit
+    participation: Participation
+    parts: tuple[ShuffledCells, ...]
+    local: float
+
+    def __str__(self) -> str:
+        cells = " and ".join(
+            f"{part.cells:,} cell{'s' * (part.cells > 1)} of table {part.digest}, {part.linked} linked per message, "
+            f"among at least {part.reports:,} honest reports on the same task"
+            for part in self.parts
+        )
+        return (
+            f"epsilon = {format_bound(self.epsilon)} at delta = {format_delta(self.delta)} per {self.unit}, "
+            f"participation {self.participation}, shuffled: {cells}; neighbours: one worker's answers to these cells, "
+            f"replaced; epsilon = {format_bound(self.local)} if shuffler and curator work together"
+        )
+
+
+def shuffled(channel: Channel, *, reports: int, delta: float, linked: int = 1) -> ShuffledGuarantee:
+    """Return the guarantee of one cell whose report is shuffled among `reports` reports on the same task.
+
+    Args:
+        channel: any certified channel.
+        reports: least number of honest reports in a batch, the worker's own included.
+        delta: in [1e-15, 0.5]; far below 1 / reports.
+        linked: number of the worker's reports in the same message; the others of the message stay as they are.
+
+    Raises:
+        SettingsError: a setting outside its limits, or too many linked reports to certify.
+        CertificateError: the channel cannot be certified.
+    """
+    part = ShuffledCells(channel=channel, reports=reports, cells=linked, linked=linked)
+    pairs = blanket_pairs(channel, linked, 1)
+    return ShuffledGuarantee(
+        epsilon=pairs_epsilon(pairs, reports, require_delta(delta), channel.epsilon),
+        delta=delta,
+        unit="cell",
+        participation=channel.participation,
+        parts=(part,),
+        local=channel.epsilon,
+    )
+
+
+def shuffled_worker(parts: Sequence[ShuffledCells], *, delta: float) -> ShuffledGuarantee:
+    """Return the guarantee of all cells of a worker; messages cannot be linked with one another.
+
+    Args:
+        parts: cells of the worker, each in its own batch of reports on the same tasks.
+        delta: in [1e-15, 0.5], for all cells together.
+
+    Raises:
+        SettingsError: a setting outside its limits, or too many linked reports to certify.
+        CertificateError: a channel cannot be certified.
+    """
+    require_delta(delta)
+    messages = [(part, linked, count) for part in parts for linked, count in part.messages]
+    lost = LOST * delta / max(1, sum(count for _, _, count in messages))
+    profiles = [(shuffled_profile(part.channel, part.reports, linked, lost), count) for part, linked, count in messages]
+    public = any(part.channel.participation == "public" for part in parts)
+    return ShuffledGuarantee(
+        epsilon=composed_epsilon(profiles, delta),
+        delta=delta,
+        unit="worker",
+        participation="public" if public else "protected",
+        parts=tuple(parts),
+        local=sum_rounded_up([(part.channel.epsilon, part.cells) for part in parts]),
+    )
+
+
+@lru_cache(maxsize=64)
+def shuffled_profile(channel: Channel, reports: int, linked: int, lost: float) -> PrivacyProfile:
+    """Return the profile of one shuffled message, all of whose linked answers may change.
+
+    Args:
+        channel: certified channel.
+        reports: number of shuffled messages.
+        linked: reports in a message.
+        lost: delta beyond the reach of the profile.
+    """
+    pairs = blanket_pairs(channel, linked, linked)
+    epsilon = sum_rounded_up([(channel.epsilon, linked)])
+    reach = pairs_epsilon(pairs, reports, lost, epsilon)
+    grid = np.linspace(0, reach, PROFILE_POINTS + 1)
+    worst = np.zeros(len(grid))
+    for pair in pairs:
+        worst = _worst_profile(pair, reports, grid, worst)
+
+    def delta(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+        # The profile is convex in e^epsilon, so chords bound it.
+        bound = np.interp(np.exp(epsilons), np.exp(grid), worst) * (1 + 1e-12)
+        return np.where(epsilons < epsilon, bound, 0.0)
+
+    return PrivacyProfile(epsilon, delta, reach)
+
+
+def _worst_profile(
+    pair: Pair, reports: int, grid: NDArray[np.float64], worst: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the larger of `worst` and the pair's delta at the points of the grid, shape (points,).
+
+    Every stride of points is halved until chords prove that the pair does not exceed `worst`.
+    """
+    known: dict[int, float] = {}
+    stride = len(grid) - 1 if worst.any() else 1
+    while True:
+        places = np.arange(0, len(grid), stride)
+        for place in places:
+            known.setdefault(int(place), blanket_delta(pair, reports, float(grid[place]), PROFILE_LATTICE))
+        bound = np.interp(np.exp(grid), np.exp(grid[places]), [known[int(place)] for place in places])
+        if stride == 1 or (bound <= worst).all():
+            return np.maximum(bound, worst)
+        stride //= 2
