@@ -48,6 +48,7 @@ def cell(name: str, participation: Any, epsilon: float, seeds: int) -> str:
     missed = [
         *(["BELOW NAIVE"] if accuracy < max(vote, unread) - 0.01 else []),
         *(["BELOW CONSTANT"] if accuracy < constant - 0.02 else []),
+        *(["CALIBRATION"] if calibration > 0.1 else []),
     ]
     naive_text = f"vote {vote:.3f} without channel {unread:.3f}"
     return " ".join((f"{accuracy:.3f}/{calibration:.3f}", naive_text, f"constant {constant:.3f}", *missed))

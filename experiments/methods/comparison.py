@@ -15,7 +15,7 @@ import numpy as np
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.estimators import ESTIMATORS
-from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes, tie_weights
+from crowdveil.evaluation.gold import AlignedGold, align_gold, gold_codes
 from crowdveil.evaluation.metrics import score
 from crowdveil.registry import estimators_with
 
@@ -26,8 +26,8 @@ METHODS = tuple(
     name for name in estimators_with(kind="categorical", needs_ordered_labels=False) if name not in NEEDS_GOLD
 )
 CONSTANT = "best constant"
-BINS, SMALLEST_PROBABILITY = 10, 1e-3
-"""Bins of confidence of the calibration error, and lower bound of probabilities in the log-loss."""
+SMALLEST_PROBABILITY = 1e-3
+"""Lower bound of probabilities in the log-loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +53,6 @@ class Row:
     seconds: float | None = None
     steps: int | None = None
     converged: bool | None = None
-
-
-def calibration_error(aligned: AlignedGold) -> float:
-    """Return the mean over gold tasks of |accuracy - mean confidence| of the task's bin of confidence (ties split)."""
-    places = np.arange(len(aligned.at))
-    confidence = aligned.estimate.posterior[aligned.at].max(axis=1)
-    right = tie_weights(aligned)[places, gold_codes(aligned)]
-    gap = np.bincount(np.minimum((confidence * BINS).astype(int), BINS - 1), right - confidence, BINS)
-    return float(np.abs(gap).sum() / len(places))
 
 
 def log_loss(aligned: AlignedGold) -> float:
@@ -92,7 +83,7 @@ def measured(name: str, methods: Iterable[str]) -> Iterator[Row]:
             method=method,
             scored=found.scored,
             accuracy=1 - found.error,
-            calibration_error=calibration_error(aligned) if estimate.probabilistic else None,
+            calibration_error=found.calibration_error if estimate.probabilistic else None,
             log_loss=log_loss(aligned) if estimate.probabilistic else None,
             seconds=seconds,
             steps=estimate.steps,

@@ -65,8 +65,9 @@ def through_null(reports: Reports, channel: Channel, seed: int) -> Reports:
 
 
 def any_reports(cls: AnyClass) -> st.SearchStrategy[Reports]:
-    """Draw small reports of a kind that the estimator reads; numeric estimators read labels too."""
-    labels = strategies.small_reports(ordered=cls.capabilities.needs_ordered_labels)
+    """Draw small reports of a kind that the estimator reads; numeric estimators read ordered labels too."""
+    ordered = cls.capabilities.needs_ordered_labels or cls.capabilities.kind == "numeric"
+    labels = strategies.small_reports(ordered=ordered)
     free = cls.capabilities.kind == "numeric" and not cls.capabilities.needs_alphabet
     return st.one_of(labels, strategies.small_numeric_reports()) if free else labels
 

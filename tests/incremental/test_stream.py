@@ -16,7 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.estimators import DawidSkene, MajorityVote, OneCoin
+from crowdveil.estimators import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin
 from crowdveil.estimators.confusion.model import ConfusionEstimator
 from crowdveil.incremental.online_em import OnlineCrowd
 from crowdveil.incremental.stream import REVISITED_REPORTS, Stream
@@ -269,6 +269,7 @@ def test_complete_tasks_stay_complete() -> None:
     "wrong",
     [
         lambda: Stream(MajorityVote(), LABELS),  # type: ignore[arg-type]
+        lambda: Stream(HierarchicalDawidSkene(), LABELS),
         lambda: Stream(OneCoin()),
         lambda: Stream(OneCoin(), LABELS, workers=["u"]),
         lambda: Stream(OneCoin(), channel=protected()),

@@ -306,6 +306,13 @@ def summarize(
             hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
         )
     alphabet = reports.alphabet if channel is None else channel.alphabet
+    if estimator.capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
+        raise ReportsError(
+            f"{estimator.name} needs numbers or ordered labels, these labels have no order",
+            examples=", ".join(alphabet.names[:3]),
+            hint="Read numbers with numeric=True or a Scale, or declare the labels ordered "
+            "(Categories(..., ordered=True)).",
+        )
     if estimator.capabilities.needs_ordered_labels and alphabet is not None and not alphabet.ordered:
         raise ReportsError(
             f"{estimator.name} needs ordered labels, {alphabet.names} have no order",

@@ -77,8 +77,12 @@ class Stream:
         kept_reports: int = KEPT_REPORTS,
     ) -> None:
         known = channel.report_alphabet if channel is not None and alphabet is None else alphabet
-        if known is None or not isinstance(estimator, ConfusionEstimator):
-            raise SettingsError(f"a stream needs {one_of(online=True)}, and labels or a channel", value=estimator)
+        if known is None or not (isinstance(estimator, ConfusionEstimator) and estimator.capabilities.online):
+            raise SettingsError(
+                "a stream needs a method for streams, and labels or a channel",
+                value=estimator.name if known is not None else known,
+                hint=f"Use {one_of(online=True)}.",
+            )
         if channel is not None and not isinstance(channel, Channel):
             raise SettingsError("a stream reads one channel, not a table of them", value=channel.mechanism)
         protected = channel is not None and channel.participation == "protected"

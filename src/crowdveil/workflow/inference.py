@@ -18,7 +18,7 @@ from crowdveil.evaluation.streaming_metrics import is_large_file, score_streamin
 from crowdveil.incremental.saved_fit import SavedFit
 from crowdveil.incremental.warm_start import Fit, fit_on
 from crowdveil.registry import ENGINE_ENTRIES
-from crowdveil.workflow.confidence import calibrated, confidence_note, vote_note
+from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
 from crowdveil.workflow.io import kind_of, read_gold
@@ -139,29 +139,33 @@ def infer(
         "memory": given.memory,
     }
     estimator, notes = calibrated(estimator, evidence, inputs)
-    if fits is None or fits == SavedFits():
-        estimate, fit = estimator.fit(evidence.reports, **inputs), None
-    else:
-        fit = _resumed(estimator, evidence, fits, inputs)
-        estimate = fit.estimate
+    estimate, fit = _fit(estimator, evidence, fits, inputs)
+    dependence = dependence_of(estimator, evidence, estimate)
+    if discounted(estimator, dependence) != estimator:
+        estimator = discounted(estimator, dependence)
+        estimate, fit = _fit(estimator, evidence, fits, inputs)
+    if fit is not None and fits is not None and fits.save is not None:
+        fit.saved.save(fits.save)
     return Inference(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
         notes=(*_notes(evidence, estimator, estimate), *notes),
-        confidence_note=confidence_note(estimator),
+        confidence_note=confidence_note(estimator, dependence),
         guided=frozenset(known or ()),
         fit=fit,
     )
 
 
-def _resumed(estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits, inputs: dict[str, Any]) -> Fit:
-    """Return a fit that resumes a saved one, is saved, or both."""
+def _fit(
+    estimator: Estimator[Any, Any], evidence: Evidence, fits: SavedFits | None, inputs: dict[str, Any]
+) -> tuple[Estimate, Fit | None]:
+    """Return the estimate, and the fit to save if it resumes a saved one, is to be saved, or both."""
+    if fits is None or fits == SavedFits():
+        return estimator.fit(evidence.reports, **inputs), None
     saved = None if fits.start_from is None else SavedFit.open(fits.start_from)
     fit = fit_on(estimator, evidence.reports, start_from=saved, **inputs)
-    if fits.save is not None:
-        fit.saved.save(fits.save)
-    return fit
+    return fit.estimate, fit
 
 
 def infer_from_sums(path: Path, method: Method, *, accept_edited: bool = False) -> Inference:
