@@ -306,19 +306,7 @@ def summarize(
             hint=f"Use {one_of(kind=estimator.capabilities.kind, reads_channel_tables=True)}.",
         )
     alphabet = reports.alphabet if channel is None else channel.alphabet
-    if estimator.capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:
-        raise ReportsError(
-            f"{estimator.name} needs numbers or ordered labels, these labels have no order",
-            examples=", ".join(alphabet.names[:3]),
-            hint="Read numbers with numeric=True or a Scale, or declare the labels ordered "
-            "(Categories(..., ordered=True)).",
-        )
-    if estimator.capabilities.needs_ordered_labels and alphabet is not None and not alphabet.ordered:
-        raise ReportsError(
-            f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
-            hint="Declare them ordered (Categories(..., ordered=True), --ordered), or use "
-            f"{one_of(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
-        )
+    _check_order(estimator, alphabet)
     coded, model = reports, None
     if estimator.capabilities.reads_channel and alphabet is not None:
         coded, model = observation_model(channel or Channel.identity(alphabet, "public"), reports, assignment)
@@ -336,6 +324,25 @@ def summarize(
         known_model=model,
         prior=None if prior is None else prior_vector(alphabet, prior),
     )
+
+
+def _check_order(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:
+    """Refuse labels without an order for methods that need one: the position of a label is no number."""
+    if alphabet is None or alphabet.ordered:
+        return
+    if estimator.capabilities.kind == "numeric":
+        raise ReportsError(
+            f"{estimator.name} needs numbers or ordered labels, these labels have no order",
+            examples=", ".join(alphabet.names[:3]),
+            hint="Read numbers with numeric=True or a Scale, or declare the labels ordered "
+            "(Categories(..., ordered=True)).",
+        )
+    if estimator.capabilities.needs_ordered_labels:
+        raise ReportsError(
+            f"{estimator.name} needs ordered labels, {alphabet.names} have no order",
+            hint="Declare them ordered (Categories(..., ordered=True), --ordered), or use "
+            f"{one_of(kind=estimator.capabilities.kind, needs_ordered_labels=False, reads_channel=True)}.",
+        )
 
 
 def one_of(**required: object) -> str:
