@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 EPSILONS = (1.0, 2.0, 4.0)
 """Default epsilons, in nats per cell."""
-MAX_LINES = 6
-"""Lines in a picture."""
+MAX_LINES, MAX_ROWS = 6, 40
+"""Lines in a picture, and rows in a table, of a notebook."""
 SIMULATION = (
     "Simulation only, no privacy: the reports follow from the seed. Epsilons are per cell: one answer of a worker to "
     "one task."

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from crowdveil.errors import SettingsError
+from crowdveil.presentation.pictures import merged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,11 +125,11 @@ def share_plot(ax: Axes | None, shares: Sequence[float], axis: str, counted: str
 
 def interval_plot(ax: Axes | None, names: Sequence[str], rows: Sequence[Sequence[float]], axis: str) -> Axes:
     """Draw numbers with both ends of their intervals: rows of number, low, high."""
-    ax = axes_or_new(ax, height=1.2 + 0.2 * len(names))
+    ax = axes_or_new(ax, height=1.2 + 0.15 * len(names))
     for place, (value, low, high) in enumerate(rows):
         ax.plot([low, high], [place, place], color=COLOR, lw=1.6)
         ax.plot([value], [place], "o", color=COLOR, ms=4)
-    ax.set_yticks(range(len(names)), names)
+    ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_xlabel(axis)
     return ax
 
@@ -155,15 +156,16 @@ def line_plot(
     limits: Sequence[tuple[str, float]],
     axes_names: tuple[str, str],
 ) -> Axes:
-    """Draw lines through points (x, y) and horizontal limits, each named at its right end."""
+    """Draw lines through points (x, y), with a legend of several, and horizontal limits with their names."""
     ax = axes_or_new(ax)
-    for name, points in series:
+    for name, points in merged(series):
         across, heights = zip(*sorted(points), strict=True)
-        (drawn,) = ax.plot(across, heights, marker="o", ms=4)
-        ax.annotate(f" {name}", (across[-1], heights[-1]), va="center", color=drawn.get_color())
+        ax.plot(across, heights, marker="o", ms=4, label=name)
     for name, height in limits:
         ax.axhline(height, color=INK, ls="--", lw=1.2)
         ax.annotate(name, (0.01, height), xycoords=("axes fraction", "data"), va="bottom", color=INK)
+    if len(series) > 1:
+        ax.legend(frameon=False)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(axes_names[0])
     ax.set_ylabel(axes_names[1])

@@ -91,10 +91,21 @@ def test_pictures_say_what_they_show() -> None:
 
 def test_names_of_lines_do_not_overlap() -> None:
     """Lines that end at one height have names at least 14 units apart, inside the picture."""
-    from crowdveil.presentation.pictures import BOTTOM, lines
+    from crowdveil.presentation.pictures import BOTTOM, TOP, lines
 
-    page = ElementTree.fromstring(lines("L", "x", [(f"n{k}", [(1, 0.0), (2, 0.0)]) for k in range(5)]))
-    heights = [float(t.get("y", "")) for t in page.iter("text") if (t.text or "").startswith("n")]
+    series = [(f"n{k}", [(1, 0.0), (2, k / 1000)]) for k in range(5)]
+    page = ElementTree.fromstring(lines("L", "x", series, [("near top", 1.0)]))
+    heights = sorted(float(t.get("y", "")) for t in page.iter("text") if (t.text or "").startswith("n"))
 
+    assert 6 == len(heights)
     assert all(b - a >= 13.9 for a, b in pairwise(heights))
-    assert max(heights) <= BOTTOM + 5
+    assert (True, True) == (max(heights) <= BOTTOM + 5, min(heights) < TOP + 5)
+
+
+def test_lines_through_the_same_points_are_one() -> None:
+    """Equal lines share a line with both names."""
+    from crowdveil.presentation.pictures import merged
+
+    assert [("a = c", ((1, 2), (3, 4))), ("b", ((1, 2),))] == merged(
+        [("a", [(3, 4), (1, 2)]), ("b", [(1, 2)]), ("c", [(1, 2), (3, 4)])]
+    )

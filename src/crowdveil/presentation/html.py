@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 MAX_ROWS = 10
-"""Rows of a table in a card; more are counted."""
+"""Default number of rows of a table in a card; more are counted."""
 STYLE = """
 .crowdveil{--ink:#1f2933;--soft:#5a6675;--paper:#ffffff;--line:#d5dae1;--accent:#0f766e;--quiet:#64748b;
 color:var(--ink);background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:10px 14px;
@@ -51,15 +51,18 @@ def joined(parts: Sequence[Html]) -> Html:
     return Html("".join(parts))
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, total: int | None = None) -> Html:
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, total: int | None = None, most: int = MAX_ROWS
+) -> Html:
     """Return a table of text.
 
     Args:
         header: names of the columns.
-        rows: cells; the first `MAX_ROWS` are shown.
+        rows: cells; the first ones are shown.
         total: number of rows of the whole, if `rows` are its first ones.
+        most: largest number of rows that are shown.
     """
-    shown = rows[:MAX_ROWS]
+    shown = rows[:most]
     head = joined([filled("<th>{name}</th>", name=name) for name in header])
     body = [
         filled("<tr>{cells}</tr>", cells=joined([filled("<td>{cell}</td>", cell=cell) for cell in row]))

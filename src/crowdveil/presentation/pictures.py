@@ -200,7 +200,7 @@ def lines(
 
     drawn = [_axes(across, first, last, most)]
     ends = []
-    for label, line in series:
+    for label, line in merged(series):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in sorted(line)))
         drawn.append(filled('<polyline class="line" points="{path}"/>', path=path))
         drawn += [
@@ -222,6 +222,16 @@ def lines(
     return svg(None, title, described, BOTTOM + 34, drawn)
 
 
+def merged(
+    series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+) -> list[tuple[str, Sequence[tuple[float, float]]]]:
+    """Return the lines, those through the same points as one line with all of their names."""
+    names: dict[tuple[tuple[float, float], ...], list[str]] = {}
+    for name, points in series:
+        names.setdefault(tuple(sorted(points)), []).append(name)
+    return [(" = ".join(same), points) for points, same in names.items()]
+
+
 def _axes(across: str, first: float, last: float, most: float) -> Html:
     """Return both axes with the numbers at their ends."""
     return filled(
@@ -237,12 +247,16 @@ def _axes(across: str, first: float, last: float, most: float) -> Html:
 
 
 def _apart(ends: Sequence[tuple[float, str]], least: float = 14.0) -> list[tuple[float, str]]:
-    """Return heights of names in ascending order, at least this far apart."""
+    """Return heights of names in ascending order, at least this far apart, above the bottom where there is room."""
     placed: list[tuple[float, str]] = []
     for y, label in sorted(ends):
         placed.append((max(y, placed[-1][0] + least) if placed else y, label))
-    over = max(placed[-1][0] - BOTTOM, 0.0) if placed else 0.0
-    return [(y - over, label) for y, label in placed]
+    highest: float = BOTTOM
+    for place in reversed(range(len(placed))):
+        y, label = placed[place]
+        placed[place] = min(y, highest), label
+        highest = placed[place][0] - least
+    return placed
 
 
 def svg(name: str | None, title: str, described: str, height: float, drawn: Sequence[Html]) -> Html:
