@@ -28,6 +28,7 @@ from crowdveil.cli.infer import infer
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
+from crowdveil.cli.privacy.audit import audit
 from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
@@ -55,6 +56,7 @@ COMMANDS: tuple[click.Command, ...] = (
     account,
     verify,
     statement,
+    audit,
     synthesize,
     campaign,
     datasets,
@@ -140,8 +142,9 @@ def main() -> None:
     Epsilon is the privacy loss, in nats, of a single answer: one worker's answer to one task, called a cell. With
     protected participation "no answer" (NULL) is hidden like an answer; with public participation it is visible.
 
-    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint); 2 wrong usage; 130
-    interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on stdout, errors too.
+    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint), or audit refutes a
+    claim; 2 wrong usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on
+    stdout, errors too.
     """
 
 

@@ -1,0 +1,257 @@
+"""`crowdveil audit`: lower bounds on the privacy loss of a mechanism, certificate, campaign, function or command."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.channels.rounding import format_bound
+from crowdveil.cli.display import format_number, print_result, progress_bar
+from crowdveil.cli.options import (
+    CAMPAIGN_NAME,
+    COUNT,
+    alphabet_options,
+    expectation_options,
+    json_option,
+    mechanism_settings,
+    options,
+    participation_option,
+    required_alphabet,
+    setting_options,
+)
+from crowdveil.cli.verb import Verb
+from crowdveil.registry import MECHANISM_NAMES
+
+if TYPE_CHECKING:
+    from crowdveil.privacy.audit.black_box import Progress
+    from crowdveil.privacy.audit.claims import Audit
+
+PROGRAM = "crowdveil"
+REFUTED = 1
+"""Exit code of a refuted claim."""
+HELP = """Try to refute a privacy claim; exit code 1 if it is refuted.
+
+TARGET is a mechanism, a certificate.json or campaign.json, or a Python function module:function. With --command a whole
+command is audited: its exit code, printed text and every byte of its files. Finite channels are compared exactly. Of
+all else many outputs are drawn for neighbouring inputs; the result is a lower bound on epsilon."""
+EXAMPLE = """crowdveil audit two-layer --epsilon 1 --labels no,yes --tasks 50
+crowdveil audit --command "crowdveil perturb {input} --out {out}
+          --mechanism randomized-response --epsilon 1 ..."
+          --input a.csv --neighbour b.csv --epsilon 1"""
+DETAILS = """The draws of each pair of inputs are halved: events are searched on one half, and the bound is computed on
+the other half by Clopper-Pearson limits, with alpha divided by the number of pairs in both directions. So a true claim
+is refuted with probability at most alpha. A bound below the claim proves nothing.
+
+For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a
+function or a command it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are
+given by repeating both. The values of a function are JSON or text; an exception is an output, and so is the exit code
+of a command."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example=EXAMPLE,
+    details=DETAILS,
+    main_options=("epsilon", "labels", "tasks", "neighbours", "command_line", "inputs", "others"),
+    short_help="Try to refute a privacy claim.",
+)
+@click.argument("target", required=False)
+@click.option("--epsilon", type=float, metavar="E", help="Mechanisms: requested epsilon; else the claim.")
+@click.option("--delta", type=float, default=0.0, metavar="D", help="Claimed delta of a function or command.")
+@click.option("--draws", type=COUNT, metavar="N", help="Draws of each input. [default: 100000, 10000 or 200, by cost]")
+@click.option(
+    "--alpha", type=float, default=0.001, show_default=True, help="Largest probability that a true claim is refuted."
+)
+@click.option(
+    "--neighbours",
+    type=click.Choice(["value", "participation", "worker"]),
+    help="What differs: one answer, one answer against NULL, all answers. [default: one answer, NULL if protected]",
+)
+@click.option("--tasks", type=COUNT, default=1, show_default=True, metavar="N", help="Mechanisms: cells of a worker.")
+@click.option("--rounds", type=COUNT, default=1, metavar="R", help="Mechanisms: campaigns with the same answers.")
+@click.option("--command", "command_line", metavar="TEXT", help="Command to audit, with {input} and perhaps {out}.")
+@click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a function or command.")
+@click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
+@options(participation_option, heading="Mechanism")
+@setting_options
+@expectation_options
+@alphabet_options
+@json_option
+@click.pass_context
+def audit(context: click.Context, /, target: str | None, command_line: str | None, as_json: bool, **given: Any) -> None:
+    """Audit the target and print the result; see `HELP`."""
+    if (target is None) == (command_line is None):
+        raise click.UsageError("Give a TARGET or --command.")
+    with progress_bar("drawing") as bar:
+        progress = None if bar is None else lambda done, total: bar(done, total)
+        if target is None:
+            result = _audit_command(context, command_line or "", given, progress)
+        elif target in MECHANISM_NAMES:
+            result = _audit_mechanism(target, given, progress)
+        elif ":" in target and not Path(target).exists():
+            result = _audit_function(target, given, progress)
+        else:
+            result = _audit_file(Path(target), given)
+    data = _data(result)
+    print_result(data, _rows(result), as_json=as_json)
+    if result.refuted:
+        raise click.exceptions.Exit(REFUTED)
+
+
+def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
+    requested, alphabet = mechanism_settings(given | {"mechanism": name}), required_alphabet(given)
+    _refuse(given, "inputs", "others", "delta")
+    from crowdveil.privacy.audit.claims import audit_mechanism
+    from crowdveil.workflow.mechanism_settings import build_mechanism
+
+    return audit_mechanism(
+        build_mechanism(requested, alphabet, tasks=given["tasks"]),
+        given["neighbours"],
+        tasks=given["tasks"],
+        rounds=given["rounds"],
+        draws=given["draws"],
+        alpha=given["alpha"],
+        progress=progress,
+    )
+
+
+def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
+    _refuse(given, "inputs", "others", "delta", "draws")
+    file = path / CAMPAIGN_NAME if path.is_dir() else path
+    if not file.is_file():
+        known = ", ".join(MECHANISM_NAMES)
+        raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
+    from crowdveil.privacy.audit.claims import audit_file
+
+    return audit_file(file, given["neighbours"], epsilon=given["epsilon"])
+
+
+def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
+    from crowdveil.privacy.audit.black_box import Pair
+    from crowdveil.privacy.audit.claims import DRAWS, audit_pairs, load_function, read_value
+
+    function = load_function(name)
+    pairs = [
+        Pair.of_function(function, read_value(one), read_value(two), name=f"{one} against {two}")
+        for one, two in _input_pairs(given)
+    ]
+    return audit_pairs(name, pairs, **_black_box_settings(given, DRAWS), progress=progress)
+
+
+def _audit_command(context: click.Context, line: str, given: dict[str, Any], progress: Progress | None) -> Audit:
+    from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
+    from crowdveil.privacy.audit.command import CommandBox, run_process
+
+    words = tuple(shlex.split(line))
+    group = context.find_root().command
+    with tempfile.TemporaryDirectory(prefix="crowdveil-audit-") as folder:
+        box = CommandBox(words, Path(folder), _in_process(group) if words[:1] == (PROGRAM,) else run_process)
+        pairs = [box.pair(Path(one), Path(two)) for one, two in _input_pairs(given)]
+        return audit_pairs(line, pairs, **_black_box_settings(given, COMMAND_DRAWS), progress=progress)
+
+
+def _in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
+    """Return a runner of crowdveil's own commands, which need not start Python for every draw."""
+
+    def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
+        printed, errors, code = io.BytesIO(), io.BytesIO(), 0
+        streams = [io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in (printed, errors)]
+        with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            try:
+                group.main(list(words[1:]), prog_name=words[0], standalone_mode=True)
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return code, printed.getvalue(), errors.getvalue()
+
+    return run
+
+
+def _input_pairs(given: dict[str, Any]) -> list[tuple[str, str]]:
+    if not given["inputs"] or len(given["inputs"]) != len(given["others"]):
+        raise click.UsageError("Give --input and --neighbour, equally often.")
+    return list(zip(given["inputs"], given["others"], strict=True))
+
+
+def _black_box_settings(given: dict[str, Any], draws: int) -> dict[str, Any]:
+    """Return claim, draws and alpha of a function or command; a claim is required."""
+    if given["epsilon"] is None:
+        raise click.UsageError("Missing option '--epsilon', the claim.")
+    _refuse(given, "neighbours")
+    names = ("epsilon", "delta", "alpha")
+    return {name: given[name] for name in names} | {"draws": given["draws"] or draws}
+
+
+def _refuse(given: dict[str, Any], *names: str) -> None:
+    """Refuse options that this kind of target does not have."""
+    flags = {"inputs": "--input", "others": "--neighbour"}
+    for name in names:
+        if given[name]:
+            raise click.UsageError(f"{flags.get(name, '--' + name)} is no option of this target.")
+
+
+def _data(result: Audit) -> dict[str, Any]:
+    found = None if result.draws is None else result.draws.finding
+    drawn = None
+    if result.draws is not None and found is not None:
+        counts = found.counts
+        drawn = {
+            "epsilon_bound": found.epsilon,
+            "delta_bound": found.delta,
+            "pair": found.pair,
+            "event": found.event,
+            "counts": [counts.first, counts.second],
+            "counted_draws": [counts.first_draws, counts.second_draws],
+            "draws": result.draws.draws,
+            "pairs": result.draws.pairs,
+            "alpha": result.draws.alpha,
+        }
+    return {
+        "target": result.target,
+        "neighbours": result.neighbours,
+        "unit": result.unit,
+        "claimed_epsilon": result.claimed_epsilon,
+        "claimed_delta": result.claimed_delta,
+        "exact": result.exact,
+        "because": result.worst,
+        "drawn": drawn,
+        "refuted": result.refuted,
+        "verdict": result.verdict,
+    }
+
+
+def _rows(result: Audit) -> list[tuple[str, str]]:
+    unit = "" if result.unit is None else f" per {result.unit}"
+    delta = f", delta {result.claimed_delta:g}" if result.claimed_delta else ""
+    rows = [
+        ("target", result.target),
+        ("neighbours", result.neighbours),
+        ("claim", f"epsilon {format_number(result.claimed_epsilon)}{delta}{unit}"),
+    ]
+    if result.exact is not None:
+        because = f" ({result.worst})" if result.worst else ""
+        rows.append(("exact", f"epsilon {format_bound(result.exact)}{because}"))
+    if result.draws is not None:
+        rows += _drawn_rows(result)
+    return [*rows, ("verdict", result.verdict)]
+
+
+def _drawn_rows(result: Audit) -> list[tuple[str, str]]:
+    drawn = result.draws
+    assert drawn is not None
+    found, counts = drawn.finding, drawn.finding.counts
+    bound = f"epsilon at least {found.epsilon:.4g} at delta {drawn.claimed_delta:g}"
+    if drawn.claimed_delta:
+        bound += f"; delta at least {found.delta:.4g} at epsilon {format_number(drawn.claimed_epsilon)}"
+    rows = [("bound", f"{bound} (confidence {1 - drawn.alpha:g})")]
+    if found.event:
+        shares = f"{counts.first:,} of {counts.first_draws:,} against {counts.second:,} of {counts.second_draws:,}"
+        rows += [("event", f"{found.event}: {shares}"), ("inputs", found.pair)]
+    return [*rows, ("draws", f"{drawn.draws:,} of each input, {drawn.pairs} pairs")]

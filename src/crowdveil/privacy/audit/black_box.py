@@ -1,0 +1,209 @@
+"""Audit of a black box on neighbouring inputs: a lower bound on epsilon, and on delta at the claimed epsilon.
+
+For each ordered pair of inputs the draws are halved. The first half searches an event, the second half bounds its two
+probabilities (`confidence`). With the error probability divided by the number of ordered pairs (Bonferroni), the bound
+of the whole audit exceeds the true loss with probability at most alpha, whatever the search found.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.privacy.audit.confidence import Counts
+from crowdveil.privacy.audit.events import Event, Objective, find_event
+from crowdveil.privacy.audit.outputs import Drawn, Outputs, read_outputs
+
+MIN_DRAWS = 40
+FAILURE = "failure"
+"""Part of an output that says which exception was raised."""
+Progress = Callable[[int, int], None]
+"""Callback with the number of finished pairs and the number of all pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring inputs of a black box.
+
+    Attributes:
+        name: what differs, such as "no against yes".
+        first, second: functions of a number of draws that return as many independent outputs under the input.
+        alternate: draw one output of each input in turn, for boxes that may drift with time.
+    """
+
+    name: str
+    first: Callable[[int], Drawn]
+    second: Callable[[int], Drawn]
+    alternate: bool = False
+
+    @classmethod
+    def of_function(cls, function: Callable[[Any], Any], first: Any, second: Any, *, name: str = "") -> "Pair":
+        """Return the pair of two inputs of a function with one output per call; an exception is an output, too."""
+        shown = name or f"{first!r:.40} against {second!r:.40}"
+        return cls(shown, _repeated(function, first), _repeated(function, second), alternate=True)
+
+    def draw(self, count: int) -> tuple[Outputs, Outputs]:
+        """Return outputs of `count` draws of each input."""
+        if not self.alternate:
+            return read_outputs(self.first(count)), read_outputs(self.second(count))
+        drawn: tuple[list[Any], list[Any]] = [], []
+        for _ in range(count):
+            drawn[0].extend(self.first(1))
+            drawn[1].extend(self.second(1))
+        return read_outputs(drawn[0]), read_outputs(drawn[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Event with the largest bound.
+
+    Attributes:
+        pair: name of the pair of inputs.
+        event: event in words; empty if no event tells the inputs apart.
+        counts: occurrences in the draws that did not serve the search.
+        epsilon: lower bound on epsilon at the claimed delta, in nats.
+        delta: lower bound on delta at the claimed epsilon.
+    """
+
+    pair: str
+    event: str
+    counts: Counts
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlackBoxAudit:
+    """Result of an audit by draws.
+
+    Attributes:
+        claimed_epsilon, claimed_delta: audited claim.
+        draws: draws per input and pair.
+        pairs: number of pairs, each tested in both directions.
+        alpha: largest probability that a true claim is refuted.
+        finding: strongest event over all pairs.
+    """
+
+    claimed_epsilon: float
+    claimed_delta: float
+    draws: int
+    pairs: int
+    alpha: float
+    finding: Finding
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds the claim."""
+        return self.finding.epsilon > self.claimed_epsilon or self.finding.delta > self.claimed_delta
+
+
+def audit_black_box(
+    pairs: Sequence[Pair],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    draws: int = 100_000,
+    alpha: float = 0.001,
+    progress: Progress | None = None,
+) -> BlackBoxAudit:
+    """Return lower bounds on the privacy loss between the inputs of the pairs.
+
+    Args:
+        pairs: neighbouring inputs.
+        epsilon, delta: claim.
+        draws: draws of each input of each pair.
+        alpha: probability, at most, with which the bound exceeds the true loss.
+        progress: called after each pair.
+
+    Raises:
+        SettingsError: no pair, too few draws, a claim or alpha out of range, or every draw fails.
+    """
+    _check(pairs, epsilon, delta, draws, alpha)
+    share = alpha / (2 * len(pairs))
+    found: list[Finding] = []
+    for number, pair in enumerate(pairs, start=1):
+        found += _findings(pair, (epsilon, delta), draws, share)
+        if progress is not None:
+            progress(number, len(pairs))
+    best = max(found, key=lambda one: (one.delta - delta if delta else one.epsilon, one.epsilon))
+    return BlackBoxAudit(
+        claimed_epsilon=epsilon, claimed_delta=delta, draws=draws, pairs=len(pairs), alpha=alpha, finding=best
+    )
+
+
+def _findings(pair: Pair, claim: tuple[float, float], draws: int, alpha: float) -> list[Finding]:
+    """Return the finding of each direction of a pair; the draws are those of both directions."""
+    learn, select = pair.draw(draws // 4), pair.draw(draws // 4)
+    _refuse_failures(*learn)
+    events = [
+        find_event(_ordered(learn, flip), _ordered(select, flip), _objective(*claim), alpha) for flip in (False, True)
+    ]
+    held = pair.draw(draws - 2 * (draws // 4))
+    return [_bounded(pair.name, event, _ordered(held, flip), claim, alpha) for flip, event in enumerate(events)]
+
+
+def _bounded(
+    pair: str, event: Event | None, held: tuple[Outputs, Outputs], claim: tuple[float, float], alpha: float
+) -> Finding:
+    first, second = (0 if event is None else event.count(outputs) for outputs in held)
+    counts = Counts(first=first, second=second, first_draws=held[0].draws, second_draws=held[1].draws)
+    return Finding(
+        pair=pair,
+        event="" if event is None else str(event),
+        counts=counts,
+        epsilon=counts.epsilon(claim[1], alpha),
+        delta=counts.delta(claim[0], alpha),
+    )
+
+
+def _ordered(both: tuple[Outputs, Outputs], flip: bool | int) -> tuple[Outputs, Outputs]:
+    return (both[1], both[0]) if flip else both
+
+
+def _objective(epsilon: float, delta: float) -> Objective:
+    """Return what the search maximizes: the bound on epsilon of a pure claim, else that on delta."""
+    if delta == 0 or math.isinf(epsilon):
+        return lambda low, high: np.log(np.maximum(low - delta, 1e-300) / high)
+    return lambda low, high: low - math.exp(epsilon) * high
+
+
+def _repeated(function: Callable[[Any], Any], value: Any) -> Callable[[int], list[Any]]:
+    def draw(count: int) -> list[Any]:
+        return [_output(function, value) for _ in range(count)]
+
+    return draw
+
+
+def _output(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return the output of a call; a visible failure is an output with the exception's name."""
+    try:
+        return function(value)
+    except (CrowdveilError, ValueError, ArithmeticError, LookupError, OSError, RuntimeError) as error:
+        return {FAILURE: f"{type(error).__name__}: {error}"}
+
+
+def _refuse_failures(*both: Outputs) -> None:
+    """Raise SettingsError if all draws of both inputs failed: nothing was compared."""
+    failures = [outputs.part(FAILURE) for outputs in both]
+    if all((part.size >= 0).all() for part in failures):
+        raise SettingsError(
+            "an audit needs outputs, but every draw failed",
+            value=failures[0].raw[0].decode("utf-8", "replace")[:300],
+            hint="Check that the function or command accepts the inputs.",
+        )
+
+
+def _check(pairs: Sequence[Pair], epsilon: float, delta: float, draws: int, alpha: float) -> None:
+    if not pairs:
+        raise SettingsError("an audit needs a pair of neighbouring inputs", value=0)
+    if not epsilon >= 0:
+        raise SettingsError("a claimed epsilon must be non-negative", value=epsilon)
+    if not 0 <= delta <= 1:
+        raise SettingsError("a claimed delta must be in [0, 1]", value=delta)
+    if draws < MIN_DRAWS:
+        raise SettingsError(f"an audit needs at least {MIN_DRAWS} draws", value=draws)
+    if not 0 < alpha < 1:
+        raise SettingsError("alpha must be in (0, 1)", value=alpha)

@@ -1,0 +1,227 @@
+"""Audits of stated claims: mechanisms, certificates, campaigns, functions and commands, with one verdict."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.channel import Channel
+from crowdveil.channels.channel_table import ChannelTable, is_channel_table
+from crowdveil.channels.rounding import format_bound
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import Mechanism
+from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box
+from crowdveil.privacy.audit.finite import Neighbours, worst_loss
+from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
+from crowdveil.randomness import Source, secure, seeded
+
+CELL_DRAWS, DRAWS, COMMAND_DRAWS = 100_000, 10_000, 200
+"""Default draws of each input: of a single cell, of a longer report or a function, of a command."""
+ALPHA = 0.001
+TOLERANCE = 1e-12
+"""Relative excess of an exact loss, which is rounded up, over a claim that it meets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Result of an audit.
+
+    Attributes:
+        target: what was audited.
+        neighbours: what differs between the inputs.
+        unit: "cell" or "worker"; None for functions and commands.
+        claimed_epsilon, claimed_delta: audited claim.
+        exact: exact loss or proved bound in nats, infinite if there is none; None if unknown.
+        worst: inputs and report of the exact worst ratio; empty if unknown.
+        draws: audit by draws; None if only integers were compared.
+    """
+
+    target: str
+    neighbours: str
+    unit: str | None
+    claimed_epsilon: float
+    claimed_delta: float = 0.0
+    exact: float | None = None
+    worst: str = ""
+    draws: BlackBoxAudit | None = None
+
+    @property
+    def bound(self) -> float | None:
+        """Lower bound on epsilon from draws, in nats."""
+        return None if self.draws is None else self.draws.finding.epsilon
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim, or a smaller exact loss, is refuted."""
+        return self._refuted_exactly or self._refuted_by_draws
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        claim = format_bound(self.claimed_epsilon) + (f", delta {self.claimed_delta:g}" if self.claimed_delta else "")
+        if self._refuted_by_draws and self.draws is not None:
+            found = self.draws.finding
+            shown = (
+                f"delta is at least {found.delta:.3g}" if self.claimed_delta else f"it is at least {found.epsilon:.4g}"
+            )
+            return f"refuted: epsilon {claim} is claimed, and with confidence {1 - self.draws.alpha:g} {shown}"
+        if self._refuted_exactly:
+            return f"refuted: epsilon {claim} is claimed, and the exact loss is {format_bound(self.exact or 0.0)}"
+        if self.exact is not None:
+            return f"holds: the exact loss is at most {claim}"
+        return f"not refuted: no event shows more than epsilon {claim}; draws cannot prove a claim"
+
+    @property
+    def _refuted_exactly(self) -> bool:
+        return self.exact is not None and self.exact > self.claimed_epsilon * (1 + TOLERANCE)
+
+    @property
+    def _refuted_by_draws(self) -> bool:
+        if self.draws is None:
+            return False
+        return self.draws.refuted or (self.exact is not None and self.draws.finding.epsilon > self.exact)
+
+
+def audit_mechanism(
+    mechanism: Mechanism,
+    neighbours: Neighbours | None = None,
+    *,
+    tasks: int = 1,
+    rounds: int = 1,
+    draws: int | None = None,
+    alpha: float = ALPHA,
+    source: Source | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit the claim of a mechanism for one worker, by draws of its device and, for a channel, exactly.
+
+    Args:
+        mechanism: mechanism; the claim is its source's where it has one, else its guarantee.
+        neighbours: what differs; by default one answer, and one answer against NULL where participation is protected.
+        tasks: cells of one worker.
+        rounds: campaigns in which the worker reports the same answers.
+        draws: draws of each input.
+        alpha: largest probability that a true claim is refuted.
+        source: randomness; by default secure, or a random seed for a mechanism that is for simulations only.
+        progress: called after each pair.
+
+    Raises:
+        SettingsError: a number out of range, or neighbours in participation that is public.
+    """
+    guarantee = mechanism.guarantees(tasks)[neighbours == "worker"].times(rounds)
+    kinds: tuple[Neighbours, ...] = (neighbours,) if neighbours else ("value",)
+    if neighbours is None and mechanism.participation == "protected":
+        kinds = ("value", "participation")
+    drawn = _default_source(mechanism) if source is None else source
+    pairs = [
+        pair for kind in kinds for pair in mechanism_pairs(mechanism, kind, tasks=tasks, source=drawn, rounds=rounds)
+    ]
+    claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
+    usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
+    return Audit(
+        target=mechanism.name,
+        neighbours=" and ".join(kinds),
+        unit=guarantee.unit,
+        claimed_epsilon=claim,
+        claimed_delta=guarantee.delta,
+        exact=guarantee.epsilon,
+        worst=guarantee.reason,
+        draws=audit_black_box(
+            pairs, epsilon=claim, delta=guarantee.delta, draws=draws or usual, alpha=alpha, progress=progress
+        ),
+    )
+
+
+def audit_file(path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None) -> Audit:
+    """Audit a certificate or a campaign document exactly; the claim is its own epsilon unless another one is given.
+
+    Raises:
+        SettingsError: neighbours in participation of channels with public participation.
+        CertificateError, CampaignError: the file is invalid; a ratio above the stated one is refused here.
+    """
+    channels, cells, own = _read_channels(path.read_bytes())
+    kind: Neighbours = neighbours or "value"
+    losses = [worst_loss(channels, kind, cells)]
+    if neighbours is None and channels[0].protects_participation:
+        losses.append(worst_loss(channels, "participation", cells))
+    worst = max(losses, key=lambda one: one.epsilon)
+    stated = own * cells if kind == "worker" else own
+    return Audit(
+        target=str(path),
+        neighbours=kind if len(losses) == 1 else "value and participation",
+        unit="worker" if kind == "worker" else "cell",
+        claimed_epsilon=stated if epsilon is None else epsilon,
+        exact=worst.epsilon,
+        worst=f"{worst.first} against {worst.second}, report {worst.report}",
+    )
+
+
+def audit_pairs(
+    target: str,
+    pairs: Sequence[Pair],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    draws: int = DRAWS,
+    alpha: float = ALPHA,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit a claim about a function or command by draws; errors as `audit_black_box`."""
+    return Audit(
+        target=target,
+        neighbours=", ".join(pair.name for pair in pairs),
+        unit=None,
+        claimed_epsilon=epsilon,
+        claimed_delta=delta,
+        draws=audit_black_box(pairs, epsilon=epsilon, delta=delta, draws=draws, alpha=alpha, progress=progress),
+    )
+
+
+def load_function(name: str) -> Callable[[Any], Any]:
+    """Return the function of a name such as `module:function`; modules in the working folder are found.
+
+    Raises:
+        SettingsError: there is no such module or function.
+    """
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError("a function is named module:function", value=name, hint=str(error)) from error
+    if not callable(found):
+        raise SettingsError("a function is named module:function", value=name, hint=f"{attribute} is not a function.")
+    return found
+
+
+def read_value(text: str) -> Any:
+    """Return the value of JSON text, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _read_channels(data: bytes) -> tuple[tuple[Channel, ...], int, float]:
+    """Return the channels of a file, the cells of one worker, and the stated epsilon of a cell."""
+    if is_channel_table(data):
+        table = ChannelTable.from_certificate(data)
+        return table.channels, 1, table.guarantee.epsilon
+    if b'"crowdveil-campaign/' in data:
+        campaign = Campaign.from_bytes(data)
+        return campaign.channels, campaign.cells, campaign.epsilon
+    channel = Channel.from_certificate(data)
+    numerator, denominator = json.loads(data)["ratio"]
+    return (channel,), 1, max(channel.epsilon, math.log(numerator / denominator))
+
+
+def _default_source(mechanism: Mechanism) -> Source:
+    """Return secure randomness; a randomly seeded source for a mechanism without a finite guarantee."""
+    device = secure()
+    return seeded(int(device.words(1)[0])) if math.isinf(mechanism.guarantee.epsilon) else device

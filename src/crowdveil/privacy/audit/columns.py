@@ -1,0 +1,152 @@
+"""Columns of outputs: one number per draw, such as an entry, a file's size, or the last bits of a float.
+
+Columns are chosen, and those that learn are fitted, on draws of two inputs that serve for nothing else. Every event of
+an audit is a set of values of one column.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from crowdveil.privacy.audit.likelihood_ratio import SCORED, Coding, fit_coding, numbers_at
+from crowdveil.privacy.audit.outputs import NUMBERS, Outputs, Part, Values
+
+MOST_POSITIONS, MOST_PIECES = 24, 24
+"""Positions, and lines or words, of a part that get columns of their own: those that differ most."""
+MANTISSA_BITS = 52
+LAST_BITS = np.uint64(0xFF)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One number per draw.
+
+    Attributes:
+        name: what it is, for the report of an audit.
+        read: function of outputs that returns the numbers, shape (draws,).
+        ordered: whether events are intervals too, besides sets of single values.
+        hashed: whether the numbers are hashes, without meaning for a reader.
+    """
+
+    name: str
+    read: Callable[[Outputs], Values]
+    ordered: bool = False
+    hashed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PartColumn:
+    """Column of one part; attributes as `Column`."""
+
+    name: str
+    read: Callable[[Part], Values]
+    ordered: bool = False
+    hashed: bool = False
+
+    def of(self, part: str) -> Column:
+        """Return the column of the part with this name."""
+        title = f"{self.name} of {part}" if part not in ("", NUMBERS) else self.name
+        return Column(title, lambda outputs: self.read(outputs.part(part)), self.ordered, self.hashed)
+
+
+def fit_columns(first: Outputs, second: Outputs) -> Iterator[Column]:
+    """Yield the columns that can tell the outputs of two inputs apart; those that are easy to explain come first."""
+    names = sorted({*first.parts, *second.parts})
+    if len(names) > 1:
+        yield Column("the set of parts", Outputs.present, hashed=True)
+    both = {name: (first.part(name), second.part(name)) for name in names}
+    codings = {name: fit_coding(*parts) for name, parts in both.items()}
+    for columns in (_direct, _learned):
+        for name in names:
+            yield from (column.of(name) for column in columns(*both[name], codings[name]))
+
+
+def _direct(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+    """Yield size, form, the lines and words that differ most, and the numbers or bytes that do."""
+    yield PartColumn("the length", lambda part: part.size, ordered=True)
+    yield PartColumn("type and shape", lambda part: part.form, hashed=True)
+    for piece in _strongest_pieces(first, second)[:MOST_PIECES]:
+        title = repr(piece.decode("utf-8", "replace"))[:80]
+        yield PartColumn(f"the place of {title} (-1: absent)", partial(_places, piece=piece), ordered=True)
+    unit = "byte" if first.raw else "number"
+    for position in coding.positions[:MOST_POSITIONS]:
+        yield from _columns_at(position, f"{unit} {position + 1}", first)
+
+
+def _columns_at(position: int, title: str, part: Part) -> Iterator[PartColumn]:
+    yield PartColumn(title, lambda own: numbers_at(own, position), ordered=True)
+    if part.numbers.dtype.kind == "f":
+        yield PartColumn(f"the size of {title}", lambda own: np.abs(numbers_at(own, position)), ordered=True)
+        yield PartColumn(f"the lowest bit of {title}", lambda own: lowest_bit(numbers_at(own, position)), ordered=True)
+        yield PartColumn(f"the last 8 bits of {title}", lambda own: _last_bits(numbers_at(own, position)))
+
+
+def _learned(first: Part, second: Part, coding: Coding) -> Iterator[PartColumn]:
+    """Yield statistics of the whole part."""
+    unit = "byte" if first.raw else "number"
+    if len(coding.positions) > 1:
+        yield PartColumn(f"the likelihood ratio of all {unit}s", coding.score, ordered=True)
+        yield PartColumn(f"the agreement of all {unit}s", coding.agreement)
+        yield PartColumn(f"the three most different {unit}s", coding.joint)
+    if first.raw:
+        ratios = _piece_ratios(first, second)
+        yield PartColumn("the likelihood ratio of all words", partial(_piece_score, ratios=ratios), ordered=True)
+    if first.raw or first.numbers.shape[1] != 1:
+        yield PartColumn("the whole", lambda part: part.content, hashed=True)
+
+
+def lowest_bit(numbers: Values) -> Values:
+    """Return the exponent of the lowest set bit of each float, shape (draws,): x is an odd multiple of 2 to it.
+
+    Zero, infinities and NaN have 2000.
+    """
+    fraction, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
+    whole = (np.abs(fraction) * 2.0 ** (MANTISSA_BITS + 1)).astype(np.int64)
+    lowest = np.where(whole == 0, 1, whole & -whole)
+    place = np.round(np.log2(lowest)).astype(np.int64) + exponent - (MANTISSA_BITS + 1)
+    return np.where(whole == 0, 2000, place)
+
+
+def _last_bits(numbers: Values) -> Values:
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
+    return (bits & LAST_BITS).astype(np.int64)
+
+
+def _piece_counts(part: Part) -> dict[bytes, int]:
+    counts: dict[bytes, int] = {}
+    for pieces in part.pieces:
+        for piece in pieces:
+            counts[piece] = counts.get(piece, 0) + 1
+    return counts
+
+
+def _strongest_pieces(first: Part, second: Part) -> list[bytes]:
+    """Return lines and words, those whose presence differs most between the inputs first; at most `SCORED`."""
+    counts = [_piece_counts(part) for part in (first, second)]
+    differences = {piece: abs(counts[0].get(piece, 0) - counts[1].get(piece, 0)) for piece in {*counts[0], *counts[1]}}
+    return sorted(differences, key=lambda piece: (-differences[piece], piece))[:SCORED]
+
+
+def _piece_ratios(first: Part, second: Part) -> dict[bytes, float]:
+    """Return the log-likelihood ratio of the presence of each line and word, minus that of its absence."""
+    counts = [(_piece_counts(part), len(part.size)) for part in (first, second)]
+    ratios = {}
+    for piece in _strongest_pieces(first, second):
+        one, two = ((own.get(piece, 0) + 0.5) / (draws + 1) for own, draws in counts)
+        ratios[piece] = math.log(one / two) - math.log((1 - one) / (1 - two))
+    return ratios
+
+
+def _piece_score(part: Part, *, ratios: dict[bytes, float]) -> Values:
+    scores = [sum(ratios[piece] for piece in pieces if piece in ratios) for pieces in part.pieces]
+    return np.round(np.array(scores or np.zeros(len(part.size))), 9)
+
+
+def _places(part: Part, *, piece: bytes) -> Values:
+    """Return the place of a line or word in each draw, shape (draws,); -1 where it is absent."""
+    if not part.raw:
+        return np.full(len(part.size), -1)
+    return np.array([pieces.get(piece, -1) for pieces in part.pieces], dtype=np.int64)

@@ -1,0 +1,90 @@
+"""`crowdveil audit`: mechanisms, files, functions and commands; verdicts and exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.builders import build_campaign
+from tests.cli.conftest import Run
+
+RESPONSE = ("randomized-response", "--epsilon", 1, "--labels", "no,yes", "--draws", 2000)
+
+
+def test_a_private_mechanism_passes(run: Run) -> None:
+    """The table has claim, exact loss, bound, event and verdict; the bound is below the exact loss."""
+    printed = run("audit", *RESPONSE).stdout
+
+    assert "holds: the exact loss is at most 1" in printed
+    assert ["target", "neighbours", "claim", "exact", "bound", "event", "inputs", "draws", "verdict"] == [
+        line.split()[0] for line in printed.splitlines() if not line.startswith(" ")
+    ]
+
+
+def test_a_refuted_claim_ends_with_1(run: Run) -> None:
+    """The published matrix factorization: the document of a refuted audit is that of a command that is done."""
+    words = ("--epsilon", 1, "--scale", "0:9", "--tasks", 8, "--dimensions", 3, "--ridge", 1e-6, "--draws", 400)
+    found = json.loads(run("audit", "matrix-factorization-published", *words, "--json", code=1).stdout)
+
+    assert ("done", True, "infinity") == (found["status"], found["refuted"], found["exact"])
+    assert found["drawn"]["epsilon_bound"] > 1
+
+
+def test_certificates_and_campaigns_are_compared_exactly(run: Run, sent: Path) -> None:
+    """Epsilon 3 holds for the certificate, 2.9 does not; a campaign's claim is that of its channels, or of a worker."""
+    built = build_campaign().write(Path("asked"))
+
+    assert "holds" in run("audit", sent / "certificate.json").stdout
+    assert "refuted" in run("audit", sent / "certificate.json", "--epsilon", 2.9, code=1).stdout
+    assert "holds" in run("audit", built).stdout
+    assert "epsilon 4 per worker" in run("audit", built / "campaign.json", "--neighbours", "worker").stdout
+
+
+def test_a_function_is_audited_on_the_given_inputs(run: Run) -> None:
+    """A module in the working folder; inputs are JSON, or else text."""
+    Path("leaky_box.py").write_text("def same(value):\n    return 1\n\n\ndef whole(value):\n    return value\n")
+    words = ("--input", "[1, 2]", "--neighbour", "text", "--epsilon", 1, "--draws", 100)
+
+    assert "not refuted" in run("audit", "leaky_box:same", *words).stdout
+    assert "refuted: epsilon 1 is claimed" in run("audit", "leaky_box:whole", *words, code=1).stdout
+
+
+def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
+    """A command of crowdveil runs in this process; the lists from answers show who answered."""
+    Path("one.csv").write_text("task,worker,label\n1,1,no\n")
+    Path("two.csv").write_text("task,worker,label\n1,2,no\n")
+    command = "crowdveil perturb {input} --mechanism randomized-response --epsilon 1 --labels no,yes --out {out}"
+    words = ("--input", "one.csv", "--neighbour", "two.csv", "--epsilon", 1, "--draws", 60)
+    lists = "--tasks tasks.csv --workers every-worker.csv"
+
+    assert "not refuted" in run("audit", "--command", f"{command} {lists}", *words).stdout
+    assert "refuted" in run("audit", "--command", f"{command} --lists-from-answers", *words, code=1).stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("randomized-response", "--command", "cat {input}"),
+        ("json:loads", "--epsilon", 1),
+        ("json:loads", "--input", "1", "--neighbour", "2"),
+        ("json:loads", "--input", "1", "--epsilon", 1),
+        (*RESPONSE, "--input", "1"),
+        (*RESPONSE, "--delta", 0.1),
+        ("no-such-mechanism", "--epsilon", 1),
+        ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv", "--neighbours", "value",
+         "--epsilon", 1),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wrong_usage_is_refused(run: Run, words: tuple[object, ...]) -> None:
+    """Neither or two targets, a missing claim or input, and options of another kind of target."""
+    run("audit", *words, code=2)
+
+
+@pytest.mark.parametrize("name", ["json:none", "no_such_module:f", "json:__name__"])
+def test_a_function_that_does_not_exist_is_refused(run: Run, name: str) -> None:
+    """No such function, no such module, and a name that is no function."""
+    words = ("--input", "1", "--neighbour", "2", "--epsilon", 1)
+
+    assert "module:function" in run("audit", name, *words, code=1).stderr
