@@ -142,6 +142,14 @@ def test_public_name_has_one_api_page() -> None:
     assert sorted(crowdveil.__all__) == sorted(documented)
 
 
+@pytest.mark.parametrize(
+    "page", [*PROOFS, *(DOCS / "explanation" / "mechanisms" / f"{name}.md" for name in MECHANISMS)], ids=relative
+)
+def test_proof_has_an_executable_check(page: Path) -> None:
+    """Every page of a proof has a Python example that asserts what it proves, on a small instance."""
+    assert any("assert " in code for _, code in blocks(page, "python"))
+
+
 def count_words(page: Path) -> int:
     """Return the number of words of a page up to its generated part: what holds a letter or a digit between spaces."""
     return sum(any(map(str.isalnum, word)) for word in page.read_text("utf-8").partition(GENERATED)[0].split())
