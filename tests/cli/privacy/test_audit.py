@@ -32,10 +32,12 @@ def test_a_refuted_claim_ends_with_1(run: Run) -> None:
 
 def test_certificates_and_campaigns_are_compared_exactly(run: Run, sent: Path) -> None:
     """Epsilon 3 holds for the certificate, 2.9 does not; a campaign's claim is that of its channels, or of a worker."""
+    worker = run("audit", sent / "certificate.json", "--neighbours", "worker", "--tasks", 5).stdout
     built = build_campaign().write(Path("asked"))
 
     assert "holds" in run("audit", sent / "certificate.json").stdout
     assert "refuted" in run("audit", sent / "certificate.json", "--epsilon", 2.9, code=1).stdout
+    assert "epsilon 15 per worker" in worker
     assert "holds" in run("audit", built).stdout
     assert "epsilon 4 per worker" in run("audit", built / "campaign.json", "--neighbours", "worker").stdout
 
@@ -71,6 +73,8 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
         ("json:loads", "--input", "1", "--epsilon", 1),
         (*RESPONSE, "--input", "1"),
         (*RESPONSE, "--delta", 0.1),
+        ("sent/certificate.json", "--rounds", 2),
+        ("json:loads", "--input", "1", "--neighbour", "2", "--epsilon", 1, "--labels", "no,yes"),
         ("no-such-mechanism", "--epsilon", 1),
         ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv", "--neighbours", "value",
          "--epsilon", 1),

@@ -38,7 +38,10 @@ def test_published_matrix_factorization_protects_values_of_known_tasks():
     """With value neighbours alone the claim is not refuted: there Theorem 4 is right."""
     mechanism = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
 
-    assert audit_mechanism(mechanism, "value", tasks=8, draws=1500, source=seeded(1)).bound <= 0.9
+    result = audit_mechanism(mechanism, "value", tasks=8, draws=1500, source=seeded(1))
+
+    assert result.bound <= 0.9
+    assert (None, False) == (result.exact, result.refuted)
 
 
 def test_two_layer_with_fifty_answers():

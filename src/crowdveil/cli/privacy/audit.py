@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from crowdveil.privacy.audit.claims import Audit
 
 PROGRAM = "crowdveil"
+INTERRUPTED = 130
+"""Exit code of a command after Ctrl-C."""
+OWN_OPTIONS = ("labels", "scale", "ordered", "null_value", "low", "high", "most_answers", "dimensions", "ridge", "cuts",
+    "prior", "participation_rate", "ability", "sigmas", "rounds")  # fmt: skip
+"""Options of mechanisms alone."""
 REFUTED = 1
 """Exit code of a refuted claim."""
 HELP = """Try to refute a privacy claim; exit code 1 if it is refuted.
@@ -75,8 +80,8 @@ of a command."""
     type=click.Choice(["value", "participation", "worker"]),
     help="What differs: one answer, one answer against NULL, all answers. [default: one answer, NULL if protected]",
 )
-@click.option("--tasks", type=COUNT, default=1, show_default=True, metavar="N", help="Mechanisms: cells of a worker.")
-@click.option("--rounds", type=COUNT, default=1, metavar="R", help="Mechanisms: campaigns with the same answers.")
+@click.option("--tasks", type=COUNT, metavar="N", help="Mechanisms, certificates: cells of a worker. [default: 1]")
+@click.option("--rounds", type=COUNT, metavar="R", help="Mechanisms: campaigns with the same answers.")
 @click.option("--command", "command_line", metavar="TEXT", help="Command to audit, with {input} and perhaps {out}.")
 @click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a function or command.")
 @click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
@@ -107,16 +112,17 @@ def audit(context: click.Context, /, target: str | None, command_line: str | Non
 
 
 def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
-    requested, alphabet = mechanism_settings(given | {"mechanism": name}), required_alphabet(given)
+    requested, alphabet = mechanism_settings(given | {"mechanism": name, "budget": None}), required_alphabet(given)
     _refuse(given, "inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
     from crowdveil.workflow.mechanism_settings import build_mechanism
 
+    tasks = given["tasks"] or 1
     return audit_mechanism(
-        build_mechanism(requested, alphabet, tasks=given["tasks"]),
+        build_mechanism(requested, alphabet, tasks=tasks),
         given["neighbours"],
-        tasks=given["tasks"],
-        rounds=given["rounds"],
+        tasks=tasks,
+        rounds=given["rounds"] or 1,
         draws=given["draws"],
         alpha=given["alpha"],
         progress=progress,
@@ -124,14 +130,14 @@ def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None
 
 
 def _audit_file(path: Path, given: dict[str, Any]) -> Audit:
-    _refuse(given, "inputs", "others", "delta", "draws")
+    _refuse(given, "inputs", "others", "delta", "draws", *OWN_OPTIONS)
     file = path / CAMPAIGN_NAME if path.is_dir() else path
     if not file.is_file():
         known = ", ".join(MECHANISM_NAMES)
         raise click.BadParameter(f"{str(path)!r} is no file, module:function or mechanism ({known}).")
     from crowdveil.privacy.audit.claims import audit_file
 
-    return audit_file(file, given["neighbours"], epsilon=given["epsilon"])
+    return audit_file(file, given["neighbours"], epsilon=given["epsilon"], tasks=given["tasks"] or 1)
 
 
 def _audit_function(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
@@ -169,6 +175,11 @@ def _in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, by
                 group.main(list(words[1:]), prog_name=words[0], standalone_mode=True)
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            except Exception as error:  # a crash is an output, as that of a process would be
+                code = 1
+                streams[1].write(repr(error))
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         return code, printed.getvalue(), errors.getvalue()
 
     return run
@@ -184,17 +195,17 @@ def _black_box_settings(given: dict[str, Any], draws: int) -> dict[str, Any]:
     """Return claim, draws and alpha of a function or command; a claim is required."""
     if given["epsilon"] is None:
         raise click.UsageError("Missing option '--epsilon', the claim.")
-    _refuse(given, "neighbours")
+    _refuse(given, "neighbours", "tasks", *OWN_OPTIONS)
     names = ("epsilon", "delta", "alpha")
     return {name: given[name] for name in names} | {"draws": given["draws"] or draws}
 
 
 def _refuse(given: dict[str, Any], *names: str) -> None:
     """Refuse options that this kind of target does not have."""
-    flags = {"inputs": "--input", "others": "--neighbour"}
+    flags = {"inputs": "--input", "others": "--neighbour", "most_answers": "--answers"}
     for name in names:
         if given[name]:
-            raise click.UsageError(f"{flags.get(name, '--' + name)} is no option of this target.")
+            raise click.UsageError(f"{flags.get(name, '--' + name.replace('_', '-'))} is no option of this target.")
 
 
 def _data(result: Audit) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import format_bound, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box
@@ -122,6 +123,7 @@ def audit_mechanism(
         pair for kind in kinds for pair in mechanism_pairs(mechanism, kind, tasks=tasks, source=drawn, rounds=rounds)
     ]
     claim = guarantee.epsilon if guarantee.claimed is None else guarantee.claimed
+    exact = _exact(mechanism, neighbours, guarantee, rounds)
     usual = CELL_DRAWS if has_independent_cells(mechanism, kinds[0], rounds) else DRAWS
     return Audit(
         target=mechanism.name,
@@ -129,22 +131,30 @@ def audit_mechanism(
         unit=guarantee.unit,
         claimed_epsilon=claim,
         claimed_delta=guarantee.delta,
-        exact=guarantee.epsilon,
-        worst=guarantee.reason,
+        exact=exact,
+        worst="" if exact is None else guarantee.reason,
         draws=audit_black_box(
             pairs, epsilon=claim, delta=guarantee.delta, draws=draws or usual, alpha=alpha, progress=progress
         ),
     )
 
 
-def audit_file(path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None) -> Audit:
-    """Audit a certificate or a campaign document exactly; the claim is its own epsilon unless another one is given.
+def audit_file(
+    path: Path, neighbours: Neighbours | None = None, *, epsilon: float | None = None, tasks: int = 1
+) -> Audit:
+    """Audit a certificate or a campaign document exactly.
+
+    Args:
+        path: file.
+        neighbours: as `audit_mechanism`.
+        epsilon: claim; by default that of the file, for a worker times the number of cells.
+        tasks: cells of one worker of a certificate; a campaign has its own number.
 
     Raises:
         SettingsError: neighbours in participation of channels with public participation.
         CertificateError, CampaignError: the file is invalid; a ratio above the stated one is refused here.
     """
-    channels, cells, own = _read_channels(path.read_bytes())
+    channels, cells, own = _read_channels(path.read_bytes(), tasks)
     kind: Neighbours = neighbours or "value"
     losses = [worst_loss(channels, kind, cells)]
     if neighbours is None and channels[0].protects_participation:
@@ -208,17 +218,27 @@ def read_value(text: str) -> Any:
         return text
 
 
-def _read_channels(data: bytes) -> tuple[tuple[Channel, ...], int, float]:
+def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guarantee, rounds: int) -> float | None:
+    """Return the exact or proved loss in nats; None if the guarantee is about other neighbours, too, and infinite."""
+    if neighbours not in ("value", "participation") or mechanism.participation == "public":
+        return guarantee.epsilon
+    channel = mechanism.channel()
+    if channel is not None:
+        return sum_rounded_up([(worst_loss([channel], neighbours).epsilon, rounds)])
+    return guarantee.epsilon if math.isfinite(guarantee.epsilon) else None
+
+
+def _read_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, float]:
     """Return the channels of a file, the cells of one worker, and the stated epsilon of a cell."""
     if is_channel_table(data):
         table = ChannelTable.from_certificate(data)
-        return table.channels, 1, table.guarantee.epsilon
+        return table.channels, tasks, table.guarantee.epsilon
     if b'"crowdveil-campaign/' in data:
         campaign = Campaign.from_bytes(data)
         return campaign.channels, campaign.cells, campaign.epsilon
     channel = Channel.from_certificate(data)
     numerator, denominator = json.loads(data)["ratio"]
-    return (channel,), 1, max(channel.epsilon, math.log(numerator / denominator))
+    return (channel,), tasks, max(channel.epsilon, math.log(numerator / denominator))
 
 
 def _default_source(mechanism: Mechanism) -> Source:
