@@ -53,7 +53,7 @@ def test_an_empty_path_is_wrong_usage(run: Run) -> None:
         for option in ("--out", *(["--save-fit"] if words[0] == "infer" else [])):
             result = run(*words, option, "", code=2)
             assert f"Invalid value for '{option}': A path must not be empty" in result.stderr
-    assert "Invalid value for 'REPORTS'" in run("infer", "", code=2).stderr
+    assert "Invalid value for 'REPORTS...'" in run("infer", "", code=2).stderr
     assert before == written(".")
 
 

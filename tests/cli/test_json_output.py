@@ -59,6 +59,7 @@ def answer_words(slot: int) -> Words:
 
 DONE: dict[str, tuple[list[Words], Words]] = {
     "demo": ([], ("--out", "shown")),
+    "import": ([], ("wide", DOCS / "samples" / "wide.csv", "--out", "answers.csv")),
     "plan": ([], (*SIZE, "--labels", "no,yes", "--target-error", 0.2, "--epsilon", "1,4", "--out", "planned")),
     "assign": ([], (*LISTS, "--per-task", 5, "--out", "asked.csv")),
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
@@ -99,6 +100,7 @@ WRITES_INTO_ITS_FOLDER = {"campaign invite"}
 
 REFUSED: dict[str, Words] = {
     "demo": ("--out", "labels.csv/below"),
+    "import": ("toloka", "labels.csv", "--out", "answers.csv"),
     "plan": (*SIZE, "--labels", "no,yes", "--target-error", -1),
     "assign": ("--tasks", "none.csv", "--workers", "every-worker.csv", "--per-task", 5, "--out", "asked.csv"),
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),

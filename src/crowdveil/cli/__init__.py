@@ -21,6 +21,7 @@ from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.data.datasets import datasets
 from crowdveil.cli.data.encode import encode
+from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
@@ -40,6 +41,7 @@ from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
 COMMANDS: tuple[click.Command, ...] = (
     demo,
+    import_answers,
     plan,
     assign,
     perturb,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
 from crowdveil.cli.display import (
     format_number,
     print_result,
@@ -38,9 +39,10 @@ from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
 if TYPE_CHECKING:
-    from crowdveil.data.report_tables import TableForm
+    from crowdveil.data.sources.answer_source import AnswerSource
     from crowdveil.em.estimate import Estimate
     from crowdveil.files.atomic_write import Outputs
+    from crowdveil.workflow.evidence import Evidence
     from crowdveil.workflow.inference import Inference, SavedFits
     from crowdveil.workflow.methods import Method
 
@@ -50,13 +52,13 @@ SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
 
-REPORTS is a CSV or Parquet file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
-certificate.json (the channel) is read from the same folder; without one, reports are read as answers. Writes truths.csv
-and workers.csv."""
+REPORTS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools; or
+dataset:NAME. certificate.json (the channel) is read from the same folder; without one, reports are read as answers.
+Writes truths.csv and workers.csv."""
 EXAMPLE = "crowdveil infer labels.csv --out found"
-DETAILS = f"""REPORTS may also be gzipped, a folder of encoded blocks, or the sums.json of matrix-factorization.
-certificate.json (the channel, with the epsilon of a cell, which is a single answer, and participation) and crowd.json
-(all tasks and workers) are checked.
+DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
+matrix-factorization. Exports are recognised as by crowdveil import. certificate.json (the channel, with the epsilon of
+a cell, which is a single answer, and participation) and crowd.json (all tasks and workers) are checked.
 
 Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
 more ordered labels, hierarchical-dawid-skene for other labels; without one hierarchical-dawid-skene for labels,
@@ -109,7 +111,7 @@ output_options = options(
     click.option(
         "--format",
         "form",
-        type=click.Choice(["csv", "parquet"]),
+        type=click.Choice(["csv", "parquet", "json", "jsonl"]),
         default="csv",
         show_default=True,
         help="Format of the output files.",
@@ -148,74 +150,124 @@ def _method(given: Given) -> Method:
     main_options=("method", "labels", "scale", "gold", "score", "out", "memory", "as_json"),
     short_help="Infer the truth of every task and the quality of every worker.",
 )
-@click.argument("reports", type=PATH)
+@sources_argument("reports")
 @method_options
 @channel_options
 @alphabet_options
 @kind_option
 @duplicates_option(None)
 @merge_labels_option
+@column_options
 @truth_options
 @output_options
 @saved_fit_options
 @resource_options
 def infer(
-    reports: Path,
-    certificate: Path | None,
-    no_certificate: bool,
-    prior: Path | None,
-    gold: str | None,
-    score: str | None,
-    out: Path | None,
-    form: TableForm,
-    accept_edited: bool,
+    reports: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
     """Read, infer, write, print; see `HELP`."""
-    method, alphabet, resources = _method(given), alphabet_of(given), resources_of(given)
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
-    from crowdveil.workflow.export import estimate_outputs, write_estimate
-    from crowdveil.workflow.inference import SavedFits, check_score, infer_from_sums, scored
+    if given["certificate"] is not None and given["no_certificate"]:
+        raise click.UsageError("Give --certificate or --no-certificate, not both.")
+    from crowdveil.workflow.factorization_sums import is_sums
+
+    if len(reports) == 1 and is_sums(Path(reports[0])):
+        _infer_from_sums(Path(reports[0]), as_json, given)
+        return
     from crowdveil.workflow.inference import infer as infer_truths
+
+    method, resources = _method(given), resources_of(given)
+    with open_given(reports, given) as source:
+        evidence, outputs, files, announced = _read(source, method, given)
+        with progress_bar("inferring") as bar:
+            inference = infer_truths(
+                evidence,
+                method,
+                gold=given["gold"],
+                prior=given["prior"],
+                fits=_fits(given),
+                resources=resources,
+                progress=None if bar is None else lambda number, _: bar(number, None),
+            )
+        _finish(inference, outputs, files, announced, as_json, given)
+
+
+def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
+    """Infer from sums, write, print."""
+    from crowdveil.workflow.evidence import evidence_files
+    from crowdveil.workflow.inference import infer_from_sums
+
+    method = _method(given)
+    names = ("certificate", "prior", "gold")
+    _refuse_for_sums(given["no_certificate"], *(given[name] for name in names), *_changed(given))
+    inference = infer_from_sums(sums, method, accept_edited=given["accept_edited"])
+    outputs = _outputs(given, sums.parent)
+    files = _checked(outputs, _fits(given), [*evidence_files(sums), given["score"]])
+    _finish(inference, outputs, files, None, as_json, given)
+
+
+def _fits(given: Given) -> SavedFits:
+    from crowdveil.workflow.inference import SavedFits
+
+    return SavedFits(start_from=given["start_from"], save=given["save_fit"])
+
+
+def _outputs(given: Given, folder: Path) -> Outputs:
+    from crowdveil.workflow.export import estimate_outputs
+
+    return estimate_outputs(given["out"] or folder, given["form"])
+
+
+def _read(
+    source: AnswerSource, method: Method, given: Given
+) -> tuple[Evidence, Outputs, dict[str, list[str]], str | None]:
+    """Return the evidence, the outputs with their paths, and the printed warning, or refuse before the fit."""
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.inference import check_score
     from crowdveil.workflow.io import default_folder
     from crowdveil.workflow.methods import build_estimator, unread_channel
 
-    if certificate is not None and no_certificate:
-        raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    announced = None
-    fits = SavedFits(start_from=given["start_from"], save=given["save_fit"])
-    outputs = estimate_outputs(out or default_folder(reports), form)
-    inputs = [*evidence_files(reports), certificate, prior, gold, score]
-    if reports.suffix == ".json":
-        _refuse_for_sums(certificate, no_certificate, prior, gold, *_changed(given))
-        inference = infer_from_sums(reports, method, accept_edited=accept_edited)
-        files = _checked(outputs, fits, inputs)
-    else:
+    score, alphabet = given["score"], alphabet_of(given)
+    outputs = _outputs(given, default_folder(source))
+    with progress_bar("reading", unit="bytes") as bar:
         evidence = read_evidence(
-            reports,
-            certificate=certificate,
-            use_certificate=not no_certificate,
+            source,
+            certificate=given["certificate"],
+            use_certificate=not given["no_certificate"],
             alphabet=alphabet,
             kind=given["kind"],
             duplicates=given["duplicates"],
             merge_labels=given["merge_labels"],
             verify=given["verify"],
-            accept_edited=accept_edited,
+            accept_edited=given["accept_edited"],
+            progress=bar,
         )
-        if score is not None:
-            check_score(evidence, score)
-        files = _checked(outputs, fits, inputs)
-        announced = unread_channel(evidence, type(build_estimator(method, evidence)))
-        if announced is not None:
-            print_warning(announced)
-        with progress_bar("inferring") as bar:
-            step = None if bar is None else lambda number, _: bar(number, None)
-            inference = infer_truths(
-                evidence, method, gold=gold, prior=prior, fits=fits, resources=resources, progress=step
-            )
-    inference = inference if score is None else scored(inference, score)
-    write_estimate(outputs.folder, inference.estimate, form=form)
+    if score is not None:
+        check_score(evidence, score)
+    inputs = [*evidence_files(source), *(given[name] for name in ("certificate", "prior", "gold", "score"))]
+    files = _checked(outputs, _fits(given), inputs)
+    announced = unread_channel(evidence, type(build_estimator(method, evidence)))
+    if announced is not None:
+        print_warning(announced)
+    return evidence, outputs, files, announced
+
+
+def _finish(
+    inference: Inference,
+    outputs: Outputs,
+    files: dict[str, list[str]],
+    announced: str | None,
+    as_json: bool,
+    given: Given,
+) -> None:
+    """Score, write, print."""
+    from crowdveil.workflow.export import write_estimate
+    from crowdveil.workflow.inference import scored
+
+    inference = inference if given["score"] is None else scored(inference, given["score"])
+    with progress_bar("writing") as bar:
+        write_estimate(outputs.folder, inference.estimate, form=given["form"], progress=bar)
     data = _summary(inference) | files
     print_result(data, _rows(data, announced), as_json=as_json)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crowdveil.channels.rounding import format_bound
+from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
 from crowdveil.cli.display import account_data, account_rows, print_result, print_warning, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
@@ -37,13 +38,15 @@ SHOWN_DIGITS = 4
 
 HELP = """Write the reports that devices would send for the answers in a file.
 
-ANSWERS is a CSV (also gzipped) or Parquet file with the columns task, worker, and label (or value, for numbers); or
+ANSWERS are files with the columns task, worker, and label (or value, for numbers), or exports of labelling tools; or
 dataset:NAME. "No answer" is hidden like an answer, except with --participation public. The lists of --tasks and
 --workers must be public: known before the campaign."""
 EXAMPLE = """crowdveil perturb answers.csv --mechanism randomized-response
           --epsilon 3 --labels no,yes --tasks tasks.csv
           --workers workers.csv --out sent"""
-DETAILS = """Each worker's answers are randomized as on the worker's device, with secure randomness.
+DETAILS = f"""ANSWERS: {SOURCE_TEXT}.
+
+Each worker's answers are randomized as on the worker's device, with secure randomness.
 
 Writes reports.csv (reports other than "no answer", whose number follows from the lists), certificate.json (the channel,
 with the epsilon of a single answer) and crowd.json (tasks, workers, mechanism, guarantee). matrix-factorization writes
@@ -87,11 +90,12 @@ list_options = options(
     main_options=("epsilon", "budget", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
     short_help="Write the reports that devices would send for the answers in a file.",
 )
-@click.argument("answers")
+@sources_argument("answers")
 @mechanism_options
 @alphabet_options
 @duplicates_option(None)
 @merge_labels_option
+@column_options
 @list_options
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
@@ -106,7 +110,7 @@ list_options = options(
 @replace_option
 @json_option
 def perturb(
-    answers: str,
+    answers: tuple[str, ...],
     seed: int | None,
     duplicates: Duplicates | None,
     merge_labels: bool,
@@ -136,21 +140,24 @@ def perturb(
     from crowdveil.workflow.mechanism_settings import within_budget
 
     lists = read_lists(tasks=tasks, workers=workers, assignment=assignment)
-    read = read_answers(
-        answers,
-        alphabet=alphabet,
-        duplicates=duplicates,
-        merge_labels=merge_labels,
-        tasks=lists.tasks,
-        workers=lists.workers,
-    )
+    with open_given(answers, given) as source, progress_bar("reading", unit="bytes") as reading:
+        inputs = source.inputs
+        read = read_answers(
+            source,
+            alphabet=alphabet,
+            duplicates=duplicates,
+            merge_labels=merge_labels,
+            tasks=lists.tasks,
+            workers=lists.workers,
+            progress=reading,
+        )
     if requested.budget is not None and channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
     cells = len(read.answers.tasks) if lists.assignment is None else int(lists.assignment.per_worker.max())
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
-    replaced = outputs.check(inputs=[answers, tasks, workers, assignment, channels, requested.expected.prior])
+    replaced = outputs.check(inputs=[*inputs, tasks, workers, assignment, channels, requested.expected.prior])
     announced = _many_rows(read.answers, setup)
     with temporary_report_folder(out, expected_rows(read.answers, setup)) as folder:
         with progress_bar("perturbing") as bar:

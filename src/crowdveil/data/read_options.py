@@ -51,6 +51,8 @@ class ReadOptions:
     duplicates: Duplicates = "error"
     grid: Grid = "round"
     merge_labels: bool = False
+    skip_null: bool = False
+    """Whether rows with the label NULL say that the worker gave no answer; otherwise they are refused."""
 
     def __post_init__(self) -> None:
         require_duplicates_policy(self.duplicates)

@@ -1,7 +1,8 @@
-"""Arrow tables of reports, and their files as CSV or Parquet, written block by block with bounded memory."""
+"""Arrow tables of reports, and their files as CSV, Parquet or JSON, written block by block with bounded memory."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,7 +12,12 @@ from crowdveil.channels.alphabet import Scale
 from crowdveil.data.ingest.csv_files import csv_row
 from crowdveil.data.reports import Reports
 
-TableForm = Literal["csv", "parquet"]
+TableForm = Literal["csv", "parquet", "json", "jsonl"]
+TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
+
+
+ROWS_AT_ONCE = 1 << 14
+"""Rows that are written at a time as JSON."""
 
 
 def reports_table(reports: Reports) -> pa.Table:
@@ -44,11 +50,28 @@ def write_table(stream: BinaryIO, table: pa.Table) -> None:
 def write_tables(
     stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]], form: TableForm
 ) -> None:
-    """Write tables of one schema, one after the other, as one CSV or Parquet file; `tables` may be called twice."""
+    """Write tables of one schema, one after the other, as one file; `tables` may be called twice.
+
+    JSON is a list of records, one in each line; JSON lines are the same without the list.
+    """
     if form == "csv":
         _write_csv(stream, schema, tables)
-    else:
+    elif form == "parquet":
         _write_parquet(stream, schema, tables())
+    else:
+        _write_json(stream, tables(), lines=form == "jsonl")
+
+
+def _write_json(stream: BinaryIO, tables: Iterable[pa.Table], *, lines: bool) -> None:
+    """Write records line by line, with bounded memory."""
+    before = "" if lines else "[\n"
+    for table in tables:
+        for batch in table.to_batches(ROWS_AT_ONCE):
+            texts = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in batch.to_pylist()]
+            if texts:
+                stream.write((before + ("\n" if lines else ",\n").join(texts)).encode("utf-8"))
+                before = "\n" if lines else ",\n"
+    stream.write(b"\n" if lines else b"\n]\n" if before != "[\n" else b"[]\n")
 
 
 def _write_csv(stream: BinaryIO, schema: pa.Schema, tables: Callable[[], Iterable[pa.Table]]) -> None:

@@ -330,6 +330,9 @@ class Reports:
             )
         tasks, task_codes = encode_ids(task, options.tasks, "task", source)
         workers, worker_codes = encode_ids(worker, options.workers, "worker", source)
+        if options.skip_null and len(columns.null_rows):
+            columns, answered = columns.without_null()
+            task_codes, worker_codes = task_codes[answered], worker_codes[answered]
         alphabet, values = options.encode_values(columns)
         sizes = (len(tasks), len(workers), 1 if alphabet is None else alphabet.size)
         ordered = sort_packed(task_codes, worker_codes, values, sizes)

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.data.ingest.csv_files import read_header
 from crowdveil.em.estimate import Baseline
 from crowdveil.errors import ReportsError
@@ -161,6 +162,8 @@ def _table(path: Path) -> pa.Table:
     """Return a table whose names and labels are text; an empty number is null."""
     if path.suffix == ".parquet":
         return pq.read_table(path)
+    if path.suffix != ".csv":
+        return pa.Table.from_pylist(ExportFile(path, str(path)).records)
     columns = read_header(path)
     text = {*TEXT_COLUMNS, *(["truth"] if "confidence" in columns else [])}
     types = {name: pa.string() if name in text else pa.float64() for name in columns}

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.columnar_store import STORE_FILES, write_encoded
+from crowdveil.data.ingest.csv_files import Progress
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import Kind
 from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, staged_outputs
 from crowdveil.workflow.evidence import evidence_files, read_evidence
@@ -31,7 +33,7 @@ class Encoded(NamedTuple):
 
 
 def encode(
-    path: Path,
+    source: Path | AnswerSource,
     out: Path,
     *,
     alphabet: Alphabet | None = None,
@@ -40,31 +42,35 @@ def encode(
     merge_labels: bool = False,
     accept_edited: bool = False,
     replace: bool = False,
+    progress: Progress | None = None,
 ) -> Encoded:
     """Write reports and their collection files as encoded blocks; return the opened blocks, with warnings.
 
     Args:
-        path: CSV or Parquet file, or other encoded blocks; read and checked as for inference.
+        source: file, other encoded blocks, or any opened source; read and checked as for inference.
         out: folder for the blocks, and for `crowd.json`, `certificate.json` and `assignment.csv` if they exist.
         alphabet, kind, duplicates, merge_labels, accept_edited: as `read_evidence`.
         replace: whether an earlier collection in the folder is removed.
+        progress: as `read_evidence`.
 
     Raises:
         ReportsError, CertificateError: as `read_evidence`.
         SettingsError: the folder cannot be written, is the input folder, or holds another collection.
     """
-    outputs = encoded_outputs(path, out, replace=replace)
-    outputs.check(inputs=evidence_files(path))
+    outputs = encoded_outputs(source, out, replace=replace)
+    outputs.check(inputs=evidence_files(source))
     evidence = read_evidence(
-        path,
+        source,
         alphabet=alphabet,
         kind=kind,
         duplicates=duplicates,
         merge_labels=merge_labels,
         accept_edited=accept_edited,
+        progress=progress,
     )
     reports, crowd = evidence.reports, evidence.crowd
-    copied = {name: (report_directory(path) / name).read_bytes() for name in outputs.names if name in COPIED_FILES}
+    beside = _collection_folder(source)
+    copied = {} if beside is None else {name: (beside / name).read_bytes() for name in _copied_names(beside)}
     with staged_outputs(outputs) as temporary:
         for name, contents in copied.items():
             (temporary / name).write_bytes(contents)
@@ -74,15 +80,26 @@ def encode(
     return Encoded(Reports.open(out), evidence.notes)
 
 
-def encoded_outputs(path: Path, out: Path, *, replace: bool) -> Outputs:
+def _collection_folder(source: Path | AnswerSource) -> Path | None:
+    """Return the folder of the files of a collection; None for several files and SQL tables."""
+    path = source.collection_path if isinstance(source, AnswerSource) else source
+    return None if path is None else report_directory(path)
+
+
+def _copied_names(folder: Path) -> list[str]:
+    return [name for name in COPIED_FILES if (folder / name).is_file()]
+
+
+def encoded_outputs(source: Path | AnswerSource, out: Path, *, replace: bool) -> Outputs:
     """Return the outputs of `encode`: blocks and copied collection files.
 
     Raises:
         SettingsError: the output folder is the input folder.
     """
-    if out.resolve() == report_directory(path).resolve():
+    beside = _collection_folder(source)
+    if beside is not None and out.resolve() == beside.resolve():
         raise SettingsError(
             "blocks need a folder other than the input folder", value=str(out), hint="Choose another --out."
         )
-    copied = [name for name in COPIED_FILES if (report_directory(path) / name).is_file()]
+    copied = [] if beside is None else _copied_names(beside)
     return collection_outputs(out, (*copied, *STORE_FILES), replace=replace)

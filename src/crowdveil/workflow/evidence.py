@@ -16,15 +16,17 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
-from crowdveil.data.ingest.csv_files import content_digest
+from crowdveil.data.ingest.csv_files import Progress, content_digest
 from crowdveil.data.ingest.validation import Duplicates, Grid
 from crowdveil.data.public_lists import (
     ALL_LISTS,
     NO_GUARANTEE_PREFIXES,
     guarantee_text,
 )
-from crowdveil.data.read_options import Kind
+from crowdveil.data.read_options import Kind, ReadOptions
 from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import CertificateError, ReportsError, SettingsError
 from crowdveil.workflow.export import (
     ASSIGNMENT_FILE,
@@ -39,7 +41,6 @@ from crowdveil.workflow.export import (
     text_digest,
 )
 from crowdveil.workflow.io import (
-    DATASET,
     is_dataset,
     on_scale,
     read_answers,
@@ -82,7 +83,7 @@ class Evidence:
 
 
 def read_evidence(
-    path: Path,
+    source: Path | AnswerSource,
     *,
     certificate: Path | None = None,
     use_certificate: bool = True,
@@ -92,11 +93,13 @@ def read_evidence(
     merge_labels: bool = False,
     verify: bool = False,
     accept_edited: bool = False,
+    progress: Progress | None = None,
 ) -> Evidence:
     """Return reports with the `crowd.json`, `certificate.json` and `assignment.csv` of their folder, if they exist.
 
     Args:
-        path: CSV or Parquet file, folder of encoded blocks, or `dataset:NAME` (answers of a public data set).
+        source: path of a file, of encoded blocks, or `dataset:NAME` (answers of a public data set); or any opened
+            source.
         certificate: path of the certificate, if it is in another folder.
         use_certificate: False reads reports as answers, with or without a certificate.
         alphabet: possible reports, if neither certificate nor crowd states them.
@@ -105,68 +108,72 @@ def read_evidence(
         merge_labels: read the spellings of a label as one, as `Reports.from_csv`.
         verify: check all encoded blocks now, not each one on first use.
         accept_edited: accept reports whose digest differs from that of the crowd; sets `crowd["edited"]`.
+        progress: called with the bytes read so far and the size of the file.
 
     Raises:
         ReportsError: the reports or the crowd break a rule, or do not belong together.
         CertificateError: the certificate is damaged, or its digest differs from that of the crowd.
         SettingsError: `alphabet` contradicts certificate or crowd.
     """
-    if is_dataset(path):
+    opened = source if isinstance(source, AnswerSource) else local_source(source)
+    if is_dataset(opened.path):
         _refuse_for_dataset(certificate, kind, "merge_labels" if merge_labels else None)
-        return _dataset_evidence(str(path), alphabet, duplicates or "first")
-    _refuse_folder(path)
-    crowd = read_crowd_for(path)
-    if crowd is not None:
-        crowd = checked_crowd(crowd, path, accept_edited=accept_edited)
+        return _dataset_evidence(str(opened.path), alphabet, duplicates or "first")
+    path = opened.collection_path
+    crowd = None if path is None else _found_crowd(path, accept_edited=accept_edited)
     certificate_path = _certificate_path(path, certificate, crowd) if use_certificate else None
     channel = None if certificate_path is None else read_channel(certificate_path, crowd)
     known = _known_alphabet(channel, crowd, alphabet)
     if channel is not None:
-        _refuse_repeats(path, duplicates)
+        _refuse_repeats(opened, duplicates)
     options = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
-    notes: tuple[str, ...] = ()
-    if path.is_dir():
-        reports = _open_blocks(path, known or alphabet, verify, options)
+    if opened.is_blocks:
+        reports, notes = _open_blocks(opened.path, known or alphabet, verify, options)
     else:
-        reports, notes = _read(path, crowd, known, alphabet, options)
-    if crowd is not None:
-        reports = reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
+        # NULL of an export is "no answer"; reports of a channel leave NULL out.
+        options["skip_null"] = crowd is None and channel is None
+        reports, notes = _read(opened, crowd, known, alphabet, options, progress)
     return Evidence(
-        reports=reports,
+        reports=_with_public_lists(reports, crowd),
         crowd=with_guarantee(crowd, channel),
         channel=channel,
         certificate=certificate_path,
         no_channel_reason="" if channel is not None else _no_channel_reason(crowd, use_certificate),
-        assignment=_read_assignment(path, reports, crowd),
+        assignment=None if path is None else _read_assignment(path, reports, crowd),
         notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
     )
 
 
-def _refuse_folder(path: Path) -> None:
-    """Refuse a folder that holds a file of reports and no encoded blocks."""
-    if not path.is_dir() or any((path / name).exists() for name in STORE_FILES):
-        return
-    for name in ("reports.csv", "reports.parquet"):
-        if (path / name).is_file():
-            rule = "a folder of reports must hold encoded blocks"
-            raise ReportsError(rule, source=str(path), hint=f"Give the file {path / name}.")
+def _with_public_lists(reports: Reports, crowd: Crowd | None) -> Reports:
+    """Return reports with the public lists that their crowd states."""
+    return reports if crowd is None else reports.with_public_lists(ALL_LISTS.difference(crowd["lists_from_answers"]))
 
 
-def _refuse_repeats(path: Path, duplicates: Duplicates | None) -> None:
+def _found_crowd(path: Path, *, accept_edited: bool) -> Crowd | None:
+    """Return the checked crowd in the folder of reports; None without one."""
+    crowd = read_crowd_for(path)
+    return None if crowd is None else checked_crowd(crowd, path, accept_edited=accept_edited)
+
+
+def _refuse_repeats(source: AnswerSource, duplicates: Duplicates | None) -> None:
     """Refuse repeated (task, worker) pairs in reports of a channel."""
-    if has_repeated_pairs(path) if path.is_dir() else duplicates == "all":
+    if has_repeated_pairs(source.path) if source.is_blocks else duplicates == "all":
         raise ReportsError(
             "a channel needs one report of a worker on a task, but repeated (task, worker) pairs were kept",
-            source=str(path),
+            source=source.name,
             hint="Keep the first or last of them, or read reports as answers with --no-certificate.",
         )
 
 
-def evidence_files(path: Path) -> list[Path]:
+def evidence_files(source: Path | AnswerSource) -> list[Path]:
     """Return the files that inference may read, existing or not; outputs must not replace them."""
-    if is_dataset(path):
-        return [*datasets.files_of(str(path).removeprefix(DATASET))]
-    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if path.is_dir() else ()))
+    opened = source if isinstance(source, AnswerSource) else local_source(source)
+    if is_dataset(opened.path):
+        return [*datasets.files_of(str(opened.path).removeprefix(DATASET))]
+    path = opened.collection_path
+    if path is None:
+        return opened.inputs
+    names = (CERTIFICATE_FILE, CROWD_FILE, ASSIGNMENT_FILE, *(STORE_FILES if opened.is_blocks else ()))
     return [path, *(report_directory(path) / name for name in names)]
 
 
@@ -223,8 +230,10 @@ def checked_crowd(crowd: Crowd, path: Path, *, accept_edited: bool = False) -> C
     )
 
 
-def _open_blocks(path: Path, known: Alphabet | None, verify: bool, options: dict[str, Any]) -> Reports:
-    """Return opened blocks; refuse labels other than those of certificate and crowd."""
+def _open_blocks(
+    path: Path, known: Alphabet | None, verify: bool, options: dict[str, Any]
+) -> tuple[Reports, tuple[str, ...]]:
+    """Return opened blocks, without warnings; refuse labels other than those of certificate and crowd."""
     defaults = {"kind": None, "duplicates": "error", "merge_labels": False}
     changed = {name: value for name, value in options.items() if value != defaults[name]}
     if changed:
@@ -239,25 +248,30 @@ def _open_blocks(path: Path, known: Alphabet | None, verify: bool, options: dict
             examples=str(names),
             hint="Keep the files of one collection together, or encode the reports again.",
         )
-    return reports
+    return reports, ()
 
 
 def _read(
-    path: Path, crowd: Crowd | None, stated: Alphabet | None, given: Alphabet | None, options: dict[str, Any]
+    source: AnswerSource,
+    crowd: Crowd | None,
+    stated: Alphabet | None,
+    given: Alphabet | None,
+    options: dict[str, Any],
+    progress: Progress | None,
 ) -> tuple[Reports, tuple[str, ...]]:
     """Return reports over the tasks and workers of their crowd, if there is one, and warnings.
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
     tasks, workers = (None, None) if crowd is None else listed_names(crowd)
-    reader = Reports.from_parquet if path.suffix == ".parquet" else Reports.from_csv
+    columns, notes = source.read(progress)
     if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":
-        unscaled = reader(path, tasks=tasks, workers=workers, **{**options, "kind": "numeric"})
-        read = on_scale(str(path), unscaled, given)
-        return read.answers, read.counts + weight_notes(path)
+        numeric = ReadOptions(tasks=tasks, workers=workers, **{**options, "kind": "numeric"})
+        read = on_scale(source.name, Reports.from_columns(columns, numeric), given)
+        return read.answers, read.counts + notes + weight_notes(source)
     grid: Grid = "round" if stated is None else "exact"
-    reports = reader(path, alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
-    return reports, weight_notes(path)
+    wanted = ReadOptions(alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
+    return Reports.from_columns(columns, wanted), notes + weight_notes(source)
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:
@@ -327,7 +341,9 @@ def read_crowd_for(path: Path) -> Crowd | None:
     return crowd
 
 
-def _certificate_path(path: Path, given: Path | None, crowd: Crowd | None) -> Path | None:
+def _certificate_path(path: Path | None, given: Path | None, crowd: Crowd | None) -> Path | None:
+    if path is None:
+        return given
     default = report_directory(path) / CERTIFICATE_FILE
     if given is not None or default.is_file():
         return given or default

@@ -7,10 +7,12 @@ written block by block, with bounded memory, and replaced as a whole.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict
+
+import pyarrow as pa
 
 from crowdveil.channels.alphabet import Scale, alphabet_from_json, alphabet_to_json
 from crowdveil.channels.certificate import certificate_mechanisms, has_no_privacy_mark
@@ -26,7 +28,7 @@ from crowdveil.data.public_lists import (
     missing_lists,
     not_public_text,
 )
-from crowdveil.data.report_tables import TableForm, block_tables, report_schema, write_tables
+from crowdveil.data.report_tables import TABLE_FORMS, TableForm, block_tables, report_schema, write_tables
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
@@ -55,10 +57,7 @@ REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", 
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
 COLLECTION = "collection"
 ONE_COLLECTION = "a folder holds one collection; a second collection adds to the privacy loss"
-ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {
-    "csv": ("truths.csv", "workers.csv"),
-    "parquet": ("truths.parquet", "workers.parquet"),
-}
+ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
 """Names of the files of truths and of workers, by their form."""
 CROWD_FORMAT = "crowdveil-crowd/2"
 EDITED = (
@@ -263,10 +262,16 @@ def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, repla
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
 
 
-def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: TableForm = "csv") -> None:
+def write_estimate(
+    directory: str | PathLike[str],
+    estimate: Estimate,
+    *,
+    form: TableForm = "csv",
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
     """Write truths and workers as `ESTIMATE_FILES[form]`; a task without reports has an empty or null number.
 
-    Truths are written in parts, with bounded memory.
+    Truths are written in parts, with bounded memory. `progress` is called with the number of tasks written and of all.
 
     Raises:
         SettingsError: a file of that name is not an earlier estimate, or the system refuses to write there.
@@ -274,10 +279,20 @@ def write_estimate(directory: str | PathLike[str], estimate: Estimate, *, form: 
     schema = next(estimate.parts()).tasks_frame().schema
     workers = estimate.workers_frame()
     writers: list[Writer] = [
-        lambda stream: write_tables(stream, schema, lambda: (part.tasks_frame() for part in estimate.parts()), form),
+        lambda stream: write_tables(stream, schema, lambda: _task_frames(estimate, progress), form),
         lambda stream: write_tables(stream, workers.schema, lambda: [workers], form),
     ]
     write_outputs(estimate_outputs(directory, form), dict(zip(ESTIMATE_FILES[form], writers, strict=True)))
+
+
+def _task_frames(estimate: Estimate, progress: Callable[[int, int], None] | None) -> Iterator[pa.Table]:
+    """Yield the tables of truths, part by part."""
+    done = 0
+    for part in estimate.parts():
+        yield part.tasks_frame()
+        done += len(part.tasks)
+        if progress is not None:
+            progress(done, len(estimate.tasks))
 
 
 def estimate_outputs(directory: str | PathLike[str], form: TableForm = "csv") -> Outputs:

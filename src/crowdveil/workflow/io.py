@@ -8,17 +8,18 @@ import numpy as np
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
-from crowdveil.data.ingest.csv_files import read_csv, read_header
+from crowdveil.data.ingest.csv_files import Progress, read_csv, read_header
 from crowdveil.data.ingest.labels import group_spellings
-from crowdveil.data.ingest.readers import load_gold, match_columns, read_column_names
+from crowdveil.data.ingest.readers import load_gold, match_columns
 from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.public_lists import given_lists
-from crowdveil.data.read_options import IdentifierList, Kind
+from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import AnswerSource, local_source
+from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.workflow.export import report_directory
 
-DATASET = "dataset:"
 GRID_TOLERANCE = 1e-9
 MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
@@ -77,47 +78,55 @@ def read_lists(
 
 
 def read_answers(
-    source: str,
+    source: str | AnswerSource,
     *,
     alphabet: Alphabet | None = None,
     duplicates: Duplicates | None = None,
     merge_labels: bool = False,
     tasks: IdentifierList | None = None,
     workers: IdentifierList | None = None,
+    progress: Progress | None = None,
 ) -> AnswersRead:
     """Return unprotected answers in the alphabet of a mechanism.
 
     Args:
-        source: a CSV or Parquet file, or `dataset:NAME`.
+        source: path of a CSV or Parquet file, `dataset:NAME`, or any opened source.
         alphabet: what an answer can be; by default the labels that occur. Numbers are clipped and rounded to a Scale.
         duplicates: policy for repeated (task, worker) pairs; by default "error" for files, "first" for data sets.
         merge_labels: merge the spellings of a label, as `Reports.from_csv`.
         tasks, workers: all names, as text; by default those that occur, which reveal who answered.
+        progress: called with the bytes read so far and the size of the file.
 
     Raises:
         ReportsError: the file or a row breaks a rule.
         SettingsError: numbers without a scale, no such data set, other labels than the data set's own, or spellings of
             numbers or of a data set to merge.
     """
-    if source.startswith(DATASET):
+    opened = source if isinstance(source, AnswerSource) else local_source(Path(source))
+    if is_dataset(opened.path):
         if merge_labels:
-            raise SettingsError("merge_labels goes with a file of answers", value=source, hint="Leave it out.")
-        return _from_dataset(source, alphabet, duplicates or "first", tasks, workers)
-    reader = Reports.from_parquet if source.endswith(".parquet") else Reports.from_csv
+            raise SettingsError("merge_labels goes with a file of answers", value=opened.name, hint="Leave it out.")
+        return _from_dataset(str(opened.path), alphabet, duplicates or "first", tasks, workers)
+    if opened.is_blocks:
+        raise ReportsError("encoded blocks hold reports, not answers", source=opened.name, hint="Give the answers.")
     numeric = isinstance(alphabet, Scale)
-    found = reader(
-        source,
-        alphabet=None if numeric else alphabet,
-        kind="numeric" if numeric else None,
-        tasks=tasks,
-        workers=workers,
-        duplicates=duplicates or "error",
-        merge_labels=merge_labels,
+    columns, notes = opened.read(progress)
+    found = Reports.from_columns(
+        columns,
+        ReadOptions(
+            alphabet=None if numeric else alphabet,
+            kind="numeric" if numeric else None,
+            tasks=tasks,
+            workers=workers,
+            duplicates=duplicates or "error",
+            merge_labels=merge_labels,
+            skip_null=True,
+        ),
     )
-    read = on_scale(source, found, alphabet)
+    read = on_scale(opened.name, found, alphabet)
     rules = (*read.rules, MERGED) if merge_labels else read.rules
-    unread = weight_notes(Path(source))
-    return read._replace(rules=rules + unread, counts=read.counts + spelling_notes(found) + unread)
+    unread = weight_notes(opened)
+    return read._replace(rules=rules + unread, counts=read.counts + notes + spelling_notes(found) + unread)
 
 
 def is_dataset(source: str | Path) -> bool:
@@ -131,14 +140,15 @@ def repeated(data: datasets.Dataset, duplicates: Duplicates) -> tuple[str, ...]:
     return (f"{repeats:,} answers repeat a (task, worker) pair; policy: {duplicates}.",) if repeats else ()
 
 
-def default_folder(source: Path) -> Path:
-    """Return the folder where outputs go by default: that of the reports; for a data set the current one.
+def default_folder(source: AnswerSource) -> Path:
+    """Return the folder where outputs go by default: that of the reports; the current one for all that is not local.
 
     Raises:
         SettingsError: the current folder is inside the data directory.
     """
-    if not is_dataset(source):
-        return report_directory(source)
+    if not is_dataset(source.path):
+        beside = source.collection_path
+        return Path() if beside is None or source.copied is not None else report_directory(beside)
     if Path.cwd().is_relative_to(datasets.data_directory().resolve()):
         raise SettingsError(
             "outputs must not go into the data directory", value=str(Path.cwd()), hint="Choose a folder with --out."
@@ -221,13 +231,13 @@ def kind_of(alphabet: Alphabet | None) -> Kind:
     return "categorical" if isinstance(alphabet, Categories) else "numeric"
 
 
-def weight_notes(path: Path) -> tuple[str, ...]:
-    """Return a warning that names unread columns of weights in a CSV or Parquet file; empty without any.
+def weight_notes(source: AnswerSource) -> tuple[str, ...]:
+    """Return a warning that names unread columns of weights in a table; empty without any.
 
     Raises:
-        ReportsError: the file cannot be read.
+        ReportsError: the table cannot be read.
     """
-    found = [repr(name) for name in read_column_names(path) if name.strip().lower() in WEIGHT_NAMES]
+    found = [repr(name) for name in source.column_names if name.strip().lower() in WEIGHT_NAMES]
     if not found:
         return ()
     return (f"Not read: {', '.join(found)}. Each row counts as one answer of one worker.",)

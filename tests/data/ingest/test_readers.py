@@ -13,7 +13,8 @@ import pytest
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.ingest import csv_files, readers
-from crowdveil.data.ingest.readers import encode_arrow_column, load_gold, load_prior
+from crowdveil.data.ingest.readers import ColumnNames, encode_arrow_column, load_gold, load_prior, read_columns
+from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.jit import KERNELS_VARIABLE
@@ -50,6 +51,10 @@ ACCEPTED = {
     "other names": b"item,annotator,answer\na,v,x\nb,w,y\n",
     "accents in the header": "task,worker,prénom,label\na,v,é,x\nb,w,ü,y\n".encode(),
     "a long name of a column": b"task,worker,label," + b"n" * 140_000 + b"\na,v,x,\nb,w,y,\n",
+    "semicolons": b'task;worker;label\n"a";v;x\nb;w;"y"\n',
+    "tabs, other names and case": b"Task_ID\tWorker ID\tLabel\na\tv\tx\nb\tw\ty\n",
+    "vertical bars": b"item|user|Response\na|v|x\nb|w|y\n",
+    "the plain name before others": b"task_id,task,worker,user_id,label,response\n1,a,v,2,x,3\n1,b,w,2,y,3\n",
     "stray quotes": b'task,worker,label,note\na,v,x,5" disc\nb,w,y,\n',
 }
 
@@ -89,8 +94,12 @@ DAMAGED = {
     "no task": (b"a,worker,label\n1,2,3\n", "column for the task is needed, 0 were found.*'a', 'worker'.*task or item"),
     "two workers": (b"task,worker,performer,label\n1,2,2,3\n", "column for the worker is needed, 2 were found"),
     "twice a column": (b"task,task,worker,label\n1,2,2,3\n", "column for the task is needed, 2 were found"),
-    "semicolons": (b"task;worker;label\na;v;x\n", "separated by commas"),
-    "tabs": (b"task\tworker\tlabel\na\tv\tx\n", "separated by commas"),
+    "text after a quote, semicolons": (
+        b'task;worker;label\na;v;"x",1\n',
+        "row 1: quotes .*only a semicolon",
+    ),
+    "ragged, tabs": (b"task\tworker\tlabel\na\tv,x\n", "row 1: every row must have as many cells as the header, 3"),
+    "two ids": (b"task_id,item_id,worker,label\na,b,v,x\n", "column for the task is needed, 2 were found"),
     "ragged": (HEAD + b'"q\nq",w,x\n\na,v\nb,w,y,z\n', "row 2, 3: every row must have as many cells .* 3.*2 cells, 4"),
     "Latin-1": (LATIN, "row 2: the file must be text in UTF-8.*iconv"),
     "Latin-1 header": ("täsk,worker,label\n".encode("latin-1"), "its header is not"),
@@ -454,3 +463,30 @@ def test_what_is_no_parquet_is_refused(tmp_path) -> None:
 
     with pytest.raises(ReportsError, match="must be readable Parquet"):
         Reports.from_parquet(tmp_path / "reports.parquet")
+
+
+def test_columns_and_delimiter_can_be_stated(write) -> None:
+    """Stated columns are read whatever else the header names, and a column of numbers is read as numbers."""
+    path = write(b"task@who@score@label\na@v@1.5@x\nb@w@2@y\n")
+    names = ColumnNames(worker="who", value="score")
+
+    columns = read_columns(path, names, "@")
+
+    assert "value" == columns.value_name
+    assert [("a", "v", 1.5), ("b", "w", 2.0)] == cells(Reports.from_columns(columns, ReadOptions()))
+
+
+def test_a_stated_column_must_exist(write) -> None:
+    """A column that the header lacks is refused with those that it has."""
+    with pytest.raises(ReportsError, match=r"must have the column 'who'.*'worker'"):
+        read_columns(write(PLAIN), ColumnNames(worker="who"))
+
+
+def test_progress_ends_at_the_size_of_the_file(write) -> None:
+    """The last call of progress has the size of the file as both numbers, gzipped or not."""
+    for data in (PLAIN, gzip.compress(PLAIN)):
+        calls: list[tuple[int, int]] = []
+
+        read_columns(write(data), progress=lambda *call: calls.append(call))  # noqa: B023
+
+        assert (len(data), len(data)) == calls[-1]

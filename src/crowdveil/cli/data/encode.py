@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.display import print_result, progress_bar, replaced_rows
 from crowdveil.cli.options import (
     PATH,
     accept_edited_option,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 HELP = """Convert a report file to encoded blocks: a folder of binary columns, which infer reads without parsing.
 
-REPORTS is a CSV (also gzipped) or Parquet file. certificate.json and crowd.json of its folder are checked and copied.
+REPORTS are files as for infer. certificate.json and crowd.json of its folder are checked and copied.
 The blocks have checksums, which infer verifies."""
 
 
@@ -38,17 +39,18 @@ The blocks have checksums, which infer verifies."""
     main_options=("labels", "scale", "replace", "as_json"),
     short_help="Convert a report file to encoded blocks, which infer reads without parsing.",
 )
-@click.argument("reports", type=PATH)
+@sources_argument("reports")
 @alphabet_options
 @kind_option
 @duplicates_option("error")
 @merge_labels_option
+@column_options
 @accept_edited_option
 @click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the blocks.")
 @replace_option
 @json_option
 def encode(
-    reports: Path,
+    reports: tuple[str, ...],
     kind: Kind | None,
     duplicates: Duplicates,
     merge_labels: bool,
@@ -65,18 +67,20 @@ def encode(
     from crowdveil.workflow.evidence import evidence_files, read_crowd_for
     from crowdveil.workflow.export import caveats
 
-    outputs = encoded_outputs(reports, out, replace=replace)
-    replaced = list(map(str, outputs.check(inputs=evidence_files(reports))))
-    encoded, notes = encode_reports(
-        reports,
-        out,
-        alphabet=alphabet,
-        kind=kind,
-        duplicates=duplicates,
-        merge_labels=merge_labels,
-        accept_edited=accept_edited,
-        replace=replace,
-    )
+    with open_given(reports, given) as source, progress_bar("reading", unit="bytes") as bar:
+        outputs = encoded_outputs(source, out, replace=replace)
+        replaced = list(map(str, outputs.check(inputs=evidence_files(source))))
+        encoded, notes = encode_reports(
+            source,
+            out,
+            alphabet=alphabet,
+            kind=kind,
+            duplicates=duplicates,
+            merge_labels=merge_labels,
+            accept_edited=accept_edited,
+            replace=replace,
+            progress=bar,
+        )
     size = sum(path.stat().st_size for path in outputs.paths)
     counts = {"reports": len(encoded), "tasks": len(encoded.tasks), "workers": len(encoded.workers)}
     labels = [] if encoded.alphabet is None else list(encoded.alphabet.names)

@@ -1,8 +1,8 @@
 """CSV files: streaming reader with located defects, content digest, and quoting of rows.
 
-Accepted: UTF-8 with or without byte-order mark, plain or gzipped (detected by content), any line end, quoted commas,
-quotes and line ends. Memory is bounded by row codes and distinct values, not by the text. Quotes are checked
-while the file is read, because the parser accepts text after a closing quote.
+Accepted: UTF-8 with or without byte-order mark, plain or gzipped (detected by content), any line end, quoted commas
+(or another delimiter), quotes and line ends. Memory is bounded by row codes and distinct values, not by the text.
+Quotes are checked while the file is read, because the parser accepts text after a closing quote.
 """
 
 import csv
@@ -29,16 +29,20 @@ from crowdveil.data.ingest.validation import CodedColumn
 from crowdveil.errors import ReportsError
 
 QUOTE, UTF8_MARK = ord('"'), b"\xef\xbb\xbf"
-SEPARATORS = np.isin(np.arange(256), np.frombuffer(b",\r\n", dtype=np.uint8))
-"""Whether each byte separates cells."""
-VALID_NEXT_TO_QUOTE = SEPARATORS | (np.arange(256) == QUOTE)
-"""Whether each byte may be adjacent to a quote: a separator, or the other half of a doubled quote."""
+COMMA = ","
+DELIMITERS = {COMMA: "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+"""Delimiters of cells with their names, the default first."""
 OUTSIDE, INSIDE, DOUBLED = "outside", "inside", "doubled"
 """State at the next quote: outside a quoted cell, inside one, or second half of a doubled quote."""
 
 
 class QuoteValidator(io.RawIOBase):
     """Binary stream that validates the quotes in the bytes read from it.
+
+    Args:
+        raw: the bytes.
+        delimiter: the character between cells.
+        progress: called with the position in the file after each read.
 
     Arrow reads ahead in its own thread. `close` waits for a running read and blocks later ones: a thread that reads
     while the interpreter exits would abort the process.
@@ -47,8 +51,12 @@ class QuoteValidator(io.RawIOBase):
         sound: False after text behind a closing quote; after `finish`, also if a quote was never closed.
     """
 
-    def __init__(self, raw: BinaryIO) -> None:
-        self.raw, self.sound, self._reading = raw, True, Lock()
+    def __init__(self, raw: BinaryIO, delimiter: str = COMMA, progress: Callable[[], None] | None = None) -> None:
+        self.raw, self.sound, self._reading, self._progress = raw, True, Lock(), progress
+        separators = delimiter.encode("latin-1") + b"\r\n"
+        self._separates = np.isin(np.arange(256), np.frombuffer(separators, dtype=np.uint8))
+        # A quote may stand beside a separator, or beside the other half of a doubled quote.
+        self._beside_quote = self._separates | (np.arange(256) == QUOTE)
         self._state, self._before, self._rest, self._begun = OUTSIDE, ord("\n"), b"", False
 
     def readable(self) -> bool:
@@ -59,6 +67,8 @@ class QuoteValidator(io.RawIOBase):
         """Return the next bytes; none after `close`."""
         with self._reading:
             data = b"" if self.closed else self.raw.read(size)
+            if self._progress is not None and not self.closed:
+                self._progress()
             if self.sound and data:
                 self._check_bytes(data if self._begun else data.removeprefix(UTF8_MARK))
                 self._begun = True
@@ -92,7 +102,7 @@ class QuoteValidator(io.RawIOBase):
             return
         before = letters[positions - 1]
         before[0] = before[0] if positions[0] else self._before
-        for opening, following in zip(SEPARATORS[before].tolist(), letters[positions + 1].tolist(), strict=True):
+        for opening, following in zip(self._separates[before].tolist(), letters[positions + 1].tolist(), strict=True):
             if self._state == DOUBLED:
                 self._state = INSIDE
             elif self._state == OUTSIDE:
@@ -101,7 +111,7 @@ class QuoteValidator(io.RawIOBase):
                 self._state = DOUBLED
             else:
                 self._state = OUTSIDE
-                self.sound &= bool(SEPARATORS[following])
+                self.sound &= bool(self._separates[following])
 
     def _alternate(self, letters: NDArray[np.uint8], positions: NDArray[np.int64]) -> bool:
         """Return whether all quotes are valid as alternating opening and closing ones; if so, advance the state.
@@ -109,11 +119,11 @@ class QuoteValidator(io.RawIOBase):
         A doubled quote counts as closing and reopening the cell.
         """
         first = int(self._state == INSIDE)
-        begins = VALID_NEXT_TO_QUOTE[letters[positions[first::2] - 1]]
+        begins = self._beside_quote[letters[positions[first::2] - 1]]
         if not first:
             before = letters[positions[0] - 1] if positions[0] else self._before
-            begins[0] = self._state == DOUBLED or SEPARATORS[before]
-        if not (begins.all() and VALID_NEXT_TO_QUOTE[letters[positions[1 - first :: 2] + 1]].all()):
+            begins[0] = self._state == DOUBLED or self._separates[before]
+        if not (begins.all() and self._beside_quote[letters[positions[1 - first :: 2] + 1]].all()):
             return False
         inside = (len(positions) + first) % 2 == 1
         self._state = INSIDE if inside else DOUBLED if letters[positions[-1] + 1] == QUOTE else OUTSIDE
@@ -122,6 +132,8 @@ class QuoteValidator(io.RawIOBase):
 
 Result = TypeVar("Result")
 Consumer = Callable[[Iterable[pa.RecordBatch], Sequence[str], int], Result]
+Progress = Callable[[int, int], None]
+"""Function that is called with the part done so far and the whole."""
 
 BLOCK_BYTES = 4 << 20
 """Bytes parsed at a time; also the longest row."""
@@ -133,7 +145,7 @@ CELL_LIMIT = Lock()
 """Lock for changes of the process-wide field size limit of the csv module."""
 
 
-def read_header(path: Path) -> list[str]:
+def read_header(path: Path, delimiter: str = COMMA) -> list[str]:
     """Return the column names.
 
     Raises:
@@ -144,7 +156,7 @@ def read_header(path: Path) -> list[str]:
     # The first bytes may end within a character: only the first row is used.
     text = start.decode("utf-8", errors="surrogateescape")
     with _long_cells():
-        names = next((row for row in csv.reader(io.StringIO(text, newline="")) if row), None)
+        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), None)
     if names is None:
         raise ReportsError("the file is empty", source=str(path), hint="It needs a header and at least one row.")
     if any("\0" in name or (not name.isascii() and not is_utf8_encodable(name)) for name in names):
@@ -161,41 +173,60 @@ def read_csv(path: Path, names: Sequence[str]) -> pa.Table:
     return read_csv_batches(path, names, dictionary_encode_batches)
 
 
-def read_csv_coded(path: Path, names: Sequence[str]) -> dict[str, CodedColumn]:
+def read_csv_coded(
+    path: Path, names: Sequence[str], delimiter: str = COMMA, progress: Progress | None = None
+) -> dict[str, CodedColumn]:
     """Return the named columns as coded columns of text; errors as `read_csv`."""
-    return read_csv_batches(path, names, encode_batches)
+    return read_csv_batches(path, names, encode_batches, delimiter, progress)
 
 
-def read_csv_batches(path: Path, names: Sequence[str], consume: Consumer[Result]) -> Result:
-    """Return the result of `consume` on the batches of the named text columns; errors as `read_csv`."""
+def read_csv_batches(
+    path: Path,
+    names: Sequence[str],
+    consume: Consumer[Result],
+    delimiter: str = COMMA,
+    progress: Progress | None = None,
+) -> Result:
+    """Return the result of `consume` on the batches of the named text columns; errors as `read_csv`.
+
+    `progress` is called with the bytes read so far and the size of the file.
+    """
     found = ""
-    with open_plain_or_gzip(path) as raw, QuoteValidator(raw) as checked:
+    with open_plain_or_gzip(path) as raw, QuoteValidator(raw, delimiter, _position(raw, path, progress)) as checked:
         try:
-            columns = consume(_batches(checked, names), names, GROUP_BYTES)
+            columns = consume(_batches(checked, names, delimiter), names, GROUP_BYTES)
             checked.finish()
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             found = str(error)[:200]
     if found:
-        raise find_defect(path) or ReportsError(
+        raise find_defect(path, delimiter) or ReportsError(
             "the file must be a readable table",
             source=str(path),
             examples=found,
-            hint="Write it again as comma-separated text in UTF-8.",
+            hint=f"Write it again as text in UTF-8, with a {_named(delimiter)} between cells.",
         )
     # The parser accepts unclosed quotes and text after a closing quote without an error.
     if not checked.sound:
-        raise find_defect(path) or _bad_quotes(path, 0, "")
+        raise find_defect(path, delimiter) or _bad_quotes(path, 0, "", delimiter)
     return columns
 
 
-def find_defect(path: Path) -> ReportsError | None:
+def _position(raw: BinaryIO, path: Path, progress: Progress | None) -> Callable[[], None] | None:
+    """Return a function that reports the position in a file, in compressed bytes if it is gzipped."""
+    if progress is None:
+        return None
+    size, file = path.stat().st_size, getattr(raw, "fileobj", None) or raw
+    return lambda: progress(file.tell(), size)
+
+
+def find_defect(path: Path, delimiter: str = COMMA) -> ReportsError | None:
     """Return the first defect of a damaged file, found row by row; None if there is none."""
     ragged: list[tuple[int, int]] = []
     number, width = -1, 0
     with open_plain_or_gzip(path) as raw, io.TextIOWrapper(raw, encoding="latin-1", newline="") as text, _long_cells():
         lines = _RowLines(text, BLOCK_BYTES)
         try:
-            for row in csv.reader(lines, strict=True):
+            for row in csv.reader(lines, strict=True, delimiter=delimiter):
                 lines.length = 0
                 number += bool(row)
                 width = width or len(row)
@@ -205,7 +236,7 @@ def find_defect(path: Path) -> ReportsError | None:
                 if len(ragged) == EXAMPLES_SHOWN:
                     break
         except csv.Error as error:
-            return _ragged_error(path, width, ragged) or _bad_quotes(path, number + 1, str(error))
+            return _ragged_error(path, width, ragged) or _bad_quotes(path, number + 1, str(error), delimiter)
         except _TooLongError:
             return _ragged_error(path, width, ragged) or _too_long(path, number + 1)
     if number <= 0:
@@ -278,11 +309,11 @@ def open_plain_or_gzip(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
-def _batches(stream: Any, names: Sequence[str]) -> Iterable[pa.RecordBatch]:
+def _batches(stream: Any, names: Sequence[str], delimiter: str) -> Iterable[pa.RecordBatch]:
     return pa.csv.open_csv(
         stream,
         read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True, delimiter=delimiter),
         convert_options=pa.csv.ConvertOptions(
             column_types={name: pa.string() for name in names}, include_columns=list(names), strings_can_be_null=False
         ),
@@ -306,9 +337,13 @@ def _not_utf8(path: Path, row: int) -> ReportsError:
     )
 
 
-def _bad_quotes(path: Path, row: int, found: str) -> ReportsError:
+def _named(delimiter: str) -> str:
+    return DELIMITERS.get(delimiter, repr(delimiter))
+
+
+def _bad_quotes(path: Path, row: int, found: str, delimiter: str) -> ReportsError:
     return ReportsError(
-        "quotes must be closed, and only a comma or the end of the row may follow a closing quote",
+        f"quotes must be closed, and only a {_named(delimiter)} or the end of the row may follow a closing quote",
         source=str(path),
         rows=(row,) if row else (),
         examples=found,
@@ -333,7 +368,7 @@ def _ragged_error(path: Path, width: int, ragged: list[tuple[int, int]]) -> Repo
         source=str(path),
         rows=tuple(row for row, _ in ragged),
         examples=", ".join(f"{cells} cells" for _, cells in ragged),
-        hint="Quote cells that hold commas; remove cells that are too many.",
+        hint="Quote cells that hold the delimiter; remove cells that are too many.",
     )
 
 

@@ -3,9 +3,11 @@
 Columns are identified by name. Other columns, which no guarantee covers (times, addresses), are not read.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -16,10 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from crowdveil.data.ingest.csv_files import GROUP_BYTES, read_csv_coded, read_header
+from crowdveil.channels.alphabet import NULL
+from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, GROUP_BYTES, Progress, read_csv_coded, read_header
 from crowdveil.data.ingest.dictionary_encoding import encode_batches, encode_integers, encode_sorted, encode_text
-from crowdveil.data.ingest.validation import CodedColumn, encode_ids, parse_number_column, reject_rows
-from crowdveil.errors import ReportsError
+from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids, parse_number_column, reject_rows
+from crowdveil.errors import ReportsError, SettingsError
 
 Accepted = Mapping[str, tuple[str, ...]]
 ANSWERS: Accepted = {
@@ -27,7 +30,15 @@ ANSWERS: Accepted = {
     "worker": ("worker", "performer", "annotator"),
     "value": ("label", "value", "answer"),
 }
+OTHER_NAMES: Accepted = {
+    "task": ("task_id", "item_id", "question_id"),
+    "worker": ("worker_id", "annotator_id", "performer_id", "user", "user_id", "rater"),
+    "value": ("response", "annotation", "vote"),
+}
+"""Names that are accepted where no column has one of `ANSWERS`."""
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
+STATE_COLUMN = {"task": "--task-column", "worker": "--worker-column", "value": "--label-column or --value-column"}
+"""Options of the command line that state the column of a role."""
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 """Names of Arrow's text types; not all supported versions have the views."""
@@ -51,6 +62,22 @@ class ReportColumns:
         """Number of rows."""
         return len(self.task)
 
+    @property
+    def null_rows(self) -> NDArray[np.int64]:
+        """Positions of the rows with the label NULL."""
+        names = self.value.names
+        places = np.flatnonzero(names == NULL) if names.dtype.kind in "OU" else ()
+        return np.flatnonzero(np.isin(self.value.codes, places)) if len(places) else np.empty(0, dtype=np.int64)
+
+    def without_null(self) -> tuple["ReportColumns", NDArray[np.int64]]:
+        """Return the columns without the rows with the label NULL, nor that label, and the rows that are kept."""
+        rows = np.delete(np.arange(len(self)), self.null_rows)
+        kept = np.flatnonzero(self.value.names != NULL)
+        place = np.full(len(self.value.names) + 1, MISSING, dtype=np.int32)
+        place[kept] = np.arange(len(kept))
+        columns = self.keep(rows)
+        return replace(columns, value=CodedColumn(self.value.names[kept], place[columns.value.codes])), rows
+
     def keep(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
         return ReportColumns(
@@ -58,34 +85,112 @@ class ReportColumns:
         )
 
 
-def read_columns(path: str | PathLike[str]) -> ReportColumns:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """Names of columns that the caller states; None where they follow from the header.
+
+    Attributes:
+        task, worker: columns of identifiers.
+        label, value: column of labels, or of numbers; at most one of the two.
+    """
+
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+    value: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None and self.value is not None:
+            raise SettingsError("answers are labels or numbers: name one column", value=(self.label, self.value))
+
+    def roles(self, found: Sequence[str], source: str) -> dict[str, str]:
+        """Return the column of each role: the stated one, else the one that the header names.
+
+        Raises:
+            ReportsError: a role has no column, or more than one.
+        """
+        stated = {"task": self.task, "worker": self.worker, "value": self.value or self.label}
+        absent = [name for name in stated.values() if name is not None and name not in found]
+        if absent:
+            raise ReportsError(
+                f"the table must have the column {absent[0]!r}",
+                source=source,
+                examples=_shown_names(found),
+                hint="State a column that it has.",
+            )
+        open_roles = {role: names for role, names in ANSWERS.items() if stated[role] is None}
+        rest = [name for name in found if name not in stated.values()]
+        matched = match_answer_columns(rest, open_roles, source)
+        return {role: stated[role] or matched[role] for role in ANSWERS}
+
+    @property
+    def value_name(self) -> str | None:
+        """`value` or `label`, where one is stated."""
+        return "value" if self.value is not None else "label" if self.label is not None else None
+
+    def answer_name(self, columns: Iterable[str]) -> str:
+        """Return `value` or `label`: the stated one, else `value` if all these columns of answers are named so."""
+        numeric = all(normal_name(name) == "value" for name in columns)
+        return self.value_name or ("value" if numeric else "label")
+
+
+NO_NAMES = ColumnNames()
+
+
+def read_columns(
+    path: str | PathLike[str],
+    names: ColumnNames = NO_NAMES,
+    delimiter: str | None = None,
+    progress: Progress | None = None,
+) -> ReportColumns:
     """Return the columns of a CSV file of answers or reports; all cells are text.
+
+    Args:
+        path: a file with a header.
+        names: columns that do not follow from the header.
+        delimiter: character between cells; by default the one that separates the columns in the header.
+        progress: called with the bytes read so far and the size of the file.
 
     Raises:
         ReportsError: no such file, damaged, or without the columns.
     """
-    roles, coded = _read_csv_roles(Path(path), ANSWERS)
-    return _columns_of(coded, roles, str(path))
+    source = str(path)
+    delimiter = delimiter or find_delimiter(Path(path), names)
+    roles = names.roles(read_header(Path(path), delimiter), source)
+    coded = read_csv_coded(Path(path), list(roles.values()), delimiter, progress)
+    return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
 
 
-def read_parquet_columns(path: str | PathLike[str]) -> ReportColumns:
+def find_delimiter(path: Path, names: ColumnNames = NO_NAMES) -> str:
+    """Return the delimiter by which the header has all columns of answers; a comma if none has."""
+    for delimiter in DELIMITERS:
+        header = read_header(path, delimiter)
+        with suppress(ReportsError):
+            names.roles(header, str(path))
+            return delimiter
+    return COMMA
+
+
+def read_parquet_columns(path: str | PathLike[str], names: ColumnNames = NO_NAMES) -> ReportColumns:
     """Return the columns of a Parquet file of answers or reports; errors as `read_columns`."""
     source = str(path)
     try:
         with pq.ParquetFile(Path(path)) as file:
             schema = file.schema_arrow
-            roles = match_columns(schema.names, ANSWERS, source)
-            names = list(roles.values())
-            if all(pa.types.is_string(schema.field(name).type) for name in names):
+            roles = names.roles(schema.names, source)
+            wanted = list(roles.values())
+            if all(pa.types.is_string(schema.field(name).type) for name in wanted):
                 # Streaming: a group of rows is encoded while the next is read.
-                batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=names)
-                coded = encode_batches(batches, names, GROUP_BYTES)
-                return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source)
-        return encode_columns(roles, pq.read_table(Path(path), columns=names, partitioning=None), source)
+                batches = file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted)
+                coded = encode_batches(batches, wanted, GROUP_BYTES)
+                return _columns_of({role: coded[name] for role, name in roles.items()}, roles, source, names.value_name)
+        return encode_columns(
+            roles, pq.read_table(Path(path), columns=wanted, partitioning=None), source, value_name=names.value_name
+        )
     except MemoryError:
         raise  # also an Arrow error, but not a defect of the file
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise _not_parquet(source, error) from error
+        raise not_parquet(source, error) from error
 
 
 def read_column_names(path: Path) -> list[str]:
@@ -95,10 +200,11 @@ def read_column_names(path: Path) -> list[str]:
     try:
         return list(pq.read_schema(path).names)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise _not_parquet(str(path), error) from error
+        raise not_parquet(str(path), error) from error
 
 
-def _not_parquet(source: str, error: Exception) -> ReportsError:
+def not_parquet(source: str, error: Exception) -> ReportsError:
+    """Return the error of a file that Arrow cannot read."""
     return ReportsError(
         "the file must be readable Parquet, with names and text in UTF-8",
         source=source,
@@ -184,10 +290,41 @@ def match_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict
             raise ReportsError(
                 f"exactly one column for the {role} is needed, {len(names)} were found",
                 source=source,
-                examples="the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]),
+                examples=_shown_names(found),
                 hint=f"Name the columns, separated by commas: {wanted}.",
             )
     return {role: names[0] for role, names in roles.items()}
+
+
+def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) -> dict[str, str]:
+    """Return the column of each role of answers: by its exact name, else in any case, else by a name like `task_id`.
+
+    Raises:
+        ReportsError: a role has no column, or more than one.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for role, names in accepted.items():
+        plain = [name for name in found if name in names]
+        spelt = plain or [name for name in found if normal_name(name) in names]
+        chosen[role] = tuple(spelt or [name for name in found if normal_name(name) in OTHER_NAMES[role]])
+    for role, names in chosen.items():
+        if len(names) != 1:
+            raise ReportsError(
+                f"exactly one column for the {role} is needed, {len(names)} were found",
+                source=source,
+                examples=_shown_names(found),
+                hint=f"Name it {' or '.join(ANSWERS[role])}, or state it: {STATE_COLUMN[role]}.",
+            )
+    return {role: names[0] for role, names in chosen.items()}
+
+
+def normal_name(name: str) -> str:
+    """Return a column's name in lower case, with `_` for spaces, hyphens and points."""
+    return re.sub(r"[\s.\-]+", "_", name.strip()).lower()
+
+
+def _shown_names(found: Sequence[str]) -> str:
+    return "the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20])
 
 
 def encode_arrow_column(column: Any, source: str) -> CodedColumn:
@@ -249,11 +386,15 @@ def encode_columns(
         waiting = {role: threads.submit(encode_arrow_column, table[name], source) for role, name in roles.items()}
         del table  # frees each column once it is encoded
         coded = {role: column.result() for role, column in waiting.items()}
-    return _columns_of(coded, {**roles, "value": value_name or roles["value"]}, source)
+    return _columns_of(coded, roles, source, value_name)
 
 
-def _columns_of(coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str) -> ReportColumns:
-    return ReportColumns(coded["task"], coded["worker"], coded["value"], roles["value"], source)
+def _columns_of(
+    coded: Mapping[str, CodedColumn], roles: Mapping[str, str], source: str, value_name: str | None = None
+) -> ReportColumns:
+    """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers."""
+    name = value_name or normal_name(roles["value"])
+    return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source)
 
 
 def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:

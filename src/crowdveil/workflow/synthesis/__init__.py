@@ -20,6 +20,7 @@ from crowdveil.data.ingest.validation import Duplicates
 from crowdveil.data.read_options import ReadOptions
 from crowdveil.data.report_tables import reports_table, write_table
 from crowdveil.data.reports import Reports
+from crowdveil.data.sources.location import DATASET
 from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import Outputs, remove_outputs, write_files, write_outputs
 from crowdveil.randomness import secure, seeded
@@ -31,7 +32,7 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 from crowdveil.synthesis.private.release_steps import Progress
 from crowdveil.synthesis.release import CurvePoint, Release
-from crowdveil.workflow.io import DATASET, read_names
+from crowdveil.workflow.io import read_names
 
 LEFT_OUT = (
     "{:,} answers are no numbers and were left out. With public participation epsilon does not cover that, but the "

@@ -1,0 +1,98 @@
+"""`crowdveil import`: answers from the export of a labelling tool, as one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.options import PATH, NameChoice, json_option
+from crowdveil.cli.verb import Verb
+from crowdveil.data.importers.registry import TOOLS
+
+if TYPE_CHECKING:
+    from crowdveil.data.importers.collecting import ImportedAnswers
+    from crowdveil.data.report_tables import TableForm
+
+HELP = f"""Write the answers in the export of a labelling tool as a table with the columns task, worker and label.
+
+TOOL is {", ".join(TOOLS)} (one row per task, one column per worker). FILES are the export as the tool wrote it. Skipped
+and cancelled tasks have the label NULL: "no answer". Times, ratings and addresses are not kept, and named."""
+DETAILS = """infer and perturb recognise exports by themselves; an import shows the answers, or keeps them.
+
+Rejected submissions, drafts and ground truths are left out, and counted. A worker who is named by a mail address, an IP
+address or a time gets a number, which holds within one import only: import all files of a crowd together."""
+
+
+@click.command(
+    "import",
+    cls=Verb,
+    help=HELP,
+    example="crowdveil import label-studio export.json --out answers.parquet",
+    details=DETAILS,
+    main_options=("question", "delimiter", "out", "form", "as_json"),
+    short_help="Write the answers in the export of a labelling tool as one table.",
+)
+@click.argument("tool", type=NameChoice(TOOLS), metavar="TOOL")
+@sources_argument("files")
+@column_options
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="File to be written.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "json", "jsonl"]),
+    help="Format of the file. [default: by the end of its name]",
+)
+@json_option
+def import_answers(
+    tool: str, files: tuple[str, ...], out: Path, form: TableForm | None, as_json: bool, **given: Any
+) -> None:
+    """Import, write, print; see `HELP`."""
+    from crowdveil.workflow.importing.answers_file import answers_outputs, form_of_output, write_answers
+
+    written_form = form_of_output(out, form)
+    with open_given(files, given, tool) as source:
+        replaced = list(map(str, answers_outputs(out).check(inputs=source.inputs)))
+        imported = source.import_answers()
+        with progress_bar("writing"):
+            write_answers(out, imported, written_form)
+    data = _summary(imported) | {"files": [str(out)], "replaced": replaced}
+    print_result(data, [*_rows(data), *replaced_rows(replaced), ("written", str(out))], as_json=as_json)
+
+
+def _summary(imported: ImportedAnswers) -> dict[str, Any]:
+    table = imported.table
+    return {
+        "tool": imported.tool,
+        "question": imported.question,
+        "questions": list(imported.questions),
+        "answers": len(table) - imported.no_answer,
+        "no_answer": imported.no_answer,
+        "left_out": imported.left_out,
+        "tasks": len(table["task"].unique()),
+        "workers": len(table["worker"].unique()),
+        "labels": sorted(set(table["label"].unique().to_pylist()) - {"NULL"})[:20],
+        "dropped": list(imported.dropped),
+        "renamed_workers": imported.renamed,
+    }
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    others = [name for name in data["questions"] if name != data["question"]]
+    left_out = ", ".join(f"{count:,} ({reason})" for reason, count in data["left_out"].items())
+    return [
+        ("question", data["question"] + (f" (not read: {', '.join(others)})" if others else "")),
+        ("answers", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
+        ("no answer", f"{data['no_answer']:,}, with the label NULL"),
+        *([("left out", left_out)] if left_out else []),
+        ("labels", ", ".join(data["labels"]) or "none"),
+        ("not kept", ", ".join(data["dropped"]) or "no column of times, ratings or addresses was found"),
+        *(
+            [("workers", f"{data['renamed_workers']:,} were named by an address or a time, and now have numbers")]
+            if data["renamed_workers"]
+            else []
+        ),
+    ]

@@ -1,0 +1,69 @@
+"""Argument and options of all commands that read answers, and the source that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crowdveil.cli.display import progress_bar
+from crowdveil.cli.options import Command, Given, options
+
+if TYPE_CHECKING:
+    from crowdveil.data.sources.answer_source import AnswerSource
+
+SOURCE_TEXT = "CSV, Parquet, JSON or Arrow; several, a folder, 'parts/*.csv', URL, - or DATABASE?TABLE"
+
+
+class SourceName(click.types.StringParamType):
+    """Name of a source of answers; empty text, such as an unset shell variable, is refused."""
+
+    name = "source"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or end with wrong usage."""
+        if not value:
+            self.fail("A source must not be empty: was a shell variable not set?", param, ctx)
+        return str(value)
+
+
+def sources_argument(name: str) -> Callable[[Command], Command]:
+    """Return the argument for one or several sources of answers."""
+    return click.argument(name, nargs=-1, required=True, type=SourceName())
+
+
+column_options = options(
+    click.option("--task-column", metavar="NAME", help="Column of tasks, if its name does not say so."),
+    click.option("--worker-column", metavar="NAME", help="Column of workers."),
+    click.option("--label-column", metavar="NAME", help="Column of labels."),
+    click.option("--value-column", metavar="NAME", help="Column of numbers, instead of labels."),
+    click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: by the header]"),
+    click.option("--question", metavar="NAME", help="Question of an export with several."),
+    heading="Columns and exports",
+)
+
+
+@contextmanager
+def open_given(sources: Sequence[str], given: Given, tool: str | None = None) -> Iterator[AnswerSource]:
+    """Yield the source that argument and options name; remote files are copied under a progress bar."""
+    from crowdveil.data.ingest.readers import ColumnNames
+    from crowdveil.data.sources.answer_source import Layout, open_source
+
+    delimiter = given["delimiter"]
+    layout = Layout(
+        names=ColumnNames(
+            task=given["task_column"],
+            worker=given["worker_column"],
+            label=given["label_column"],
+            value=given["value_column"],
+        ),
+        delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
+        question=given["question"],
+        tool=tool,
+    )
+    with ExitStack() as stack:
+        with progress_bar("copying", unit="bytes") as bar:
+            source = stack.enter_context(open_source(sources, layout, bar))
+        yield source

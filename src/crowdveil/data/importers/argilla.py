@@ -1,0 +1,91 @@
+"""Argilla: records in flat form (`to_list(flatten=True)`, `to_datasets`), and as `to_json` writes them."""
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, final
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.errors import ReportsError
+
+RESPONSES, USERS, STATUS = ".responses", ".responses.users", ".responses.status"
+DRAFT, DISCARDED = "draft", "discarded"
+
+
+@final
+class Argilla(Importer):
+    """Argilla's exports."""
+
+    tool = "argilla"
+    title = "Argilla"
+    expected = "Argilla's flat records have '<question>.responses' and '<question>.responses.users'."
+
+    def recognises(self, columns: Sequence[str]) -> bool:
+        """Return whether there are responses of users to some question."""
+        names = set(columns)
+        return bool(_questions(columns)) or {"responses", "fields"} <= names
+
+    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+        """Yield the responses of each user; discarded ones have no answers, and drafts are left out."""
+        questions = _questions(export.columns)
+        for record in export.records:
+            responses = _flat(record, questions, export.name) if questions else _nested(record.get("responses"))
+            gathered: dict[tuple[Any, Any], dict[str, Any]] = defaultdict(dict)
+            for question, user, status, value in responses:
+                gathered[user, status][question] = None if status == DISCARDED else value
+            for (user, status), answers in gathered.items():
+                yield Submission(record.get("id"), user, answers, DRAFT if status == DRAFT else "")
+
+
+Response = tuple[str, Any, Any, Any]
+"""Question, user, status and value."""
+
+
+def _questions(columns: Sequence[str]) -> list[str]:
+    return [name.removesuffix(USERS) for name in columns if name.endswith(USERS)]
+
+
+def _flat(record: Mapping[str, Any], questions: Sequence[str], source: str) -> Iterator[Response]:
+    for question in questions:
+        values, users = (_cells(record.get(question + end), source) for end in (RESPONSES, USERS))
+        status = _cells(record.get(question + STATUS), source) or [None] * len(users)
+        if not len(values) == len(users) == len(status):
+            raise ReportsError(
+                f"the responses to {question!r} must have one user and one status each",
+                source=source,
+                examples=f"{len(values)} responses, {len(users)} users, {len(status)} of status",
+                hint="Export the records again.",
+            )
+        yield from zip([question] * len(users), users, status, values, strict=True)
+
+
+def _cells(cell: Any, source: str) -> list[Any]:
+    """Return the list in a cell; in a CSV file it is text."""
+    if cell is None or cell == "":
+        return []
+    if isinstance(cell, str):
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                cell = parse(cell)
+                break
+            except (ValueError, SyntaxError):
+                continue
+    if not isinstance(cell, list):
+        raise ReportsError("responses must be lists", source=source, examples=repr(cell)[:80], hint="Export again.")
+    return cell
+
+
+def _nested(responses: Any) -> Iterator[Response]:
+    """Yield responses by question, or (in version 1) by user with values by question."""
+    if isinstance(responses, Mapping):
+        for question, given in responses.items():
+            for one in given or ():
+                yield question, one.get("user_id"), one.get("status"), one.get("value")
+        return
+    for one in responses or ():
+        for question, content in (one.get("values") or {}).items():
+            value = content.get("value") if isinstance(content, Mapping) else content
+            yield question, one.get("user_id"), one.get("status"), value

@@ -1,0 +1,153 @@
+"""Files of labelling tools: delimited text, JSON, JSON lines, Parquet or Arrow, told apart by content."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crowdveil.data.ingest.csv_files import (
+    COMMA,
+    UTF8_MARK,
+    open_plain_or_gzip,
+    read_csv_batches,
+    read_header,
+)
+from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.data.ingest.readers import not_parquet
+from crowdveil.errors import ReportsError
+
+Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
+MAGIC: dict[bytes, Form] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow stream"}
+ZIP = b"PK\x03\x04"
+PEEKED = 1 << 16
+"""Bytes by which the form is found."""
+
+
+def form_of(path: Path) -> Form:
+    """Return the form of a file, plain or gzipped, from its first bytes.
+
+    Raises:
+        ReportsError: the file cannot be read, or is a zip archive or spreadsheet.
+    """
+    with open_plain_or_gzip(path) as stream:
+        start = stream.read(PEEKED)
+    if start.startswith(ZIP):
+        raise ReportsError(
+            "the file must be a table or JSON, not a zip archive or spreadsheet",
+            source=str(path),
+            hint="Unpack the archive, or save the sheet as CSV.",
+        )
+    for magic, form in MAGIC.items():
+        if start.startswith(magic):
+            return form
+    return "json" if start.removeprefix(UTF8_MARK).lstrip()[:1] in (b"[", b"{") else "text"
+
+
+@dataclass(frozen=True)
+class ExportFile:
+    """One file of an export.
+
+    Attributes:
+        path: the file.
+        name: name for messages; that of the file before it was copied.
+        delimiter: character between the cells of a text file.
+    """
+
+    path: Path
+    name: str
+    delimiter: str = COMMA
+
+    @cached_property
+    def form(self) -> Form:
+        """Form of the file; errors as `form_of`."""
+        return form_of(self.path)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns of a table, or keys of the records."""
+        if self.form == "text":
+            return read_header(self.path, self.delimiter)
+        if self.form == "json":
+            return list(dict.fromkeys(key for record in self.records for key in record))
+        return list(self._arrow_schema().names)
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Rows as mappings; cells of a text file are text.
+
+        Raises:
+            ReportsError: the file cannot be read, or is JSON without records.
+        """
+        if self.form == "json":
+            return self._json_records()
+        if self.form != "text":
+            return self.arrow_table().to_pylist()
+        return list(self.rows(self.columns))
+
+    def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows with the named columns only."""
+        if self.form != "text":
+            yield from ({name: record.get(name) for name in names} for record in self.records)
+            return
+        wanted = list(names)
+        columns = read_csv_batches(self.path, wanted, dictionary_encode_batches, self.delimiter)
+        cells = [columns[name].to_pylist() for name in wanted]
+        yield from (dict(zip(wanted, row, strict=True)) for row in zip(*cells, strict=True))
+
+    def arrow_table(self) -> pa.Table:
+        """Return the table of a Parquet or Arrow file."""
+        try:
+            if self.form == "parquet":
+                return pq.read_table(self.path, partitioning=None)
+            opener = pa.ipc.open_stream if self.form == "arrow stream" else pa.ipc.open_file
+            with pa.OSFile(str(self.path)) as file, opener(file) as reader:
+                return reader.read_all()
+        except MemoryError:
+            raise
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+            raise not_parquet(self.name, error) from error
+
+    def _arrow_schema(self) -> Any:
+        try:
+            if self.form == "parquet":
+                return pq.read_schema(self.path)
+            opener = pa.ipc.open_stream if self.form == "arrow stream" else pa.ipc.open_file
+            with pa.OSFile(str(self.path)) as file, opener(file) as reader:
+                return reader.schema
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+            raise not_parquet(self.name, error) from error
+
+    def _json_records(self) -> list[dict[str, Any]]:
+        """Return the records of a JSON list, or of JSON lines."""
+        with open_plain_or_gzip(self.path) as stream:
+            data = stream.read().removeprefix(UTF8_MARK)
+        try:
+            text = data.decode("utf-8")
+            found = json.loads(text) if text.lstrip().startswith("[") else _lines(text)
+        except (ValueError, RecursionError) as error:
+            raise ReportsError(
+                "the file must be JSON in UTF-8: a list of records, or one record in each line",
+                source=self.name,
+                examples=str(error)[:200],
+                hint="Export it again.",
+            ) from error
+        if not found or not all(isinstance(record, dict) for record in found):
+            raise ReportsError(
+                "the file must hold at least one record, and records only",
+                source=self.name,
+                hint="Export the list of tasks or annotations, not a single object.",
+            )
+        return found
+
+
+def _lines(text: str) -> list[Any]:
+    """Return the records of JSON lines; a single object over several lines is one record."""
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        return [json.loads(text)]

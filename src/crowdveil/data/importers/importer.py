@@ -1,0 +1,57 @@
+"""Interface of importers: what a worker sent in for a task, in the layout of one tool."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.ingest.readers import ColumnNames
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One worker's submission for one task.
+
+    Attributes:
+        task, worker: identifiers; None if the export lacks them, which is refused.
+        answers: content by question; a question without an entry, or with None, is "no answer".
+        left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
+        address: address of a worker without an identifier. It only tells workers apart and is not kept.
+    """
+
+    task: Any
+    worker: Any
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    left_out: str = ""
+    address: Any = None
+
+
+class Importer(ABC):
+    """Layout of one tool's exports.
+
+    Attributes:
+        tool: name on the command line.
+        title: the tool's own name.
+        expected: columns or keys by which the layout is recognised, for error messages.
+    """
+
+    tool: ClassVar[str]
+    title: ClassVar[str]
+    expected: ClassVar[str]
+
+    @abstractmethod
+    def recognises(self, columns: Sequence[str]) -> bool:
+        """Return whether columns of a table, or keys of records, are those of this layout."""
+
+    def confirms(self, export: ExportFile) -> bool:
+        """Return whether the content of a file, too, is that of this layout, where its columns alone do not tell."""
+        return True
+
+    @abstractmethod
+    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+        """Yield the submissions of one file in file order.
+
+        Raises:
+            ReportsError: the file breaks the layout.
+        """

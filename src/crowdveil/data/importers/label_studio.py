@@ -1,0 +1,105 @@
+"""Label Studio: JSON, and the flat CSV, TSV and JSON_MIN.
+
+Only the JSON has cancelled annotations. The flat forms mix the columns of the data with those of the questions.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, final
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.readers import ColumnNames
+
+SINGLE_VALUES = {
+    "choices": "choices",
+    "rating": "rating",
+    "number": "number",
+    "pairwise": "selected",
+    "taxonomy": "taxonomy",
+    "textarea": "text",
+    "datetime": "datetime",
+}
+"""Key of the content by type of a result; regions, spans and relations are not answers to a question."""
+FLAT_COLUMNS = frozenset(
+    {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
+)
+
+
+@final
+class LabelStudio(Importer):
+    """Label Studio's exports."""
+
+    tool = "label-studio"
+    title = "Label Studio"
+    expected = "Label Studio's JSON has tasks with 'annotations', its CSV 'annotator' and 'annotation_id'."
+
+    def recognises(self, columns: Sequence[str]) -> bool:
+        """Return whether there are annotations of tasks, or an annotator and an annotation in each row."""
+        names = set(columns)
+        return {"annotator", "annotation_id"} <= names or (
+            "data" in names and not {"annotations", "completions"}.isdisjoint(names)
+        )
+
+    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+        """Yield the annotations; cancelled ones have no answers, and ground truths are left out."""
+        if "annotator" in export.columns:
+            yield from _flat(export)
+            return
+        for record in export.records:
+            for annotation in record.get("annotations") or record.get("completions") or ():
+                cancelled = annotation.get("was_cancelled") or annotation.get("skipped")
+                yield Submission(
+                    record.get("id"),
+                    _worker(annotation.get("completed_by")),
+                    {} if cancelled else _answers(annotation.get("result") or ()),
+                    "ground truth" if annotation.get("ground_truth") else "",
+                )
+
+
+def _worker(completed_by: Any) -> Any:
+    """Return the id of a worker; the address only without an id."""
+    if isinstance(completed_by, Mapping):
+        return completed_by.get("id", completed_by.get("email"))
+    return completed_by
+
+
+def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return all contents by question."""
+    answers: dict[str, list[Any]] = defaultdict(list)
+    for part in result:
+        key = SINGLE_VALUES.get(str(part.get("type")))
+        value = part.get("value")
+        if key is not None and isinstance(value, Mapping) and key in value:
+            content = value[key]
+            answers[str(part.get("from_name"))] += content if isinstance(content, list) else [content]
+    return answers
+
+
+def _flat(export: ExportFile) -> Iterator[Submission]:
+    rows = export.records
+    questions = _question_columns(rows, [name for name in export.columns if name not in FLAT_COLUMNS])
+    for row in rows:
+        answers = {name: _content(row.get(name)) for name in questions}
+        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), answers)
+
+
+def _question_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """Return the columns that differ between the rows of a task, which are no data; all columns if there are none."""
+    first: dict[tuple[str, str], str] = {}
+    differing = [
+        name
+        for name in names
+        if any(first.setdefault((name, str(row.get("id"))), str(row.get(name))) != str(row.get(name)) for row in rows)
+    ]
+    return differing or list(names)
+
+
+def _content(cell: Any) -> Any:
+    """Return the content of a cell: JSON where it is a list or an object, such as that of several choices."""
+    if isinstance(cell, str) and cell[:1] in "[{":
+        with suppress(ValueError):
+            cell = json.loads(cell)
+    return cell["choices"] if isinstance(cell, Mapping) and "choices" in cell else cell

@@ -1,0 +1,93 @@
+"""Amazon Mechanical Turk: results of a batch as CSV.
+
+A choice may fill one column per option (`Answer.animal.cat`, `Answer.animal.dog.on`), and all answers may stand as JSON
+in `Answer.taskAnswers`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, final
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.errors import ReportsError
+
+TASK, WORKER, STATUS, ANSWER = "HITId", "WorkerId", "AssignmentStatus", "Answer."
+ALL_ANSWERS = "Answer.taskAnswers"
+CHOSEN = {"true": True, "on": True, "false": False, "off": False, "": None}
+"""Meaning of the cell of an option, in lower case."""
+
+
+@final
+class MechanicalTurk(Importer):
+    """Results of batches of Mechanical Turk."""
+
+    tool = "mturk"
+    title = "Mechanical Turk"
+    expected = "Mechanical Turk's CSV has 'HITId', 'WorkerId', and 'Answer....' for each question."
+
+    def recognises(self, columns: Sequence[str]) -> bool:
+        """Return whether there are HITs and workers."""
+        return {TASK, WORKER} <= set(columns)
+
+    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+        """Yield the assignments; rejected ones are left out."""
+        meta = [name for name in (TASK, WORKER, STATUS) if name in export.columns]
+        given = [name for name in export.columns if name.startswith(ANSWER)]
+        rows = list(export.rows([*meta, *given]))
+        contents = [_contents(row, given, export.name) for row in rows]
+        options = _options(contents)
+        for row, content in zip(rows, contents, strict=True):
+            rejected = str(row.get(STATUS) or "").lower() == "rejected"
+            yield Submission(row[TASK], row[WORKER], _answers(content, options), "rejected" if rejected else "")
+
+
+def _contents(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict[str, Any]:
+    """Return the content by name of answer; JSON is flattened."""
+    contents = {name.removeprefix(ANSWER): row[name] for name in given if name != ALL_ANSWERS}
+    text = row.get(ALL_ANSWERS)
+    if text:
+        try:
+            answers = json.loads(text)
+        except ValueError as error:
+            raise ReportsError(
+                f"{ALL_ANSWERS} must be JSON", source=source, examples=str(text)[:80], hint="Download it again."
+            ) from error
+        for part in answers if isinstance(answers, list) else [answers]:
+            contents |= _flattened(part, "")
+    return contents
+
+
+def _flattened(value: Any, above: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {above: str(value).lower() if isinstance(value, bool) else value}
+    parts = [_flattened(part, f"{above}.{key}" if above else str(key)) for key, part in value.items()]
+    return {name: content for part in parts for name, content in part.items()}
+
+
+def _options(contents: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return the options of each question that has one column per option: by column, the option's name."""
+    names = dict.fromkeys(name for content in contents for name in content)
+    ticked = [
+        name
+        for name in names
+        if "." in name and all(str(content.get(name) or "").lower() in CHOSEN for content in contents)
+    ]
+    grouped: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in ticked:
+        question, _, option = name.removesuffix(".on").rpartition(".")
+        grouped[question or option][name] = option
+    return grouped
+
+
+def _answers(content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """Return the answer to each question: of options, those that were chosen."""
+    columns = {column for group in options.values() for column in group}
+    answers = {name: value for name, value in content.items() if name not in columns}
+    for question, group in options.items():
+        answers[question] = [
+            option for column, option in group.items() if CHOSEN[str(content.get(column) or "").lower()]
+        ]
+    return answers

@@ -1,0 +1,36 @@
+"""Prodigy: annotations as JSON lines (`db-out`), of choices or of one proposed label that is accepted or rejected."""
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.importer import Importer, Submission
+from crowdveil.data.ingest.readers import ColumnNames
+
+IGNORE = "ignore"
+
+
+@final
+class Prodigy(Importer):
+    """Prodigy's annotations."""
+
+    tool = "prodigy"
+    title = "Prodigy"
+    expected = "Prodigy's annotations have '_task_hash', 'answer', and '_annotator_id' or '_session_id'."
+
+    def recognises(self, columns: Sequence[str]) -> bool:
+        """Return whether there are hashes of tasks and answers."""
+        return {"_task_hash", "answer"} <= set(columns)
+
+    def submissions(self, export: ExportFile, names: ColumnNames) -> Iterator[Submission]:
+        """Yield the annotations; ignored ones, and rejected choices, have no answers."""
+        for record in export.records:
+            answer = record.get("answer")
+            choices = "options" in record or "accept" in record
+            answers = {"choice": record.get("accept")} if choices else {"answer": answer}
+            ignored = answer == IGNORE or (choices and answer == "reject")
+            yield Submission(
+                record.get("_task_hash"),
+                record.get("_annotator_id", record.get("_session_id")),
+                dict.fromkeys(answers) if ignored else answers,
+            )

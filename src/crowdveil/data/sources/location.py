@@ -1,0 +1,103 @@
+"""Locations of answers as a user names them: files, folders, globs, URLs, SQL tables and standard input."""
+
+import glob
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from crowdveil.data.columnar_store import STORE_FILES
+from crowdveil.data.sources.saved_dataset import is_saved_dataset, saved_dataset_files
+from crowdveil.errors import ReportsError
+
+STDIN, DATASET = "-", "dataset:"
+SQL_TABLE = re.compile(
+    r"(?P<database>.+\.(duckdb|ddb)|[a-z0-9]+(\+[a-z0-9]+)?://[^?]*(\?([^?&=]+=[^?&]*&?)+)?)[?&](?P<table>[^?&=/]+)",
+    re.IGNORECASE,
+)
+"""DuckDB file or SQLAlchemy URL, and the table after the question mark."""
+NOT_DATABASES = frozenset({"http", "https", "s3", "s3a", "gs", "gcs", "abfs", "az", "hdfs", "file", "memory", "ftp"})
+URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
+SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".csv.gz", ".tsv.gz", ".json.gz")
+"""Ends of the names of files that are read from a folder; all files read must have the same end."""
+
+
+def scheme_of(source: str) -> str:
+    """Return the scheme of a URL, in lower case; empty for a path."""
+    found = URL.match(source)
+    return found[1].lower() if found else ""
+
+
+def sql_parts(source: str) -> tuple[str, str] | None:
+    """Return database and table of an SQL source, such as `answers.duckdb?votes`; None for other sources."""
+    found = SQL_TABLE.fullmatch(source)
+    if found is None or scheme_of(source) in NOT_DATABASES:
+        return None
+    return found["database"], found["table"]
+
+
+def is_blocks(path: Path) -> bool:
+    """Return whether a folder has a file of encoded blocks."""
+    return any((path / name).exists() for name in STORE_FILES)
+
+
+def local_files(source: str) -> list[Path]:
+    """Return the files of a path: itself, those of a folder or saved dataset, or those that match a glob.
+
+    Raises:
+        ReportsError: no file, or a folder whose files have different forms or belong to a collection.
+    """
+    path = Path(source)
+    if not path.exists() and glob.has_magic(source):
+        found = [Path(name) for name in sorted(glob.glob(source, recursive=True))]
+        files = [file for file in found if file.is_file()]
+        if not files:
+            raise ReportsError("a pattern must match at least one file", source=source, hint="Check the pattern.")
+        return files
+    return folder_files(path) if path.is_dir() else [path]
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """Return the files of a folder in the order of names, or those of a saved dataset; errors as `local_files`."""
+    for name in REPORT_FOLDER_FILES:
+        if (folder / name).is_file():
+            rule = "a folder with a file of reports must hold encoded blocks"
+            raise ReportsError(rule, source=str(folder), hint=f"Give the file {folder / name}.")
+    if is_saved_dataset(folder):
+        return saved_dataset_files(folder)
+    visible = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part[:1] in "._" for part in path.relative_to(folder).parts)
+    ]
+    by_suffix = {suffix: [path for path in visible if _suffix(path) == suffix] for suffix in SUFFIXES}
+    kinds = {suffix: files for suffix, files in by_suffix.items() if files}
+    if len(kinds) != 1:
+        raise ReportsError(
+            "a folder must have files of one form: Parquet, Arrow, CSV, TSV or JSON",
+            source=str(folder),
+            examples=", ".join(f"{len(files)} of {suffix}" for suffix, files in kinds.items()) or "none of them",
+            hint="Name the files, or a pattern such as 'folder/*.parquet'.",
+        )
+    return next(iter(kinds.values()))
+
+
+def _suffix(path: Path) -> str:
+    """Return the end of a name among `SUFFIXES`, the longest; empty without one."""
+    return max((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), key=len, default="")
+
+
+def refuse_collections(paths: Sequence[Path], names: Iterable[str]) -> None:
+    """Refuse several files beside which there is a file of a collection, such as its certificate.
+
+    Raises:
+        ReportsError: there is one.
+    """
+    for path in paths:
+        for name in names:
+            if (path.parent / name).is_file():
+                raise ReportsError(
+                    f"files of reports with a {name} are read one by one",
+                    source=str(path),
+                    hint="Join the rounds of a campaign with crowdveil join; move answers to a folder of their own.",
+                )

@@ -1,0 +1,1 @@
+"""Answers from the exports of labelling tools, and results back to them."""

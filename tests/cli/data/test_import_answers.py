@@ -1,0 +1,155 @@
+"""`crowdveil import`, and the sources that every command reads: exports, several files, streams, URLs and tables."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.conftest import LABELS, Refusal, Run, RunJson, rows, written
+
+EXPORTS = Path(__file__).parents[2] / "data" / "importers" / "exports"
+STUDIO = EXPORTS / "label-studio.json"
+RESPONSE = ("--mechanism", "randomized-response", "--epsilon", 2, "--labels", ",".join(LABELS), "--seed", 4)
+
+
+def test_an_import_states_what_it_read_and_what_not(run: Run, run_json: RunJson) -> None:
+    """The counts of answers, "no answer" and left out, the labels and the names of dropped columns are printed."""
+    data = run_json("import", "label-studio", STUDIO, "--question", "sentiment", "--out", "answers.csv")
+
+    assert ("sentiment", ["sentiment", "stars"], 3, 1) == tuple(
+        data[name] for name in ("question", "questions", "answers", "no_answer")
+    )
+    assert ({"ground truth": 1}, 2, 3, ["Negative", "Positive"]) == tuple(
+        data[name] for name in ("left_out", "tasks", "workers", "labels")
+    )
+    assert "annotations.lead_time" in data["dropped"]
+    text = run("import", "label-studio", STUDIO, "--question", "sentiment", "--out", "answers.csv").stdout
+    for part in ("not read: stars", "1, with the label NULL", "1 (ground truth)", "annotations.lead_time"):
+        assert part in " ".join(text.split())
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
+def test_imported_answers_infer_as_the_export(form: str, run: Run, run_json: RunJson) -> None:
+    """The file of an import, in every form, gives the truths of the export itself."""
+    run("import", "wide", EXPORTS / "wide.csv", "--out", f"answers.{form}")
+
+    whole = run_json("infer", EXPORTS / "wide.csv", "--out", "a")
+    found = run_json("infer", f"answers.{form}", "--out", "b")
+
+    assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()
+    assert "No answer (NULL): 1 record." in whole["warnings"]
+    assert "No answer (NULL): 1 record." in found["warnings"]
+
+
+def test_infer_perturb_and_encode_recognise_an_export(run: Run, run_json: RunJson) -> None:
+    """A task that nobody answered is a task all the same, and a question is chosen."""
+    export, question = EXPORTS / "pybossa.json", ("--question", "animal")
+    found = run_json("infer", export, *question, "--out", "found")
+    sent = run_json(
+        "perturb", export, *question, "--mechanism", "randomized-response", "--epsilon", 1, "--labels", "cat,dog",
+        "--lists-from-answers", "--seed", 1, "--out", "sent",
+    )  # fmt: skip
+    run("encode", export, *question, "--out", "blocks")
+
+    assert ["11", "12"] == [row["task"] for row in rows("found/truths.csv")]
+    assert (2, 2) == (found["tasks"], found["reports"])
+    assert (2, 2) == (sent["tasks"], sent["workers"])
+    assert 2 == run_json("infer", "blocks", "--out", "again")["tasks"]
+    assert any(text.startswith("Read as an export of PyBossa, question 'animal'") for text in sent["warnings"])
+
+
+def test_a_guarantee_counts_no_answers(run_json: RunJson) -> None:
+    """A run with a guarantee does not say how many workers gave no answer."""
+    Path("nulls.csv").write_text("task,worker,label\n1,1,no\n2,2,NULL\n")
+
+    data = run_json(
+        "perturb", "nulls.csv", "--mechanism", "randomized-response", "--epsilon", 1, "--labels", ",".join(LABELS),
+        "--tasks", "tasks.csv", "--workers", "every-worker.csv", "--out", "sent",
+    )  # fmt: skip
+
+    assert not any("NULL" in text for text in data["warnings"])
+
+
+def test_reports_of_a_channel_have_no_null(run: Run, refusal: Refusal) -> None:
+    """NULL beside a certificate is refused: reports of a channel leave it out."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    text = Path("sent/reports.csv").read_text() + "1,1,NULL\n"
+    Path("bare").mkdir()
+    Path("bare/reports.csv").write_text(text)
+    Path("bare/certificate.json").write_bytes(Path("sent/certificate.json").read_bytes())
+
+    assert "NULL reports are not stored" in refusal("infer", "bare/reports.csv")
+
+
+def test_several_sources_give_the_truths_of_one_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts in a folder, a pattern, standard input, a URL and a table give the truths of the whole file."""
+    run("infer", "labels.csv", "--out", "whole")
+    head, *lines = Path("labels.csv").read_text().splitlines()
+    Path("parts").mkdir()
+    for number in range(2):
+        Path(f"parts/{number}.csv").write_text("\n".join([head, *lines[number::2]]) + "\n")
+    with duckdb.connect("labels.duckdb") as connection:
+        connection.execute("CREATE TABLE votes AS SELECT * FROM read_csv('labels.csv', all_varchar = true)")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("labels.csv").read_bytes())))
+
+    for sources in (
+        ["parts"],
+        ["parts/*.csv"],
+        ["parts/1.csv", "parts/0.csv"],
+        [Path("labels.csv").absolute().as_uri()],
+        ["labels.duckdb?votes"],
+    ):
+        run("infer", *sources, "--out", "found")
+        assert Path("whole/truths.csv").read_bytes() == Path("found/truths.csv").read_bytes(), sources
+
+
+def test_a_remote_collection_is_inferred_through_its_channel(run: Run, run_json: RunJson) -> None:
+    """Reports at a URL are read with the certificate and crowd.json beside them, and results stay on this machine."""
+    run("perturb", "labels.csv", *RESPONSE, "--out", "sent")
+    local = run_json("infer", "sent/reports.csv", "--out", "a")
+
+    remote = run_json("infer", Path("sent/reports.csv").absolute().as_uri(), "--out", "b")
+
+    assert (local["channel_used"], local["log_likelihood"]) == (remote["channel_used"], remote["log_likelihood"])
+    assert remote["channel_used"]
+    run("infer", Path("labels.csv").absolute().as_uri())
+    assert {"truths.csv", "workers.csv"} <= written(".")
+
+
+def test_stated_columns_and_delimiter(run: Run) -> None:
+    """Columns of any name are read as stated; a column of numbers is stated as such."""
+    run("infer", "numbers.csv", "--out", "a")
+    text = Path("numbers.csv").read_text().replace(",", "~").replace("task~worker~value", "essay~who~grade")
+    Path("odd.txt").write_text(text)
+
+    run("infer", "odd.txt", "--delimiter", "~", "--task-column", "essay", "--worker-column", "who",
+        "--value-column", "grade", "--out", "b")  # fmt: skip
+
+    assert Path("a/truths.csv").read_bytes() == Path("b/truths.csv").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_results_are_written_as_json(form: str, run: Run) -> None:
+    """Truths as JSON or JSON lines hold the rows of the CSV file, and the page of results reads them."""
+    run("infer", "labels.csv", "--out", "a")
+    run("infer", "labels.csv", "--out", "b", "--format", form)
+
+    text = Path(f"b/truths.{form}").read_text()
+    found = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
+    assert [(row["task"], row["truth"], float(row["confidence"])) for row in rows("a/truths.csv")] == [
+        (row["task"], row["truth"], row["confidence"]) for row in found
+    ]
+    run("report", "b", "--out", "b/report.html")
+
+
+def test_imports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
+    """The form of the file must be known, an input is never replaced, and two exports are no sums."""
+    Path("a.csv").write_bytes((EXPORTS / "wide.csv").read_bytes())
+    assert "the file must end in .csv, .parquet, .json, .jsonl" in refusal("import", "wide", "a.csv", "--out", "b.xls")
+    assert "must not replace an input" in refusal("import", "wide", "a.csv", "--out", "a.csv")
+    assert "Choose it with --question" in refusal("infer", STUDIO, "--out", "found")
+    assert "same layout" in refusal("infer", STUDIO, EXPORTS / "pybossa.json", "--out", "found")
+    assert "Did you mean 'toloka'?" in run("import", "tolka", "a.csv", "--out", "b.csv", code=2).stderr

@@ -1,0 +1,310 @@
+"""Importers: small exports, laid out as the tools write them, and what is read of each."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crowdveil.data.importers.registry import TOOLS
+from crowdveil.data.sources.answer_source import AnswerSource, Layout, open_source
+from crowdveil.errors import ReportsError
+
+EXPORTS = Path(__file__).parent / "exports"
+Cell = tuple[str, str, str]
+
+
+def imported(*names: str | Path, question: str | None = None, tool: str | None = None):
+    """Answers of an export in the folder of exports; the tool is recognised unless it is stated."""
+    sources = [str(EXPORTS / name) for name in names]
+    with open_source(sources, Layout(question=question, tool=tool)) as source:
+        return source.import_answers()
+
+
+def cells(found) -> list[Cell]:
+    """Rows of imported answers."""
+    return list(zip(*(found.table[name].to_pylist() for name in ("task", "worker", "label")), strict=True))
+
+
+SENTIMENT = [("1", "7", "Positive"), ("1", "8", "Negative"), ("1", "9", "NULL"), ("2", "7", "Negative")]
+CASES: dict[str, tuple[str, str | None, str, list[Cell]]] = {
+    "label studio": ("label-studio.json", "sentiment", "label-studio", SENTIMENT),
+    "label studio, rating": (
+        "label-studio.json",
+        "stars",
+        "label-studio",
+        [("1", "7", "5"), ("1", "8", "NULL"), ("1", "9", "NULL"), ("2", "7", "1")],
+    ),
+    "label studio, flat": (
+        "label-studio.csv",
+        None,
+        "label-studio",
+        [("1", "worker-1", "Positive"), ("1", "worker-2", "Negative"), ("2", "worker-1", "NULL")],
+    ),
+    "argilla, flat": (
+        "argilla-flat.json",
+        "sentiment",
+        "argilla",
+        [("r1", "u1", "pos"), ("r1", "u2", "neg"), ("r1", "u4", "NULL"), ("r2", "u1", "neg")],
+    ),
+    "argilla": (
+        "argilla.json",
+        None,
+        "argilla",
+        [("r1", "u1", "pos"), ("r1", "u2", "neg"), ("r2", "u1", "neg")],
+    ),
+    "toloka": ("toloka.tsv", None, "toloka", [("t1", "w1", "cat"), ("t2", "w1", "dog"), ("t2", "w3", "NULL")]),
+    "mturk": (
+        "mturk.csv",
+        "category.label",
+        "mturk",
+        [("H1", "W1", "Positive"), ("H1", "W2", "Negative"), ("H2", "W1", "NULL")],
+    ),
+    "mturk, one column per option": (
+        "mturk.csv",
+        "sure",
+        "mturk",
+        [("H1", "W1", "yes"), ("H1", "W2", "no"), ("H2", "W1", "NULL")],
+    ),
+    "mturk, JSON": ("mturk-task-answers.csv", "animal", "mturk", [("H1", "W1", "cat"), ("H1", "W2", "dog")]),
+    "pybossa": (
+        "pybossa.json",
+        "animal",
+        "pybossa",
+        [("11", "3", "cat"), ("11", "worker-1", "dog"), ("12", "worker-1", "NULL")],
+    ),
+    "pybossa, table": ("pybossa.csv", None, "pybossa", [("11", "3", "cat"), ("11", "worker-1", "dog")]),
+    "prodigy": (
+        "prodigy.jsonl",
+        None,
+        "prodigy",
+        [("1", "news-ann", "POS"), ("1", "worker-1", "NEG"), ("2", "news-ann", "NULL")],
+    ),
+    "prodigy, binary": (
+        "prodigy-binary.jsonl",
+        None,
+        "prodigy",
+        [("51", "d-ann", "accept"), ("51", "d-bob", "reject"), ("61", "d-bob", "NULL")],
+    ),
+    "doccano": (
+        "doccano",
+        None,
+        "doccano",
+        [("1", "ann", "positive"), ("2", "ann", "NULL"), ("1", "bob", "negative"), ("2", "bob", "negative")],
+    ),
+    "doccano, users": ("doccano-users.jsonl", None, "doccano", [("1", "1", "2"), ("1", "4", "3"), ("2", "1", "3")]),
+    "wide": (
+        "wide.csv",
+        None,
+        "wide",
+        [
+            ("1", "ann", "yes"),
+            ("1", "bob", "no"),
+            ("2", "ann", "no"),
+            ("2", "bob", "no"),
+            ("2", "cy", "NULL"),
+            ("3", "ann", "yes"),
+            ("3", "cy", "yes"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exports_are_recognised_and_read(case: str) -> None:
+    """Each export is recognised by its layout, and gives its answers, "no answer" included, in file order."""
+    file, question, tool, expected = CASES[case]
+
+    found = imported(file, question=question)
+
+    assert tool == found.tool
+    assert expected == cells(found)
+    assert [label for _, _, label in expected].count("NULL") == found.no_answer
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_stated_tool_reads_the_same(case: str) -> None:
+    """A stated tool reads what the recognised one reads."""
+    file, question, tool, expected = CASES[case]
+
+    assert expected == cells(imported(file, question=question, tool=tool))
+
+
+def test_every_tool_has_an_export() -> None:
+    """No importer is without an export in its layout."""
+    assert {*TOOLS} == {tool for _, _, tool, _ in CASES.values()}
+
+
+@pytest.mark.parametrize(
+    ("file", "question", "left_out"),
+    [
+        ("label-studio.json", "sentiment", {"ground truth": 1}),
+        ("argilla-flat.json", "sentiment", {"draft": 1}),
+        ("toloka.tsv", None, {"rejected": 1}),
+        ("mturk.csv", "sure", {"rejected": 1}),
+        ("wide.csv", None, {"empty cells": 2}),
+    ],
+)
+def test_what_is_no_answer_at_all_is_counted(file: str, question: str | None, left_out: dict[str, int]) -> None:
+    """Rejected submissions, drafts, ground truths and empty cells are left out, and counted by reason."""
+    assert left_out == imported(file, question=question).left_out
+
+
+@pytest.mark.parametrize(
+    ("file", "question", "names"),
+    [
+        ("label-studio.json", "stars", ("created_at", "annotations.completed_by.email", "annotations.lead_time")),
+        ("label-studio.csv", None, ("created_at", "lead_time", "updated_at")),
+        ("toloka.tsv", None, ("ASSIGNMENT:started",)),
+        (
+            "mturk.csv",
+            "sure",
+            (
+                "Reward",
+                "AcceptTime",
+                "SubmitTime",
+                "WorkTimeInSeconds",
+                "LifetimeApprovalRate",
+                "Last30DaysApprovalRate",
+                "Last7DaysApprovalRate",
+            ),
+        ),
+        ("pybossa.json", "sure", ("user_ip", "created", "finish_time", "timeout")),
+        ("prodigy.jsonl", None, ("_timestamp",)),
+        ("doccano-users.jsonl", None, ("annotations.created_at",)),
+    ],
+)
+def test_times_ratings_and_addresses_are_named_and_not_kept(file: str, question: str | None, names: tuple) -> None:
+    """Columns of times, ratings and addresses are named, and none of their contents is kept."""
+    found = imported(file, question=question)
+
+    assert {*names} <= {*found.dropped}
+    assert ["task", "worker", "label"] == found.table.column_names
+    kept = json.dumps(found.table.to_pylist())
+    assert not any(secret in kept for secret in ("@", "192.0.2", "2024", "10:00", "100%"))
+
+
+def test_several_questions_are_listed() -> None:
+    """An export with several questions is refused with their names until one is chosen."""
+    with pytest.raises(ReportsError, match=r"one question is read at a time.*'sentiment', 'stars'.*--question"):
+        imported("label-studio.json")
+    with pytest.raises(ReportsError, match=r"no question 'mood'.*'sentiment', 'stars'"):
+        imported("label-studio.json", question="mood")
+
+
+Write = Callable[[object, str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Function that writes JSON, or text as it is, to a file, and returns its path."""
+
+    def written(content: object, name: str = "export.json") -> Path:
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+        return path
+
+    return written
+
+
+def annotation(value: dict[str, object], kind: str = "choices", worker: object = 1) -> dict[str, object]:
+    """An annotation of Label Studio with one result."""
+    result = [{"from_name": "q", "to_name": "t", "type": kind, "value": value}]
+    return {"id": 1, "completed_by": worker, "was_cancelled": False, "result": result}
+
+
+REFUSED: dict[str, tuple[object, str, str]] = {
+    "several choices": (
+        [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["a", "b"]})]}],
+        "export.json",
+        r"row 1: a worker gives one answer to a question.*\['a', 'b'\]",
+    ),
+    "regions only": (
+        [{"id": 1, "data": {}, "annotations": [annotation({"x": 1}, "rectanglelabels")]}],
+        "export.json",
+        "there must be a question with one answer per worker",
+    ),
+    "no worker": (
+        [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["a"]}, worker=None)]}],
+        "export.json",
+        "row 1: every submission needs a worker",
+    ),
+    "lists of different lengths": (
+        [{"id": 1, "q.responses": ["a"], "q.responses.users": ["u", "v"], "q.responses.status": ["submitted"]}],
+        "export.json",
+        "must have one user and one status each.*1 responses, 2 users",
+    ),
+    "shared annotations": ('{"id": 1, "text": "x", "label": ["a"]}\n', "all.jsonl", "must tell its workers apart"),
+    "spans": ('{"id": 1, "text": "x", "label": [[0, 5, "ORG"]]}\n', "ann.jsonl", "gives one answer to a question"),
+    "not JSON": ('[{"id": 1, ', "export.json", "must be JSON in UTF-8"),
+    "no records": ("[1, 2]", "export.json", "must hold at least one record, and records only"),
+    "unknown records": (
+        [{"id": 1, "verdict": "x"}],
+        "export.json",
+        "column for the task is needed.*'verdict'.*--task-column.*No export of label-studio.*recognised",
+    ),
+    "truths, which are no wide table": (
+        "task,truth,confidence\n1,a,0.5\n2,b,0.7\n",
+        "truths.csv",
+        "column for the worker is needed.*no wide table",
+    ),
+    "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "not a zip archive or spreadsheet.*save the sheet as CSV"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_with_the_reason(write: Write, case: str) -> None:
+    """An unknown, ambiguous or damaged layout is refused with rule, value and hint."""
+    content, name, message = REFUSED[case]
+
+    with pytest.raises(ReportsError, match=message) as caught, open_source([str(write(content, name))]) as source:
+        source.read()
+
+    assert caught.value.hint
+
+
+def test_names_that_look_like_numbers_of_workers_stay_apart(write: Write) -> None:
+    """A worker who is really called worker-1 is not one whose address was replaced."""
+    content = [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["a"]}, worker=name)]}
+               for name in ("worker-1", "x@example.org")]  # fmt: skip
+
+    found = imported(write(content, "export.json"))
+
+    assert ["worker-1", "worker--1"] == found.table["worker"].to_pylist()
+    assert 1 == found.renamed
+
+
+def test_a_question_with_the_name_of_a_time_is_not_dropped(write: Write) -> None:
+    """The columns of questions are not named as dropped."""
+    header = "INPUT:x\tOUTPUT:rating\tASSIGNMENT:worker_id\tASSIGNMENT:started\n"
+
+    found = imported(write(header + "a\t5\tw\t2024\n", "t.tsv"))
+
+    assert ("rating", ("ASSIGNMENT:started",)) == (found.question, found.dropped)
+    assert [("a", "w", "5")] == cells(found)
+
+
+def test_a_stated_task_column_of_a_wide_table(write: Write) -> None:
+    """Workers of a wide table are all columns but the stated one of tasks, times apart."""
+    path = write("ann;key;time;bob\nyes;k1;10:00;no\n", "wide.csv")
+
+    with open_source([str(path)], Layout(tool="wide", names=names(task="key"), delimiter=";")) as source:
+        found = source.import_answers()
+
+    assert [("k1", "ann", "yes"), ("k1", "bob", "no")] == cells(found)
+    assert ("time",) == found.dropped
+
+
+def names(**stated: str):
+    """Stated names of columns."""
+    from crowdveil.data.ingest.readers import ColumnNames
+
+    return ColumnNames(**stated)
+
+
+def test_sources_without_an_export_have_no_import(write: Write) -> None:
+    """Plain columns are no export: the refusal names the tools."""
+    with open_source([str(write("task,worker,label\n1,a,x\n", "a.csv"))]) as source:
+        assert isinstance(source, AnswerSource)
+        with pytest.raises(ReportsError, match=r"no tool's export was recognised.*toloka"):
+            source.import_answers()

@@ -1,0 +1,297 @@
+"""Sources of answers: several files, folders, patterns, streams, URLs, saved datasets and SQL tables, read alike."""
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import fsspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy
+
+from crowdveil.data.ingest.readers import ColumnNames
+from crowdveil.data.read_options import ReadOptions
+from crowdveil.data.reports import Reports
+from crowdveil.data.sources.answer_source import Layout, open_source
+from crowdveil.errors import ReportsError, SettingsError
+from tests.data.test_reports import cells
+
+ROWS = [("a", "v", "x"), ("b", "w", "y"), ("c", "v", "y"), ("c", "w", "x")]
+TABLE = pa.table(dict(zip(("task", "worker", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
+HALVES = TABLE.slice(0, 2), TABLE.slice(2)
+
+
+def read(*sources: str | Path, layout: Layout | None = None, **options: object) -> list[tuple]:
+    """Rows of the reports of a source."""
+    with open_source([str(source) for source in sources], layout) as source:
+        columns, _ = source.read()
+    return cells(Reports.from_columns(columns, ReadOptions(skip_null=True, **options)))  # type: ignore[arg-type]
+
+
+def write(table: pa.Table, path: Path) -> Path:
+    """Write a table in the form of a file's name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".arrow":
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(table.to_pylist()))
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        options = pa.csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ",", quoting_style="none")
+        pa.csv.write_csv(table, path, options)
+    return path
+
+
+@pytest.mark.parametrize("end", ["csv", "tsv", "parquet", "arrow", "json", "jsonl"])
+def test_one_file_of_every_form(tmp_path: Path, end: str) -> None:
+    """A file is read alike in every form, whatever its name ends in."""
+    path = write(TABLE, tmp_path / f"answers.{end}")
+
+    assert ROWS == read(path)
+    assert ROWS == read(path.rename(tmp_path / "answers"))
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "arrow", "jsonl"])
+def test_several_files_a_folder_and_a_pattern(tmp_path: Path, end: str) -> None:
+    """Several files, the folder that holds them and a pattern give the rows of all, in any order of files."""
+    first, second = (write(half, tmp_path / "parts" / f"{name}.{end}") for half, name in zip(HALVES, "12", strict=True))
+    (tmp_path / "parts" / "_SUCCESS").touch()
+
+    assert ROWS == read(first, second) == read(second, first)
+    assert ROWS == read(tmp_path / "parts") == read(tmp_path / "*" / f"?.{end}")
+
+
+def test_files_of_several_forms_and_types(tmp_path: Path) -> None:
+    """Files may differ in form, in the names of columns and in the type of identifiers."""
+    numbers = pa.table({"Task": [1, 2], "annotator": ["v", "w"], "Answer": ["x", "y"]})
+    first = write(numbers, tmp_path / "1.parquet")
+    second = write(TABLE, tmp_path / "2.tsv")
+
+    assert [("1", "v", "x"), ("2", "w", "y"), *ROWS] == read(first, second)
+
+
+def test_integers_stay_integers(tmp_path: Path) -> None:
+    """Integer identifiers of several Parquet files stay integers, and a column `value` holds numbers."""
+    for number in (1, 2):
+        write(pa.table({"task": [number], "worker": [7], "value": [0.5]}), tmp_path / "parts" / f"{number}.parquet")
+
+    assert [(1, 7, 0.5), (2, 7, 0.5)] == read(tmp_path / "parts")
+
+
+def test_null_is_no_answer(tmp_path: Path) -> None:
+    """The label NULL is no report, but its task and worker are known."""
+    path = tmp_path / "answers.csv"
+    path.write_text("task,worker,label\na,v,x\nb,w,NULL\na,w,y\n")
+
+    with open_source([str(path)]) as source:
+        columns, notes = source.read()
+    found = Reports.from_columns(columns, ReadOptions(skip_null=True))
+
+    assert [("a", "v", "x"), ("a", "w", "y")] == cells(found)
+    assert (["a", "b"], ["v", "w"]) == (list(found.tasks), list(found.workers))
+    assert ("No answer (NULL): 1 record.",) == notes
+    with pytest.raises(ReportsError, match=r"row 2: .*NULL"):
+        Reports.from_columns(columns, ReadOptions())
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads standard input, whatever its form."""
+    text = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()).encode()
+    for data in (
+        text,
+        gzip.compress(text),
+        b"task,worker,label\n" + b"".join(f"{t},{w},{x}\n".encode() for t, w, x in ROWS),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+        assert ROWS == read("-")
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Callable[[str], str]:
+    """Function from the name of a file system to the URL of a folder with two Parquet files in `parts`."""
+
+    def filled(scheme: str) -> str:
+        local = tmp_path / "bucket"
+        for half, name in zip(HALVES, "12", strict=True):
+            write(half, local / "parts" / f"{name}.parquet")
+        if scheme == "file":
+            return local.as_uri()
+        memory = fsspec.filesystem("memory")
+        memory.put(str(local), "/bucket", recursive=True)
+        return "memory://bucket"
+
+    return filled
+
+
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_urls_of_remote_file_systems(bucket, scheme: str) -> None:
+    """URLs of pyarrow's and fsspec's file systems name files, folders and patterns."""
+    url = bucket(scheme)
+
+    assert ROWS == read(f"{url}/parts") == read(f"{url}/parts/*.parquet")
+    assert ROWS[:2] == read(f"{url}/parts/1.parquet")
+    assert ROWS == read(f"{url}/parts/1.parquet", f"{url}/parts/2.parquet")
+
+
+def test_a_remote_collection_stays_whole(tmp_path: Path) -> None:
+    """With remote reports come the certificate and crowd.json beside them; the copies are removed at the end."""
+    remote = tmp_path / "remote"
+    write(TABLE, remote / "reports.csv")
+    for name in ("certificate.json", "crowd.json", "other.json"):
+        (remote / name).write_text("{}")
+
+    with open_source([(remote / "reports.csv").as_uri()]) as source:
+        folder = source.path.parent
+        assert {"reports.csv", "certificate.json", "crowd.json"} == {path.name for path in folder.iterdir()}
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("memory://nowhere/x.csv", "remote file must exist"),
+        ("nosuch://user:secret@host/x.csv", "remote file must exist"),
+        ("file:///no/such/file.csv", "remote file must exist"),
+    ],
+)
+def test_a_url_that_cannot_be_read(url: str, message: str) -> None:
+    """A remote file that cannot be read is named, without password."""
+    with pytest.raises(ReportsError, match=message) as caught:
+        read(url)
+
+    assert "secret" not in str(caught.value)
+
+
+def saved_dataset(folder: Path, table: pa.Table, features: dict[str, object] | None = None) -> Path:
+    """Write a table as `datasets` saves it, in two files."""
+    folder.mkdir(parents=True)
+    stated = json.dumps({"info": {"features": features or {}}})
+    table = table.replace_schema_metadata({"huggingface": stated})
+    for number, part in enumerate((table.slice(0, 2), table.slice(2))):
+        path = str(folder / f"data-{number}.arrow")
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+            writer.write_table(part)
+    files = [{"filename": f"data-{number}.arrow"} for number in range(2)]
+    (folder / "state.json").write_text(json.dumps({"_data_files": files}))
+    (folder / "dataset_info.json").write_text("{}")
+    return folder
+
+
+def test_saved_datasets(tmp_path: Path) -> None:
+    """A dataset on disk is read with the names of its labels; one split of several is chosen."""
+    coded = TABLE.set_column(2, "label", pa.array([0, 1, 1, 0]))
+    features = {"label": {"names": ["x", "y"], "_type": "ClassLabel"}}
+    folder = saved_dataset(tmp_path / "all" / "train", coded, features)
+    splits = tmp_path / "all" / "dataset_dict.json"
+
+    splits.write_text('{"splits": ["train"]}')
+    assert ROWS == read(folder) == read(tmp_path / "all")
+    splits.write_text('{"splits": ["train", "test"]}')
+    with pytest.raises(ReportsError, match=r"split by split.*train, test"):
+        read(tmp_path / "all")
+
+
+def test_datasets_as_their_package_saves_them(tmp_path: Path) -> None:
+    """The package's own folder is read."""
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict(TABLE.to_pydict()).save_to_disk(str(tmp_path / "set"))
+
+    assert ROWS == read(tmp_path / "set")
+
+
+@pytest.fixture
+def databases(tmp_path: Path) -> dict[str, str]:
+    """A DuckDB file and the URL of a SQLite file, each with the table `votes` and a column that is not read."""
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute("CREATE TABLE votes (task TEXT, worker TEXT, label TEXT, ip TEXT)")
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, '192.0.2.1')", ROWS)
+        connection.execute('CREATE VIEW "odd ""name" AS SELECT * FROM votes')
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE votes (task TEXT, worker TEXT, label TEXT, ip TEXT)"))
+        for row in ROWS:
+            values = ", ".join(repr(cell) for cell in row)
+            connection.execute(sqlalchemy.text(f"INSERT INTO votes VALUES ({values}, '192.0.2.1')"))
+    engine.dispose()
+    return {"duckdb": str(tmp_path / "a.duckdb"), "sqlite": url}
+
+
+@pytest.mark.parametrize("name", ["duckdb", "sqlite"])
+def test_sql_tables(databases, name: str) -> None:
+    """A table of a database is read by its columns' names, stated or not."""
+    source = f"{databases[name]}?votes"
+
+    assert ROWS == read(source)
+    swapped = Layout(names=ColumnNames(task="worker", worker="task"))
+    assert sorted((worker, task, label) for task, worker, label in ROWS) == read(source, layout=swapped)
+    with pytest.raises(ReportsError, match="must exist and be readable"):
+        read(f"{databases[name]}?nothing")
+
+
+def test_odd_names_of_tables_are_quoted(databases) -> None:
+    """The name of a table is a name, never a part of a query."""
+    assert ROWS == read(f'{databases["duckdb"]}?odd "name')
+    with pytest.raises(ReportsError, match="must exist and be readable"):
+        read(f"{databases['duckdb']}?votes; DROP TABLE votes")
+    assert ROWS == read(f"{databases['duckdb']}?votes")
+
+
+def test_a_password_of_a_database_is_not_shown() -> None:
+    """The error of a database hides the password of its URL."""
+    with pytest.raises(ReportsError) as caught:
+        read("nosuchdialect://ann:secret@localhost/base?votes")
+
+    assert "secret" not in str(caught.value)
+    assert "ann:***@localhost" in str(caught.value)
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "no match": (("*.nothing",), "must match at least one file"),
+    "a mixed folder": (("mixed",), r"files of one form.*1 of \.parquet, 1 of \.csv"),
+    "an empty folder": (("empty",), "files of one form.*none of them"),
+    "a folder of reports": (("sent",), "must hold encoded blocks.*reports.csv"),
+    "collections": (("sent/reports.csv", "mixed/a.csv"), "read one by one.*crowdveil join"),
+    "two layouts": (("mixed/a.csv", "export.jsonl"), "same layout.*plain columns, Prodigy"),
+    "a dataset among files": (("dataset:dog", "mixed/a.csv"), "must be files of answers"),
+    "no such file": (("absent.csv",), "must exist and be readable"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_sources_that_do_not_go_together_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    """Sources that are unclear, or belong to a collection, are refused with the way out."""
+    monkeypatch.chdir(tmp_path)
+    write(TABLE, Path("mixed/a.csv"))
+    write(TABLE, Path("mixed/b.parquet"))
+    write(TABLE, Path("sent/reports.csv"))
+    Path("sent/crowd.json").write_text("{}")
+    Path("empty").mkdir()
+    Path("export.jsonl").write_text('{"_task_hash": 1, "answer": "accept", "_annotator_id": "ann"}\n')
+    sources, message = REFUSED[case]
+
+    with pytest.raises(ReportsError, match=message):
+        read(*sources)
+
+
+def test_settings_of_a_layout_are_checked() -> None:
+    """A delimiter is one character, a tool is known, and answers are labels or numbers."""
+    with pytest.raises(SettingsError, match="one ASCII character"):
+        Layout(delimiter=";;")
+    with pytest.raises(SettingsError, match="one of label-studio"):
+        Layout(tool="excel")
+    with pytest.raises(SettingsError, match="labels or numbers"):
+        ColumnNames(label="a", value="b")
