@@ -1,0 +1,166 @@
+"""Cases of the table of audits: every registered mechanism, rounds, synthesis and whole commands' outputs."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.channels.alphabet import Categories, Scale
+from crowdveil.channels.rounding import format_bound
+from crowdveil.mechanisms import (
+    Designed,
+    Laplace,
+    MatrixFactorization,
+    MatrixFactorizationPublished,
+    Mechanism,
+    OneLayer,
+    QuantizedResponse,
+    RandomizedResponse,
+    SunTwoLayer,
+    TwoLayer,
+)
+from crowdveil.privacy.audit.black_box import Pair
+from crowdveil.privacy.audit.claims import Audit, audit_mechanism, audit_pairs
+from crowdveil.privacy.audit.finite import Neighbours
+from crowdveil.randomness import secure
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.pooled_shape import PooledShape
+
+RESULTS = Path(__file__).parent / "results" / "bounds.csv"
+YES_NO, GRID = Categories(("no", "yes")), Scale(0, 4)
+CELL_DRAWS, VECTOR_DRAWS, RELEASES = 1_000_000, 40_000, 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Audit of one case.
+
+    Attributes:
+        name: mechanism or method, with its settings.
+        neighbours: what differs between the inputs.
+        claimed, exact: epsilon of the source's claim, and the proved one; infinity is none.
+        bound: lower bound from draws.
+        draws: draws of each input.
+        refuted: whether the claim is refuted.
+        event: event that gives the bound.
+    """
+
+    name: str
+    neighbours: str
+    claimed: float
+    exact: float
+    bound: float
+    draws: int
+    refuted: bool
+    event: str
+
+
+def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]:
+    """Yield name, mechanism, cells of a worker, neighbours and rounds of every case."""
+    response = RandomizedResponse(alphabet=YES_NO, epsilon=1.0)
+    yield "`randomized-response`", response, 1, None, 1
+    yield "`randomized-response`, 3 rounds", response, 1, None, 3
+    yield "`randomized-response`, 4 cells", response, 4, "worker", 1
+    yield "`one-layer`", OneLayer(alphabet=YES_NO, epsilon=1.0), 1, None, 1
+    yield "`laplace`", Laplace(alphabet=GRID, epsilon=1.0), 1, None, 1
+    yield "`quantized-response`", QuantizedResponse(alphabet=GRID, epsilon=1.0, cuts=(2,)), 1, None, 1
+    yield "`designed`", Designed.examples()[0], 1, None, 1
+    published = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
+    yield "`two-layer` as published, 50 cells", published, 50, None, 1
+    yield "`two-layer`, 10 cells", TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=1.0), 10, None, 1
+    yield "`sun-two-layer`, 10 cells", SunTwoLayer(alphabet=YES_NO, epsilon=1.0, answers=10), 10, None, 1
+    yield "`matrix-factorization`, 3 tasks", MatrixFactorization(alphabet=GRID, epsilon=1.0), 3, None, 1
+    factors = MatrixFactorizationPublished(alphabet=Scale(0, 9), epsilon=1.0, tasks=8, dimensions=3, ridge=1e-6)
+    yield "`matrix-factorization-published`, 8 tasks", factors, 8, "participation", 1
+
+
+def measured() -> Iterator[Row]:
+    """Yield the audits of all cases."""
+    for name, mechanism, tasks, neighbours, rounds in mechanisms():
+        single = mechanism.channel() is not None and neighbours != "worker" and rounds == 1
+        draws = CELL_DRAWS if single else VECTOR_DRAWS
+        yield _row(name, audit_mechanism(mechanism, neighbours, tasks=tasks, rounds=rounds, draws=draws), draws)
+    for name, method, first, second in releases():
+        moved = "one claim moved" if second else "one claim against none"
+        pair = Pair.of_function(release_of(method), first, second, name=moved)
+        yield _row(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
+
+
+def releases() -> Iterator[tuple[str, Histogram | PooledShape, list[float], list[float]]]:
+    """Yield name, method and the claims about one task that differ in one claim."""
+    yield "`histogram`", Histogram(epsilon=1.0, records=3), [50.0], [90.0]
+    hidden = Histogram(epsilon=1.0, records=3, participation="protected", expected_claims=2)
+    yield "`histogram`, participation protected", hidden, [50.0], []
+    yield "`pooled-shape`", PooledShape(epsilon=1.0, records=3), [50.0, 50.0], [50.0, 90.0]
+
+
+def release_of(method: Histogram | PooledShape) -> Callable[[Sequence[float]], NDArray[np.float64]]:
+    """Return the function from claims about one task to the released numbers."""
+
+    def release(values: Sequence[float]) -> NDArray[np.float64]:
+        names = ["t"] * len(values)
+        claims = Claims.from_arrays(names, np.arange(len(values)), list(values), bounds=(0, 100), tasks=["t"])
+        return method.release(claims, secure()).value
+
+    return release
+
+
+def _row(name: str, result: Audit, draws: int, *, exact: float | None = None) -> Row:
+    assert result.draws is not None
+    found = result.draws.finding
+    return Row(
+        name=name,
+        neighbours=result.neighbours,
+        claimed=result.claimed_epsilon,
+        exact=result.exact if result.exact is not None else exact or 0.0,
+        bound=found.epsilon,
+        draws=draws,
+        refuted=result.refuted,
+        event=found.event,
+    )
+
+
+def write(rows: Sequence[Row]) -> None:
+    """Write the rows as CSV."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    with open(RESULTS, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, [field.name for field in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def read() -> list[Row]:
+    """Return the rows of the CSV file."""
+    with open(RESULTS, newline="", encoding="utf-8") as stream:
+        return [
+            Row(
+                name=row["name"],
+                neighbours=row["neighbours"],
+                claimed=float(row["claimed"]),
+                exact=float(row["exact"]),
+                bound=float(row["bound"]),
+                draws=int(row["draws"]),
+                refuted=row["refuted"] == "True",
+                event=row["event"],
+            )
+            for row in csv.DictReader(stream)
+        ]
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the Markdown table of the rows; bounds are rounded down, exact losses up."""
+    lines = [
+        "| case | neighbours | claim | exact | lower bound | draws | verdict |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        verdict = "refuted" if row.refuted else "stands"
+        exact = "none" if row.exact == float("inf") else format_bound(row.exact, 4)
+        bound = f"{int(row.bound * 1000) / 1000:.3f}"
+        cells = (row.name, row.neighbours, f"{row.claimed:.4g}", exact, bound, f"{row.draws:,}", verdict)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
