@@ -72,13 +72,3 @@ def test_claims_are_released_without_pictures(no_matplotlib: None) -> None:
 
     assert NO_PICTURES in data["warnings"]
     assert not Path("made/curator").exists()
-
-
-def test_the_demo_page_says_that_it_has_no_pictures(no_matplotlib: None) -> None:
-    """The page of the demo is written without figures, and names the package that draws them."""
-    from crowdveil.demo.page import render
-
-    page = render((), (), seed=1)
-
-    assert "matplotlib is not installed" in page
-    assert "<svg" not in page

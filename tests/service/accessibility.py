@@ -29,6 +29,39 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
+PICTURE_CONTRASTS = """() => {
+  const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => 0.2126 * channel(rgb[0]) + 0.7152 * channel(rgb[1]) + 0.0722 * channel(rgb[2]);
+  const over = (front, alpha, back) => front.map((part, k) => alpha * part + (1 - alpha) * back[k]);
+  const ground = (node) => {
+    for (node = node.closest("svg"); node; node = node.parentElement) {
+      const color = parts(getComputedStyle(node).backgroundColor);
+      if ((color[3] ?? 1) === 1) return color.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  const paint = (style, kind, back) => over(parts(style[kind]).slice(0, 3), Number(style[kind + "Opacity"]), back);
+  const found = [];
+  for (const node of document.querySelectorAll("svg[role=img] *")) {
+    const style = getComputedStyle(node), back = ground(node), table = node.closest("svg").querySelector(".cell");
+    const name = `${node.tagName}.${node.getAttribute("class")} ${node.textContent}`;
+    if (node.matches("title, desc, .cell") || !node.checkVisibility()) continue;
+    const grounds = [back];
+    if (table && node.matches(".value")) {
+      for (const cell of node.closest("svg").querySelectorAll(".cell")) {
+        grounds.push(paint(getComputedStyle(cell), "fill", back));
+      }
+    }
+    const kind = style.stroke === "none" ? "fill" : "stroke";
+    for (const behind of grounds) {
+      const pair = [light(paint(style, kind, behind)), light(behind)].sort((a, b) => b - a);
+      found.push([(pair[0] + 0.05) / (pair[1] + 0.05), node.tagName === "text" ? 4.5 : 3, name]);
+    }
+  }
+  return found;
+}"""
+"""Contrast of each text and mark of a picture with what is behind it, the least one allowed, and the mark."""
 CONTROLS = "button, a.button, select, summary, .option, input:not(.option input)"
 TARGETS = """(controls) => Array.from(document.querySelectorAll(controls))
   .filter((node) => node.checkVisibility() && !node.classList.contains("covered"))
@@ -44,6 +77,20 @@ NAMELESS = """(named) => Array.from(document.querySelectorAll(named))
 def await_screen(page: Any, name: str) -> None:
     """Wait until a screen is shown."""
     page.wait_for_selector(f"#{name}:not([hidden])", timeout=WAIT)
+
+
+def check_page(page: Any, width: int) -> int:
+    """Hold a page to axe-core, to the contrast of its pictures, and to its width; return the number of pictures."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found] == []
+    contrasts = page.evaluate(PICTURE_CONTRASTS)
+    assert [mark for mark in contrasts if mark[0] < mark[1]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    pictures = page.locator("svg[role=img]").count()
+    assert pictures == page.locator("svg[role=img] > title").count()
+    return int(pictures)
 
 
 def check_screen(page: Any, name: str, language: str) -> None:

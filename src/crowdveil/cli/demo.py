@@ -35,7 +35,6 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     Each row states epsilon of a single answer (cell) and the participation. Devices are simulated: no privacy.
     """
     from crowdveil.demo import demo_outputs, run_demo
-    from crowdveil.plotting import NO_PICTURES, has_matplotlib
 
     outputs = demo_outputs(out)
     replaced = list(map(str, outputs.check()))
@@ -44,10 +43,11 @@ def demo(data: Path | None, out: Path, seed: int, as_json: bool) -> None:
     if not as_json:
         _print_table(done)
     note = f"simulation only: no privacy. The reports follow from the seed {seed}"
-    warnings = [note, *([] if has_matplotlib() else [NO_PICTURES])]
+    warnings = [note]
     written = list(map(str, outputs.paths))
     document = done.to_json(seed) | {"warnings": warnings, "files": written, "replaced": replaced}
     rows = [
+        *[("conclusion", f"{crowd}: {text}") for crowd, text in done.conclusions.items()],
         *[("warning", text) for text in warnings],
         *replaced_rows(replaced),
         *[("written", path) for path in written],

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
+from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd, demo_crowds
 from crowdveil.demo.page import render
 from crowdveil.demo.trials import Result, Row, Trial, compare_with_unprotected, run, trials_for
@@ -36,13 +37,21 @@ class Demo:
         """All lines of the table."""
         return tuple(row for result in self.results for row in result.rows)
 
+    @property
+    def conclusions(self) -> dict[str, str]:
+        """Conclusion in words for each crowd, by its title."""
+        return {
+            crowd.title: conclude(crowd, [row for row in self.rows if row.crowd == crowd.name]) for crowd in self.crowds
+        }
+
     def to_json(self, seed: int) -> dict[str, object]:
         """Return the rows as a JSON object; an infinite epsilon is the text "infinity"."""
         rows = [
             {name: "infinity" if value == math.inf else value for name, value in asdict(row).items()}
             for row in self.rows
         ]
-        return {"simulation": True, "seed": seed, "page": str(self.page), "rows": rows}
+        head = {"simulation": True, "seed": seed, "page": str(self.page)}
+        return {**head, "conclusions": self.conclusions, "rows": rows}
 
 
 def demo_outputs(out: Path) -> Outputs:

@@ -8,15 +8,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from crowdveil.channels.rounding import format_bound
+from crowdveil.demo.conclusion import conclude
 from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.pictures import claims_picture, error_picture, reported_method, worker_picture
 from crowdveil.demo.trials import ASSIGNED, CHANNEL_SUFFIX, MIN_ANSWERS, PROTECTED, QUALITY_EPSILON, Result, Row
-from crowdveil.plotting import has_matplotlib
+from crowdveil.release.page import style_sheet
 
 CLAIMED = 1.0
 CLOSE = 0.005
 """Relative difference up to which an error equals that of the constant."""
-PARTICIPATION_TEXTS = {ASSIGNED: "participation participation_text among assigned cells only"}
+PARTICIPATION_TEXTS = {ASSIGNED: "participation hidden among assigned cells only"}
 """Participation texts that differ from "participation NAME"."""
 
 
@@ -36,22 +37,23 @@ def render(crowds: Sequence[DemoCrowd], results: Sequence[Result], seed: int) ->
     )
     environment.filters |= {
         "claim": show_claim,
+        "constant": show_constant,
         "bound": show_bound,
         "verdict": verdict,
         "participation_text": participation_text,
     }
-    rows, drawn = [row for result in results for row in result.rows], has_matplotlib()
+    rows = [row for result in results for row in result.rows]
     return environment.get_template("demo.html").render(
         seed=seed,
         fewest=MIN_ANSWERS,
-        chapters=[_chapter(crowd, results, drawn) for crowd in crowds],
-        drawn=drawn,
-        claims=Markup(claims_picture(rows, CLAIMED)) if drawn else None,
+        style=Markup(style_sheet()),
+        chapters=[_chapter(crowd, results) for crowd in crowds],
+        claims=claims_picture(rows, CLAIMED),
         claimed=CLAIMED,
     )
 
 
-def _chapter(crowd: DemoCrowd, results: Sequence[Result], drawn: bool) -> dict[str, object]:
+def _chapter(crowd: DemoCrowd, results: Sequence[Result]) -> dict[str, object]:
     rows = [row for result in results for row in result.rows if row.crowd == crowd.name]
     groups = groupby(rows, key=lambda row: (row.mechanism, row.participation, row.requested))
     all_groups = [list(group) for _, group in groups]
@@ -60,8 +62,9 @@ def _chapter(crowd: DemoCrowd, results: Sequence[Result], drawn: bool) -> dict[s
         "crowd": crowd,
         "shown_epsilon": QUALITY_EPSILON,
         "summary": summary(rows, reported_method(crowd)) + sampling_error(rows[0]),
-        "errors": Markup(error_picture(crowd, results)) if drawn else None,
-        "workers": Markup(worker_picture(crowd, results)) if labels and drawn else None,
+        "conclusion": conclude(crowd, rows),
+        "errors": error_picture(crowd, results),
+        "workers": worker_picture(crowd, results) if labels else None,
         "groups": all_groups,
         "short": [group for group in all_groups if _in_short(group[0].requested)],
         "error_name": "wrong" if labels else "MAE",
@@ -85,9 +88,9 @@ def summary(rows: Sequence[Row], method: str) -> str:
     return (
         f"At epsilon {QUALITY_EPSILON:g} per cell with participation protected, the best method without a noise "
         f"model ({naive.method}) has error {naive.error:.3f} on reports of randomized response: {_compared(naive)} the "
-        f"constant {naive.constant} ({naive.constant_error:.3f}). With the channel in the likelihood {method} has "
-        f"error {channel_aware.error:.3f}: {_compared(channel_aware)} the constant.{_assigned(response, method)} "
-        f"Unprotected answers give {best.error:.3f} ({best.method})."
+        f"constant {show_constant(naive.constant)} ({naive.constant_error:.3f}). With the channel in the likelihood "
+        f"{method} has error {channel_aware.error:.3f}: {_compared(channel_aware)} the constant."
+        f"{_assigned(response, method)} Unprotected answers give {best.error:.3f} ({best.method})."
     )
 
 
@@ -124,6 +127,14 @@ def verdict(row: Row) -> str:
     if abs(row.error - row.constant_error) <= CLOSE * max(1.0, row.constant_error):
         return "equal"
     return "better" if row.error < row.constant_error else "worse"
+
+
+def show_constant(constant: str) -> str:
+    """Return a constant; a number with three digits."""
+    try:
+        return f"{float(constant):.3g}"
+    except ValueError:
+        return constant
 
 
 def show_claim(value: float | None) -> str:

@@ -1,17 +1,17 @@
-"""Plots of the demo as inline SVG: error by epsilon, worker abilities, claimed and exact epsilon."""
+"""Pictures of the demo as inline SVG: error by epsilon, worker abilities, claimed and exact epsilon.
 
-from __future__ import annotations
+Colors are classes of the style sheet, so that the pictures follow the color scheme. A chart has at most `MAX_LINES`
+lines, each with its name at its end.
+"""
 
 import math
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.rounding import format_bound
-from crowdveil.demo.crowds import EPSILONS, DemoCrowd
+from crowdveil.demo.crowds import DemoCrowd
 from crowdveil.demo.trials import (
     ASSIGNED,
     CHANNEL_SUFFIX,
@@ -22,96 +22,117 @@ from crowdveil.demo.trials import (
     has_enough_answers,
     pearson,
 )
-from crowdveil.plotting import file_bytes, styled_figure
+from crowdveil.presentation.html import Html, filled
+from crowdveil.presentation.pictures import lines, svg
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-NO_MODEL_COLORS = ("#b45309", "#d97706", "#f0a848", "#9a3412")
-CHANNEL_COLORS = ("#0f766e", "#14b8a6", "#1d4ed8", "#7c3aed", "#0891b2", "#4f46e5")
-ASSIGNED_COLOR = "#be185d"
-INFINITE_WIDTH = 1.12
-
-
-def error_picture(crowd: DemoCrowd, results: Sequence[Result]) -> str:
-    """Plot error by epsilon for every method with protected participation, the constant and unprotected answers.
-
-    A dashed line is the error of the reported method on assigned cells.
-    """
-    rows = [row for result in results for row in result.rows if row.crowd == crowd.name]
-    private = [row for row in rows if row.participation == PROTECTED and row.mechanism in _curves(crowd)]
-    with styled_figure(6.6, 5.2) as figure:
-        axes = figure.add_subplot()
-        for label, color, points in _lines(private):
-            axes.plot(*zip(*points, strict=True), marker="o", ms=4.5, lw=1.8, color=color, label=label)
-        assigned = [
-            row
-            for row in rows
-            if row.participation == ASSIGNED and row.method == reported_method(crowd) + CHANNEL_SUFFIX
-        ]
-        if assigned:
-            points = [(row.requested or 0.0, row.error) for row in assigned]
-            name = f"{reported_method(crowd)}{CHANNEL_SUFFIX}, assigned cells"
-            axes.plot(*zip(*points, strict=True), marker="s", ms=4, lw=1.8, ls="--", color=ASSIGNED_COLOR, label=name)
-        best = min((row for row in rows if row.requested is None), key=lambda row: row.error)
-        constant = rows[0].constant_error
-        axes.axhline(constant, color="#475569", ls="--", lw=1.2, label=f"best constant ({rows[0].constant})")
-        axes.axhline(best.error, color="#16a34a", ls=":", lw=1.6, label=f"unprotected ({best.method})")
-        axes.set_ylim(bottom=0)
-        axes.set_xticks(EPSILONS)
-        axes.set_xlabel("epsilon per cell, participation protected")
-        axes.set_ylabel("share of wrong truths" if rows[0].error_name == "error_rate" else "mean absolute error")
-        axes.legend(frameon=False, fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
-        return _svg(figure, f"Error by epsilon on {crowd.title}")
+MAX_LINES = 6
+"""Largest number of lines in a chart, with those of the constant and of unprotected answers."""
+HEADROOM = 1.6
+"""Height of a chart, as a multiple of the constant's error; lines are cut there."""
+RESPONSE = "randomized-response"
+IGNORED = "noise ignored"
+"""Name of the line of the best method without a noise model."""
+Line = tuple[str, list[tuple[float, float]]]
+"""Name, and points (epsilon, error)."""
 
 
 def reported_method(crowd: DemoCrowd) -> str:
-    """Return the channel-aware method of the summary."""
+    """Return the channel-aware method of summary and conclusion, which is fixed in advance."""
     return "dawid-skene" if crowd.error == "error_rate" else "gaussian"
 
 
-def _curves(crowd: DemoCrowd) -> tuple[str, ...]:
-    """Return the mechanisms in the plot of a crowd."""
-    if crowd.error == "error_rate":
-        return ("randomized-response",)
-    return ("randomized-response", "laplace", "matrix-factorization", "matrix-factorization-published", "designed")
+def claim_holds(row: Row) -> bool:
+    """Return whether the exact epsilon of a row is at most the claimed one."""
+    return row.exact is not None and row.claimed is not None and row.exact <= row.claimed * (1 + 1e-9)
 
 
-def _lines(rows: Sequence[Row]) -> list[tuple[str, str, list[tuple[float, float]]]]:
-    """Return label, color (warm without a noise model) and points (epsilon, error) of each method."""
-    several = len({row.mechanism for row in rows}) > 1
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    warm: dict[tuple[str, str], bool] = {}
-    for row in rows:
-        key = (row.mechanism, row.method)
-        found.setdefault(key, []).append((row.requested or 0.0, row.error))
-        warm[key] = not row.channel_used
-    colors = {False: iter(CHANNEL_COLORS * 2), True: iter(NO_MODEL_COLORS * 2)}
-    return [
-        (f"{key[0]}, {key[1]}" if several else key[1], next(colors[warm[key]]), sorted(points))
-        for key, points in found.items()
-    ]
+def chart_lines(crowd: DemoCrowd, rows: Sequence[Row]) -> list[Line]:
+    """Return the lines of the chart of a crowd besides both references, at most `MAX_LINES` - 2.
+
+    With protected participation and a claim that holds: the reported method and the best method without a noise model,
+    both on randomized response; the reported method on assigned cells; then the best method on each other mechanism,
+    and further methods. "Best" is the smallest error at epsilon `QUALITY_EPSILON`.
+    """
+    method = reported_method(crowd) + CHANNEL_SUFFIX
+    shown = [row for row in rows if row.participation == PROTECTED and claim_holds(row)]
+    ranked = sorted(filter(_is_compared, shown), key=lambda row: row.error)
+    response = [row for row in ranked if row.mechanism == RESPONSE]
+    naive = [(RESPONSE, row.method) for row in response if not row.channel_used][:1]
+    assigned = [row for row in rows if row.participation == ASSIGNED and row.method == method]
+    others = {row.mechanism: (row.mechanism, row.method) for row in reversed(ranked) if row.mechanism != RESPONSE}
+    further = [others[row.mechanism] for row in ranked if row.mechanism in others]
+    further += [(RESPONSE, row.method) for row in response if row.channel_used]
+    chosen = list(dict.fromkeys([(RESPONSE, method), *naive, *further]))[: MAX_LINES - 2 - bool(assigned)]
+    found = [(_line_name(key, naive), _points([row for row in shown if _key(row) == key])) for key in chosen]
+    return found + ([("assigned cells", _points(assigned))] if assigned else [])
 
 
-def worker_picture(crowd: DemoCrowd, results: Sequence[Result]) -> str:
-    """Plot each worker's ability inferred from reports against the one inferred from unprotected answers."""
-    method = "dawid-skene"
-    clean, private = _qualities(crowd, results, method)
+def _is_compared(row: Row) -> bool:
+    return row.requested is not None and math.isclose(row.requested, QUALITY_EPSILON, rel_tol=1e-6)
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row.mechanism, row.method
+
+
+def _points(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    return sorted((round(row.requested or 0.0, 6), row.error) for row in rows)
+
+
+def _line_name(key: tuple[str, str], naive: Sequence[tuple[str, str]]) -> str:
+    """Return the mechanism of a line; on randomized response the method, without the suffix."""
+    if key in naive:
+        return IGNORED
+    return key[1].removesuffix(CHANNEL_SUFFIX) if key[0] == RESPONSE else key[0]
+
+
+def error_picture(crowd: DemoCrowd, results: Sequence[Result]) -> Html:
+    """Draw error by epsilon, with the name of each line at its end."""
+    rows = [row for result in results for row in result.rows if row.crowd == crowd.name]
+    constant, best = rows[0].constant_error, min(row.error for row in rows if row.requested is None)
+    return lines(
+        f"Error by epsilon on {crowd.title}",
+        "epsilon per cell",
+        chart_lines(crowd, rows),
+        [("best constant", constant), ("unprotected", best)],
+        name=picture_name("error", crowd),
+        top=HEADROOM * max(constant, best),
+    )
+
+
+def picture_name(kind: str, crowd: DemoCrowd) -> str:
+    """Return the prefix of the ids of a picture."""
+    return f"{kind}-{crowd.name}".replace("_", "-")
+
+
+def worker_picture(crowd: DemoCrowd, results: Sequence[Result]) -> Html:
+    """Draw each worker's ability inferred from reports against the one inferred from unprotected answers."""
+    clean, private = _qualities(crowd, results, reported_method(crowd))
     shown = has_enough_answers(crowd.answers, clean, private)
-    with styled_figure(4.2, 4.2) as figure:
-        axes = figure.add_subplot()
-        sizes = 6 + 24 * np.sqrt(crowd.answers.per_worker[shown] / max(crowd.answers.per_worker.max(), 1))
-        axes.scatter(clean[shown], private[shown], s=sizes, color="#0f766e", alpha=0.45, lw=0)
-        axes.axline((0.5, 0.5), slope=1, color="#8a94a3", lw=0.8)
-        axes.set_xlim(0, 1.02)
-        axes.set_ylim(0, 1.02)
-        axes.set_xlabel("ability, from unprotected answers")
-        axes.set_ylabel(f"ability, from reports at epsilon {QUALITY_EPSILON:g}")
-        axes.set_title(
-            f"{int(shown.sum())} workers, correlation {pearson(clean[shown], private[shown]):.2f}", fontsize=10
-        )
-        return _svg(figure, f"Worker ability on {crowd.title}")
+    summary = f"{int(shown.sum())} workers, correlation {pearson(clean[shown], private[shown]):.2f}"
+    frame = (
+        '<text class="value" x="60" y="14">{summary}</text>'
+        '<rect class="frame" x="60" y="26" width="220" height="220"/><path class="limit" d="M60 246 280 26"/>'
+        '<text class="name" x="54" y="251" text-anchor="end">0</text>'
+        '<text class="name" x="54" y="31" text-anchor="end">1</text>'
+        '<text class="name" x="60" y="263" text-anchor="middle">0</text>'
+        '<text class="name" x="280" y="263" text-anchor="middle">1</text>'
+        '<text class="name" x="60" y="282">across: from unprotected answers</text>'
+        '<text class="name" x="60" y="300">up: from reports at epsilon {epsilon:g}</text>'
+    )
+    dots = [
+        filled('<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>', x=x, y=y, radius=radius)
+        for x, y, radius in zip(60 + 220 * clean[shown], 246 - 220 * private[shown], _radii(crowd, shown), strict=True)
+    ]
+    described = f"{summary}. Each dot is a worker with the ability from unprotected answers and from reports."
+    drawn = [filled(frame, summary=summary, epsilon=QUALITY_EPSILON), *dots]
+    return svg(picture_name("workers", crowd), f"Worker ability on {crowd.title}", described, 306, drawn)
+
+
+def _radii(crowd: DemoCrowd, shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the radius of each dot; its area grows with the number of answers."""
+    share = crowd.answers.per_worker[shown] / max(crowd.answers.per_worker.max(), 1)
+    return np.asarray(2 + 3 * np.sqrt(share))
 
 
 def _qualities(
@@ -125,7 +146,7 @@ def _qualities(
         if mechanism is None:
             clean = result.qualities.get(method, clean)
         elif (mechanism.name, mechanism.epsilon, mechanism.participation) == (
-            "randomized-response",
+            RESPONSE,
             QUALITY_EPSILON,
             PROTECTED,
         ) and result.trial.assignment is None:
@@ -133,53 +154,28 @@ def _qualities(
     return clean, private
 
 
-def claims_picture(rows: Sequence[Row], epsilon: float) -> str:
-    """Plot the exact epsilon of every mechanism with the same claimed epsilon per cell."""
-    requested = {
-        (row.mechanism, row.participation, row.crowd): row
-        for row in rows
-        if row.requested and _equals(row.claimed, epsilon)
-    }
-    shown = sorted(requested.values(), key=lambda row: (row.exact or 0.0, row.mechanism, row.crowd))
-    finite = [row.exact for row in shown if row.exact is not None and math.isfinite(row.exact)]
-    widest = max(finite, default=epsilon)
-    with styled_figure(8.4, 0.9 + 0.27 * len(shown)) as figure:
-        axes = figure.add_subplot()
-        for place, row in enumerate(shown):
-            _claim_bar(axes, place, row, epsilon, widest)
-        axes.set_yticks(
-            range(len(shown)), [f"{r.mechanism}, {r.participation}  ({r.crowd})" for r in shown], fontsize=8.5
+def claims_picture(rows: Sequence[Row], epsilon: float) -> Html:
+    """Draw the exact epsilon of every mechanism with the same claimed epsilon per cell, the largest of all crowds."""
+    worst: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row.requested and row.claimed is not None and math.isclose(row.claimed, epsilon, rel_tol=1e-6):
+            key = (row.mechanism, row.participation)
+            worst[key] = max(worst.get(key, 0.0), math.inf if row.exact is None else row.exact)
+    shown = sorted(worst.items(), key=lambda item: (item[1], item[0]))
+    widest = max((exact for _, exact in shown if math.isfinite(exact)), default=epsilon)
+    drawn, texts = [], []
+    for place, ((mechanism, participation), exact) in enumerate(shown):
+        holds = exact <= epsilon * (1 + 1e-9)
+        length = max(240.0 * min(exact, widest) / widest, 1.5)
+        value = format_bound(exact, 3) if math.isfinite(exact) else "infinite"
+        verdict = value if holds else f"{value}: false"
+        texts.append(f"{mechanism}, participation {participation}: {verdict}")
+        template = (
+            '<text class="name" x="8" y="{y}">{name}</text><rect class="{style}" x="8" y="{top}" width="{width:.1f}" '
+            'height="12" rx="3"/><text class="value" x="{end:.1f}" y="{low}">{verdict}</text>'
         )
-        axes.axvline(epsilon, color="#475569", ls="--", lw=1.2)
-        axes.set_xlim(0, widest * 1.25)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"exact epsilon per cell where {epsilon:g} is claimed (dashed)")
-        return _svg(figure, "Claimed and exact epsilon")
-
-
-def _claim_bar(axes: Axes, place: int, row: Row, epsilon: float, widest: float) -> None:
-    exact = row.exact if row.exact is not None else math.inf
-    holds = exact <= epsilon * (1 + 1e-9)
-    length = exact if math.isfinite(exact) else widest * INFINITE_WIDTH
-    axes.barh(place, length, height=0.62, color="#14b8a6" if holds else "#dc2626", alpha=0.85)
-    text = f" {format_bound(exact, 3)}" if math.isfinite(exact) else " infinite: no guarantee"
-    inside = not math.isfinite(exact)
-    axes.text(
-        length * (0.02 if inside else 1.0), place, text, va="center", fontsize=8.5, color="white" if inside else "#111"
-    )
-
-
-def _equals(claimed: float | None, epsilon: float) -> bool:
-    return claimed is not None and math.isclose(claimed, epsilon, rel_tol=1e-6)
-
-
-def _svg(figure: Figure, title: str) -> str:
-    """Return the plot as an SVG element with a title, without XML declaration and fixed size."""
-    svg = file_bytes(figure, "svg").decode("utf-8")
-    svg = svg[svg.index("<svg") :]
-    # The ids of an HTML page must be unique over all plots.
-    prefix = re.sub(r"[^a-z0-9]+", "-", title.lower())
-    svg = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-    return re.sub(
-        r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1), count=1
-    )
+        places = {"y": 40 * place + 15, "top": 40 * place + 21, "low": 40 * place + 32, "end": 14 + length}
+        style, name = "bar" if holds else "bar false", f"{mechanism}, {participation}"
+        drawn.append(filled(template, width=length, style=style, name=name, verdict=verdict, **places))
+    title = f"Exact epsilon per cell where {epsilon:g} is claimed"
+    return svg("claims", title, "; ".join(texts), 40 * len(shown) + 4, drawn)

@@ -5,6 +5,7 @@ Every drawing is 360 units wide: its text is readable on a narrow telephone and 
 """
 
 from collections.abc import Sequence
+from math import inf
 from zlib import crc32
 
 from crowdveil.presentation.html import Html, filled, joined
@@ -14,7 +15,7 @@ ROW = 26
 MAX_BARS = 12
 TEXT = 15
 """Longest name in a picture, in characters."""
-TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 240
+TOP, BOTTOM, LEFT, RIGHT = 14, 150, 40, 214
 """Edges of the area of a line chart; names of lines are to its right."""
 
 
@@ -168,7 +169,7 @@ def _cell(row: int, column: int, chance: float, width: float) -> Html:
         y=ROW * row + 22,
         width=width - 2,
         height=ROW - 2,
-        shade=0.06 + 0.6 * chance,
+        shade=0.06 + 0.4 * chance,
     )
     if width < 28:
         return shade
@@ -181,45 +182,54 @@ def lines(
     across: str,
     series: Sequence[tuple[str, Sequence[tuple[float, float]]]],
     limits: Sequence[tuple[str, float]] = (),
+    *,
+    name: str | None = None,
+    top: float = inf,
 ) -> Html:
     """Return lines of errors from 0, each named at its end, and horizontal limits.
+
+    The line and the name of series k, from 1, have the class `line-k`.
 
     Args:
         title: title.
         across: name of the horizontal axis.
         series: name and points (x, y) of each line, y not negative; six lines at most are readable.
         limits: name and height of dashed lines.
+        name: as for `bars`.
+        top: largest height; a line is cut there, and one that ends above it has its last value after its name.
     """
     points = [point for _, line in series for point in line]
-    most = max([y for _, y in points] + [y for _, y in limits], default=1.0) or 1.0
+    most = min(max([y for _, y in points] + [y for _, y in limits], default=1.0), top) or 1.0
     first, last = min(x for x, _ in points), max(x for x, _ in points)
 
     def at(x: float, y: float) -> tuple[float, float]:
         share = (x - first) / (last - first) if last > first else 0.5
-        return LEFT + share * (RIGHT - LEFT), BOTTOM - y / most * (BOTTOM - TOP)
+        return LEFT + share * (RIGHT - LEFT), BOTTOM - min(y / most, 1.0) * (BOTTOM - TOP)
 
     drawn = [_axes(across, first, last, most)]
     ends = []
-    for label, line in merged(series):
+    for place, (label, line) in enumerate(merged(series), start=1):
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in sorted(line)))
-        drawn.append(filled('<polyline class="line" points="{path}"/>', path=path))
+        drawn.append(filled('<polyline class="line line-{place}" points="{path}"/>', place=place, path=path))
         drawn += [
-            filled('<circle class="bar" cx="{x:.1f}" cy="{y:.1f}" r="3"/>', x=x, y=y)
+            filled('<circle class="bar line-{place}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>', place=place, x=x, y=y)
             for x, y in map(at, *zip(*line, strict=True))
         ]
-        ends.append((at(*max(line))[1], label))
+        x, y = max(line)
+        text = shorten(label, 18) if y <= most else f"{shorten(label, 13)} ↑{y:.2g}"
+        ends.append((at(x, y)[1], text, f"name line-{place}"))
     for label, height in limits:
         y = at(first, height)[1]
         drawn.append(filled('<line class="limit" x1="{a}" x2="{b}" y1="{y:.1f}" y2="{y:.1f}"/>', a=LEFT, b=RIGHT, y=y))
-        ends.append((y, label))
+        ends.append((y, shorten(label, 18), "name"))
     drawn += [
-        filled('<text class="name" x="{x}" y="{y:.1f}">{label}</text>', x=RIGHT + 6, y=y + 4, label=shorten(label, 18))
-        for y, label in _apart(ends)
+        filled('<text class="{style}" x="{x}" y="{y:.1f}">{text}</text>', style=style, x=RIGHT + 6, y=y + 4, text=text)
+        for y, text, style in _apart(ends)
     ]
     listed = ((label, ", ".join(f"{y:.3g} at {x:g}" for x, y in sorted(line))) for label, line in series)
     described = "; ".join(f"{label}: {values}" for label, values in listed)
     described += "".join(f"; {label}: {y:.3g}" for label, y in limits)
-    return svg(None, title, described, BOTTOM + 34, drawn)
+    return svg(name, title, described, BOTTOM + 34, drawn)
 
 
 def merged(
@@ -246,17 +256,21 @@ def _axes(across: str, first: float, last: float, most: float) -> Html:
     )  # fmt: skip
 
 
-def _apart(ends: Sequence[tuple[float, str]], least: float = 14.0) -> list[tuple[float, str]]:
-    """Return heights of names in ascending order, at least this far apart, above the bottom where there is room."""
-    placed: list[tuple[float, str]] = []
-    for y, label in sorted(ends):
-        placed.append((max(y, placed[-1][0] + least) if placed else y, label))
-    highest: float = BOTTOM
-    for place in reversed(range(len(placed))):
-        y, label = placed[place]
-        placed[place] = min(y, highest), label
-        highest = placed[place][0] - least
-    return placed
+def _apart(ends: Sequence[tuple[float, str, str]], least: float = 16.0) -> list[tuple[float, str, str]]:
+    """Return heights of names, with text and class, in ascending order and at least this far apart.
+
+    The heights are nearest to the given ones in least squares: isotonic regression, by pooling adjacent violators.
+    """
+    ordered = sorted(ends)
+    pools: list[tuple[float, int]] = []
+    for place, end in enumerate(ordered):
+        total, count = end[0] - least * place, 1
+        while pools and pools[-1][0] * count >= total * pools[-1][1]:
+            total, count = total + pools[-1][0], count + pools.pop()[1]
+        pools.append((total, count))
+    highest = BOTTOM - least * (len(ordered) - 1)
+    means = [min(max(total / count, TOP), highest) for total, count in pools for _ in range(count)]
+    return [(mean + least * place, *end[1:]) for place, (mean, end) in enumerate(zip(means, ordered, strict=True))]
 
 
 def svg(name: str | None, title: str, described: str, height: float, drawn: Sequence[Html]) -> Html:

@@ -1,0 +1,132 @@
+"""Every page that people see passes axe-core, with contrast in pictures, at 390 and 1280 px, light and dark."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.report_body import encode
+from crowdveil.demo.page import render
+from crowdveil.demo.trials import Trial, compare_with_unprotected, run
+from crowdveil.mechanisms import OneLayer, RandomizedResponse
+from crowdveil.service.app import create_app
+from crowdveil.service.curator.pages import curator_routes
+from crowdveil.service.registration import CURATOR_FILE, register
+from crowdveil.service.store import Store
+from tests.campaign.builders import BuiltCampaign, build_campaign
+from tests.demo.test_demo import LABELS, small_crowd
+from tests.service.accessibility import await_screen, check_page
+from tests.service.browser import chromium, free_port, needs_chromium, served
+
+pytest.importorskip("axe_playwright_python")
+pytestmark = needs_chromium
+SLOTS, WIDTHS = 6, (390, 1280)
+schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of this file."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Iterator[tuple[BuiltCampaign, str]]:
+    """A service with curator's pages, one campaign, and its curator's token; all workers but one have reported."""
+    port = free_port()
+    built = build_campaign(slots=SLOTS, url=f"http://127.0.0.1:{port}", content={"min_reports": SLOTS - 1})
+    folder = built.write(tmp_path / "campaign")
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(store, CampaignFolder(folder))
+    for slot in range(1, SLOTS):
+        body = encode([slot % 3] * 4, built.campaign)
+        store.store_report(built.campaign.digest, built.tokens[slot], secrets.token_hex(16), body)
+    with served(create_app(store, curator_routes=curator_routes(store)), port):
+        yield built, (folder / CURATOR_FILE).read_text("utf-8").strip()
+    store.close()
+
+
+def check_widths(page: Any) -> int:
+    """Check a page at every width; return the number of its pictures."""
+    counts = set()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        counts.add(check_page(page, width))
+    assert 1 == len(counts)
+    return counts.pop()
+
+
+@schemes
+def test_the_page_of_the_demo(browser: Any, tmp_path: Path, scheme: str) -> None:
+    """Lines, dots and bars have contrast 3:1, their texts 4.5:1."""
+    crowd = small_crowd()
+    mechanisms = [RandomizedResponse(alphabet=LABELS, epsilon=epsilon) for epsilon in (1.0, 3.0)]
+    others = [OneLayer(alphabet=LABELS, epsilon=1.0, participation="public")]
+    trials = [Trial(crowd=crowd, mechanism=mechanism, seed=1) for mechanism in (None, *mechanisms, *others)]
+    (tmp_path / "demo.html").write_text(render([crowd], compare_with_unprotected(list(map(run, trials))), 1), "utf-8")
+    page = browser.new_page(color_scheme=scheme)
+    page.goto((tmp_path / "demo.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach((part) => part.open = true)")
+
+    assert 3 == check_widths(page)
+    page.close()
+
+
+@schemes
+def test_the_pages_of_the_curator_and_the_report(
+    browser: Any, campaign: tuple[BuiltCampaign, str], scheme: str
+) -> None:
+    """Login, wrong token, open campaign, results and the page of results pass."""
+    built, token = campaign
+    page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
+    page.goto(f"{built.campaign.url}/curator/")
+    check_widths(page)
+    page.fill("#token", "wrong")
+    page.click("button")
+    check_widths(page)
+    page.fill("#token", token)
+    page.click("button")
+    check_widths(page)
+    page.check("input[name=confirm]")
+    page.click("button.danger")
+    page.locator("button", has_text="Infer").click()
+    check_widths(page)
+    page.click("a.button")
+
+    assert 4 <= check_widths(page)
+    page.context.close()
+
+
+@schemes
+def test_the_screens_of_the_device(browser: Any, campaign: tuple[BuiltCampaign, str], scheme: str) -> None:
+    """Introduction, tasks, review and the last screen pass."""
+    page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
+    page.goto(campaign[0].link(0).text)
+    for name, button in (("intro", "#start"), ("tasks", "#task-form button"), ("review", "#send"), ("done", "")):
+        await_screen(page, name)
+        check_widths(page)
+        if button:
+            page.click(button)
+    page.context.close()
+
+
+def test_low_contrast_and_missing_names_are_found(browser: Any, tmp_path: Path) -> None:
+    """The check refuses a pale line, a pale text in a picture, and a button without a name."""
+    sound = '<html lang="en"><title>t</title><main><h1>h</h1><svg role="img" aria-label="a"><title>a</title>{}</svg>{}'
+    page = browser.new_page()
+    for mark, button in (
+        ('<path stroke="#aaa" fill="none" d="M0 0 9 9"/>', ""),
+        ('<text y="20" fill="#888">pale</text>', ""),
+        ('<path stroke="#000" fill="none" d="M0 0 9 9"/>', "<button></button>"),
+    ):
+        page.set_content(sound.format(mark, button))
+        with pytest.raises(AssertionError):
+            check_page(page, 1280)
+    page.set_content(sound.format('<path stroke="#000" fill="none" d="M0 0 9 9"/>', "<button>b</button>"))
+
+    assert 1 == check_page(page, 1280)
+    page.close()
