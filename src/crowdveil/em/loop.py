@@ -6,7 +6,7 @@ from itertools import count
 
 from crowdveil.data.reports import BLOCK_REPORTS
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
-from crowdveil.em.kernels import block_reports, use_compiled
+from crowdveil.em.kernels import block_reports
 from crowdveil.em.memory import MemoryNeeds
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, merge
 
@@ -79,7 +79,7 @@ def run_em(
 def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None) -> FitTask[P, S]:
     """Return the fit divided into blocks, with its memory needs."""
     reports, summary = data.reports, data.summary
-    compiled, extra = use_compiled(len(reports)), model.memory(summary, initial)
+    compiled, extra = summary.compiled, model.memory(summary, initial)
     size = block_reports(len(reports), extra.statistics, compiled=compiled)
     blocks = [(block.first, block.stop, len(block.worker)) for block in reports.blocks(size)]
     labels = summary.labels if model.capabilities.kind == "categorical" else 0

@@ -18,7 +18,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.gold import Gold
-from crowdveil.em.kernels import EncodedBlock
+from crowdveil.em.kernels import EncodedBlock, use_compiled
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.registry import Capabilities
 
@@ -56,6 +56,11 @@ class Summary:
     def labels(self) -> int:
         """Number of labels, 0 for free numbers."""
         return 0 if self.alphabet is None else self.alphabet.size
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a fit of confusion matrices runs on compiled code."""
+        return use_compiled(int(self.per_worker.sum()), self.workers * self.symbols * self.labels)
 
     @property
     def model(self) -> ObservationModel:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import Discount, normalize_confusion, use_compiled
+from crowdveil.em.kernels import Discount, normalize_confusion
 from crowdveil.em.kernels.reductions import CHUNK_NUMBERS
 from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
 from crowdveil.errors import SettingsError
@@ -105,7 +105,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return all confusion matrices, by compiled code for large data."""
-        if not use_compiled(int(parameters.summary.per_worker.sum())):
+        if not parameters.summary.compiled:
             return self.estimate_confusion(answers, parameters.dirichlet_prior)
         return normalize_confusion(answers, parameters.dirichlet_prior, compiled=True)
 

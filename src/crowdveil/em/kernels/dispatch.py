@@ -22,6 +22,8 @@ THREADS_VARIABLE = "CROWDVEIL_THREADS"
 """Environment variable: number of threads; by default the number of idle cores."""
 MIN_COMPILED_REPORTS = 160_000
 """Reports from which compiled code is used; below, loading it costs as much as a fit of labels."""
+CELLS_PER_REPORT = 64
+"""Cells of confusion matrices that take about the time of one report."""
 MIN_BLOCK_REPORTS = 1 << 18
 """Lower bound of the reports in a compiled block; a thread costs more than it saves on fewer."""
 MAX_BLOCK_REPORTS = 1 << 23
@@ -30,13 +32,13 @@ MIN_REPORTS_PER_SUM = 8
 MIN_BLOCKS, MAX_BLOCKS = 2, 8
 
 
-def use_compiled(reports: int) -> bool:
-    """Return whether a fit of this many reports runs on compiled code.
+def use_compiled(reports: int, cells: int = 0) -> bool:
+    """Return whether a fit of this many reports, and of this many cells of confusion matrices, runs on compiled code.
 
     Raises:
         SettingsError: an unknown choice in the environment.
     """
-    return use_compiled_code(reports, MIN_COMPILED_REPORTS)
+    return use_compiled_code(max(reports, cells // CELLS_PER_REPORT), MIN_COMPILED_REPORTS)
 
 
 def encode(

@@ -342,7 +342,7 @@ def answer_information(
     """Return the observed information about each worker's ability if reports are answers, shape (workers,)."""
     right, direction = tangent.right, tangent.direction
     slopes = Slopes(direction / np.maximum(right, TINY), direction / np.maximum(1 - right, TINY))
-    compiled, total = use_compiled(int(summary.per_worker.sum())), np.zeros(len(right))
+    compiled, total = summary.compiled, np.zeros(len(right))
     for block in blocks:
         own = posterior[block.block.first : block.block.stop]
         total += squared_slopes(block.block, own, slopes, compiled=compiled)

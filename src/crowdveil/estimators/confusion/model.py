@@ -26,7 +26,7 @@ from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion, use_compiled
+from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion
 from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
@@ -244,8 +244,7 @@ class DirichletEstimator(ConfusionEstimator):
 
     def estimate_confusions(self, answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return all confusion matrices, by compiled code for large data."""
-        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
-        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=compiled)
+        return normalize_confusion(answers, parameters.dirichlet_prior, compiled=parameters.summary.compiled)
 
     def update_prior(self, parameters: CrowdParameters) -> NDArray[np.float64]:
         """Return the fixed Dirichlet prior; a learned one is less accurate."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from crowdveil.em.deconvolution import AnswerFrequencies
-from crowdveil.em.kernels import Discount, ScoreTables, floored_log, use_compiled
+from crowdveil.em.kernels import Discount, ScoreTables, floored_log
 from crowdveil.em.model import Summary
 
 TINY = 1e-300
@@ -135,8 +135,7 @@ class CrowdParameters:
             return self.mixture.log_reports(full_table, self.participation)
         if not self.pool.model.is_identity:
             return np.log(np.maximum(self.inputs() @ full_table, TINY))
-        compiled = use_compiled(int(self.summary.per_worker.sum()))
-        return floored_log(self.confusion, TINY, compiled=compiled)
+        return floored_log(self.confusion, TINY, compiled=self.summary.compiled)
 
 
 def candidate_abilities(expected: float) -> NDArray[np.float64]:
