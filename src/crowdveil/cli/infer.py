@@ -48,6 +48,13 @@ if TYPE_CHECKING:
 
 SHOWN_TASKS = 5
 NORMAL_PRIOR_METHOD = "gaussian"
+ENDS = {
+    "tolerance": "converged",
+    "settled": "more would change less than 1 truth in 10,000",
+    "set": "as set",
+    "limit": "NOT CONVERGED",
+}
+"""Why a fit ended, by `Estimate.stopped`."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
@@ -306,6 +313,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "workers": len(estimate.worker_names),
         "steps": estimate.steps,
         "converged": estimate.converged,
+        "stopped": estimate.stopped,
         "continued": None if inference.fit is None else {"passes": inference.fit.passes},
         "log_likelihood": estimate.log_likelihoods[-1] if estimate.log_likelihoods else None,
         "gold_used": estimate.gold_used,
@@ -349,7 +357,6 @@ def _quality(estimate: Estimate) -> dict[str, Any]:
 
 
 def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
-    end = "converged" if data["converged"] else "NOT CONVERGED"
     crowd = f"{data['reports']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"
     gold = f"{data['gold_used']:,} tasks guided the fit, {data['gold_unknown']:,} of unknown tasks were skipped"
     rows = [
@@ -357,7 +364,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("method", data["method"]),
         ("noise model", SIMULATION_MARK.sub(r"simulation only: no privacy (seed \1)", data["noise_model"])),
         ("reports", crowd),
-        ("steps", f"{data['steps']:,}, {end}"),
+        ("steps", f"{data['steps']:,}, {ENDS[data['stopped']]}"),
         *([] if data["continued"] is None else [("passes", f"{data['continued']['passes']:,} over all reports")]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.frames import OriginalColumns
 from crowdveil.data.identifiers import ArrowIdentifiers, Identifiers, as_arrow
-from crowdveil.em.estimate_views import EstimateViews
+from crowdveil.em.estimate_views import EstimateViews, StopReason
 
 TIE = 1e-9
 """Difference of posteriors below which labels are tied."""
@@ -145,7 +145,10 @@ class Estimate(EstimateViews):
         reports_per_task: shape (tasks,).
         worker_names, workers, reports_per_worker: names, qualities and report counts, in worker order.
         log_likelihoods: after each step, or a lower bound of it; never falls. Empty where the method has no likelihood.
-        steps, converged: number of steps, and whether the tolerance was reached.
+        steps, converged: number of steps, and whether the fit ended for another reason than the limit of steps.
+        stopped: why the fit ended: "tolerance": the last step changed no posterior by more than the tolerance;
+            "settled": further steps are expected to change fewer than one truth in ten thousand; "set": the number of
+            steps is part of the method; "limit": `max_steps` ran out.
         channel_used: whether the channel was in the likelihood.
         gold_used, gold_unknown: gold tasks that guided the fit, and those that are not among the tasks.
         low, high: the 5 % and 95 % quantiles of each truth's posterior, shape (tasks,), for numbers whose estimator has
@@ -176,6 +179,7 @@ class Estimate(EstimateViews):
     probabilistic: bool = True
     task_parameters: Mapping[str, NDArray[np.float64]] | None = None
     state: FitState | None = None
+    stopped: StopReason = "tolerance"
     original: OriginalColumns | None = None
 
     @property

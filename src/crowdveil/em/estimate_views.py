@@ -23,6 +23,15 @@ from crowdveil.presentation.pictures import count_bars, intervals, share_histogr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+StopReason = Literal["tolerance", "settled", "set", "limit"]
+"""Values of `Estimate.stopped`."""
+ENDINGS: dict[StopReason, str] = {
+    "tolerance": "converged in {}",
+    "settled": "settled in {}: more would change less than 1 truth in 10,000",
+    "set": "stopped after {}, as set",
+    "limit": "NOT converged in {}: raise max_steps",
+}
+"""Sentences on the end of a fit."""
 Rows = Literal["tasks", "workers"]
 """Rows of a frame of results."""
 SHOWN_TASKS = 10
@@ -41,7 +50,7 @@ class EstimateViews(ABC):
     worker_names: Identifiers
     workers: Any
     steps: int
-    converged: bool
+    stopped: StopReason
     channel_used: bool
     low: NDArray[np.float64] | None
     high: NDArray[np.float64] | None
@@ -85,9 +94,8 @@ class EstimateViews(ABC):
 
     @property
     def convergence(self) -> str:
-        """The number of steps, and whether the fit converged, in words."""
-        steps = "1 step" if self.steps == 1 else f"{self.steps:,} steps"
-        return f"converged in {steps}" if self.converged else f"NOT converged in {steps}: raise max_steps"
+        """The number of steps, and why the fit ended, in words."""
+        return ENDINGS[self.stopped].format("1 step" if self.steps == 1 else f"{self.steps:,} steps")
 
     def _repr_html_(self) -> str:
         """Return the first truths for a notebook, the best constant, and a picture of all truths."""

@@ -226,6 +226,7 @@ def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
         log_likelihoods=result.log_likelihoods,
         steps=result.steps,
         converged=result.converged,
+        stopped=result.stopped,
         channel_used=data.summary.channel is not None,
         gold_used=data.gold.used,
         gold_unknown=data.gold.unknown,

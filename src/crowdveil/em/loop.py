@@ -1,10 +1,14 @@
 """Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from crowdveil.data.reports import BLOCK_REPORTS
+from crowdveil.em.acceleration import REMAINING_CHANGE, Acceleration
+from crowdveil.em.estimate_views import StopReason
 from crowdveil.em.executor import Blocks, Engine, FitTask, Step, Threads
 from crowdveil.em.kernels import block_reports
 from crowdveil.em.memory import MemoryNeeds
@@ -24,7 +28,7 @@ def run_em(
     memory: int | None = None,
     intervals: bool = True,
 ) -> FitResult[P, S]:
-    """Run EM from initial parameters until no posterior changes by more than the tolerance.
+    """Run EM from initial parameters until a reason to stop, see `Estimate.stopped`.
 
     Args:
         model: the model.
@@ -38,24 +42,24 @@ def run_em(
         EngineError: the engine cannot be reached, or its workers failed repeatedly.
     """
     task = _fit_task(model, initial, data, memory)
-    parameters, log_likelihoods = initial, list[float]()
+    parameters, log_likelihoods, acceleration = initial, list[float](), Acceleration(model, len(data.reports))
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            blocks = executor.map(step)
-            statistics, change = next(blocks)
-            for more, moved in blocks:
-                statistics, change = merge(statistics, more), max(change, moved)
+            statistics, change = _merged(executor.map(step))
             likelihood = model.log_likelihood(statistics)
             if likelihood is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.ready))
             if progress is not None:
                 progress(number, change)
-            converged = change <= model.tolerance or not model.capabilities.iterative
-            if converged or number == model.max_steps:
-                converged = converged or model.stops_early
+            if acceleration.refuses(log_likelihoods):
+                parameters = acceleration.fall_back(log_likelihoods)
+                continue
+            stopped = _stop_reason(model, number, change, acceleration.remaining)
+            if stopped is not None:
                 break
-            parameters = model.m_step(statistics, parameters)
+            parameters = acceleration.next(number, parameters, model.m_step(statistics, parameters), change)
+        assert stopped is not None
         result = FitResult(
             model=model,
             statistics=statistics,
@@ -64,16 +68,35 @@ def run_em(
             workers=model.worker_table(statistics, parameters),
             log_likelihoods=tuple(log_likelihoods),
             steps=number,
-            converged=converged,
+            stopped=stopped,
         )
         if intervals:
-            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
-            result = replace(result, workers=workers)
+            with_intervals = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
+            result = replace(result, workers=with_intervals)
         reported = model.reported(parameters)
         if reported is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
             result = replace(result, tasks=executor.collect())
     return result
+
+
+def _merged(blocks: Iterator[tuple[S, float]]) -> tuple[S, float]:
+    """Return the statistics of all blocks, merged in their order, and the largest change of a posterior."""
+    statistics, change = next(blocks)
+    for more, moved in blocks:
+        statistics, change = merge(statistics, more), max(change, moved)
+    return statistics, change
+
+
+def _stop_reason(model: Model[Any, Any], number: int, change: float, remaining: float) -> StopReason | None:
+    """Return why a fit ends after a step; None if it goes on."""
+    if change <= model.tolerance or not model.capabilities.iterative:
+        return "tolerance"
+    if remaining <= REMAINING_CHANGE:
+        return "settled"
+    if number == model.max_steps:
+        return "set" if model.stops_early else "limit"
+    return None
 
 
 def _fit_task(model: Model[P, S], initial: P, data: FitInput, memory: int | None) -> FitTask[P, S]:

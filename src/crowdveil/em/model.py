@@ -17,11 +17,14 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
+from crowdveil.em.estimate_views import StopReason
 from crowdveil.em.gold import Gold
 from crowdveil.em.kernels import EncodedBlock, use_compiled
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.registry import Capabilities
 
+Coordinates = tuple[NDArray[np.float64], ...]
+"""Unbounded coordinates of parameters: logarithms of distributions, log-odds of probabilities."""
 Progress = Callable[[int, float], None]
 """Called after every step with its number and the largest change of a posterior."""
 
@@ -129,8 +132,7 @@ class FitResult(Generic[P, S]):
         tasks: posterior, interval and task parameters of all tasks, without statistics.
         workers: worker table.
         log_likelihoods: after each step; empty if the model has no likelihood.
-        steps, converged: number of steps, and whether the last one changed no posterior by more than the tolerance (or
-            was the last one of a method that stops early).
+        steps, stopped: number of steps, and why the fit ended, see `Estimate`.
     """
 
     model: "Model[P, S]"
@@ -140,7 +142,12 @@ class FitResult(Generic[P, S]):
     workers: WorkerTable
     log_likelihoods: tuple[float, ...]
     steps: int
-    converged: bool
+    stopped: StopReason
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit ended for another reason than the limit of steps."""
+        return self.stopped != "limit"
 
 
 class MemoryUse(NamedTuple):
@@ -226,6 +233,14 @@ class Model(ABC, Generic[P, S]):
     def memory(self, summary: Summary, parameters: P) -> MemoryUse:
         """Return the memory that a fit from these initial parameters needs."""
         return MemoryUse(summary.workers)
+
+    def coordinates(self, parameters: P) -> Coordinates | None:
+        """Return unbounded coordinates of what the M-step learns, for accelerated EM; None for plain steps only."""
+        return None
+
+    def from_coordinates(self, parameters: P, coordinates: Coordinates) -> P:
+        """Return the parameters with the values that coordinates stand for; the inverse of `coordinates`."""
+        return parameters
 
     def jitter(self, parameters: P, direction: float, seed: int) -> P:
         """Return parameters with a tiny relative change, to leave saddle points; unchanged without a likelihood."""

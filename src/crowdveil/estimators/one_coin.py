@@ -10,12 +10,13 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
-from crowdveil.em.model import EStep, FitResult, GoldBlock, Summary
+from crowdveil.em.model import Coordinates, EStep, FitResult, GoldBlock, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.estimators.confusion.credible_intervals import (
     MAX_CONCENTRATION,
@@ -25,7 +26,7 @@ from crowdveil.estimators.confusion.credible_intervals import (
     confusion_intervals,
     with_intervals,
 )
-from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, log_dirichlet
+from crowdveil.estimators.confusion.model import ConfusionEstimator, CrowdStatistics, inside, log_dirichlet
 from crowdveil.estimators.confusion.parameters import (
     TINY,
     CrowdParameters,
@@ -99,6 +100,14 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
         """Return no abilities: the first posterior is the share of votes."""
         pool = frequencies_of_reports(summary)
         return CoinParameters(summary, pool, pool.label_shares if summary.prior is None else summary.prior, None)
+
+    def coordinates(self, parameters: CoinParameters) -> Coordinates | None:
+        """Return the log-odds of abilities."""
+        return None if parameters.ability is None else (logit(inside(parameters.ability)),)
+
+    def from_coordinates(self, parameters: CoinParameters, coordinates: Coordinates) -> CoinParameters:
+        """Return the parameters with abilities of these log-odds."""
+        return replace(parameters, ability=np.maximum(expit(coordinates[0]), TINY))
 
     def jitter(self, parameters: CoinParameters, direction: float, seed: int) -> CoinParameters:
         """Return the parameters with slightly changed abilities."""

@@ -177,6 +177,7 @@ class Stream:
             log_likelihoods=(),
             steps=self.adds,
             converged=False,
+            stopped="limit",
             channel_used=self._channel is not None,
             gold_used=used,
             gold_unknown=len(self._gold) - used,

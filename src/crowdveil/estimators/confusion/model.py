@@ -21,19 +21,22 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit, softmax
 
 from crowdveil.em.deconvolution import AnswerFrequencies, frequencies_of_reports, vote_shares
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.gold import one_hot_gold
 from crowdveil.em.kernels import TableStep, map_row_chunks, normalize_confusion
-from crowdveil.em.model import EStep, GoldBlock, MemoryUse, Summary
+from crowdveil.em.model import Coordinates, EStep, GoldBlock, MemoryUse, Summary
 from crowdveil.em.saddle_points import jittered
 from crowdveil.errors import SettingsError
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, participation_prior
 
 BYTES_PER_EXPECTED_ANSWER = 48
 """Bytes of the M-step behind a channel, per worker, answer and report."""
+BYTES_PER_COORDINATE = 72
+"""Bytes of accelerated EM per cell of all confusion matrices: points of three steps, and their combination."""
 M_STEPS = 5
 """Iterations of expected answers at unchanged posteriors within an M-step."""
 
@@ -236,6 +239,27 @@ class ConfusionEstimator(CrowdEstimator):
 class DirichletEstimator(ConfusionEstimator):
     """EM with a fixed Dirichlet prior of the confusion rows, and a class prior damped by the answer frequencies."""
 
+    def memory(self, summary: Summary, parameters: CrowdParameters) -> MemoryUse:
+        """Return the memory of the E-step, and that of the coordinates of three steps."""
+        use = CrowdEstimator.memory(self, summary, parameters)
+        return use._replace(shared=use.shared + BYTES_PER_COORDINATE * summary.workers * summary.labels**2)
+
+    def coordinates(self, parameters: CrowdParameters) -> Coordinates | None:
+        """Return logarithms of confusion matrices and class prior, and log-odds of protected participation."""
+        if parameters.is_initial:
+            return None
+        logs = np.log(np.maximum(parameters.confusion, TINY)), np.log(parameters.class_prior)
+        return (*logs, logit(inside(parameters.participation))) if parameters.pool.protected else logs
+
+    def from_coordinates(self, parameters: CrowdParameters, coordinates: Coordinates) -> CrowdParameters:
+        """Return the parameters with these values."""
+        return replace(
+            parameters,
+            confusion=softmax(coordinates[0], axis=2),
+            class_prior=softmax(coordinates[1]) if parameters.summary.prior is None else parameters.class_prior,
+            participation=expit(coordinates[2]) if parameters.pool.protected else parameters.participation,
+        )
+
     def estimate_confusion(
         self, answers: NDArray[np.float64], dirichlet_prior: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -261,6 +285,11 @@ class DirichletEstimator(ConfusionEstimator):
     def log_class_prior(self, parameters: CrowdParameters) -> float:
         """Return the Dirichlet log-density of the class prior; 0 without damping."""
         return log_damping(self.damping, parameters)
+
+
+def inside(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities moved to the nearest ones with finite log-odds."""
+    return np.clip(probability, TINY, 1 - np.finfo(float).epsneg)
 
 
 def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
