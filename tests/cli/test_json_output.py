@@ -45,6 +45,7 @@ PERTURB: Words = ("perturb", "labels.csv", *RESPONSE, *LISTS, "--labels", ",".jo
 CUTS: Words = (*("perturb", "numbers.csv", "--scale", "-2:7", "--cuts", 0, "--seed", 1, *LISTS),
     *("--mechanism", "quantized-response", "--epsilon", 3))  # fmt: skip
 ASKED = "asked/campaign.json"
+STUDIO, QUESTION = DOCS / "samples" / "label-studio.json", ("--question", "sentiment")
 SERVE: Words = ("serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
 
@@ -65,6 +66,10 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "perturb": ([], (*PERTURB[1:], "--out", "sent")),
     "encode": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--out", "blocks")),
     "infer": ([(*PERTURB, "--out", "sent")], ("sent/reports.csv", "--score", "labels-gold.csv", "--out", "found")),
+    "export": (
+        [("infer", STUDIO, *QUESTION, "--out", "found")],
+        ("label-studio", "found", "--tasks", STUDIO, *QUESTION, "--out", "predictions.json"),
+    ),
     "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
@@ -106,6 +111,7 @@ REFUSED: dict[str, Words] = {
     "perturb": ("none.csv", *RESPONSE, "--out", "sent"),
     "encode": ("none.csv", "--out", "blocks"),
     "infer": ("none.csv",),
+    "export": ("label-studio", ".", "--tasks", STUDIO, "--out", "predictions.json"),
     "agreement": ("none.csv",),
     "next": ("none.csv", "--budget", 4),
     "report": (".",),

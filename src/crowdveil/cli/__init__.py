@@ -21,6 +21,7 @@ from crowdveil.cli.campaign.collect import collect
 from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.data.datasets import datasets
 from crowdveil.cli.data.encode import encode
+from crowdveil.cli.data.export import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
@@ -47,6 +48,7 @@ COMMANDS: tuple[click.Command, ...] = (
     perturb,
     encode,
     infer,
+    export_results,
     agreement,
     next_answers,
     report,

@@ -302,6 +302,21 @@ def names(**stated: str):
     return ColumnNames(**stated)
 
 
+def test_a_single_box_is_a_question_of_its_own(write: Write) -> None:
+    """A box of Mechanical Turk that is not ticked is an answer; an empty cell is none."""
+    path = write("HITId,WorkerId,Answer.agree.on\nH1,a,true\nH1,b,false\nH1,c,\n", "batch.csv")
+
+    assert [("H1", "a", "true"), ("H1", "b", "false"), ("H1", "c", "NULL")] == cells(imported(path))
+
+
+def test_a_choice_named_null_is_refused(write: Write) -> None:
+    """A choice with the name of "no answer" is not read as none."""
+    content = [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["NULL"]})]}]
+
+    with pytest.raises(ReportsError, match="the label NULL is kept for no answer"):
+        imported(write(content, "export.json"))
+
+
 def test_sources_without_an_export_have_no_import(write: Write) -> None:
     """Plain columns are no export: the refusal names the tools."""
     with open_source([str(write("task,worker,label\n1,a,x\n", "a.csv"))]) as source:

@@ -157,6 +157,21 @@ def test_a_remote_collection_stays_whole(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_a_pattern_does_not_lose_the_collection(tmp_path: Path) -> None:
+    """Remote files that match a pattern bring the certificate beside them: one is read with it, several are refused."""
+    remote = tmp_path / "remote"
+    write(TABLE, remote / "part1.csv")
+    (remote / "certificate.json").write_text("{}")
+
+    with open_source([f"{remote.as_uri()}/part*.csv"]) as source:
+        assert source.collection_path is not None
+        assert (source.collection_path.parent / "certificate.json").is_file()
+    write(TABLE, remote / "part2.csv")
+    for sources in (f"{remote.as_uri()}/part*.csv", str(remote), str(remote / "part*.csv")):
+        with pytest.raises(ReportsError, match="read one by one"):
+            read(sources)
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [

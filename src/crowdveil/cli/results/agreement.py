@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows, truncated_list
 from crowdveil.cli.options import (
     PATH,
     alphabet_of,
@@ -45,32 +46,38 @@ reports without a certificate are refused."""
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Show how far workers agree: Krippendorff's alpha, pairwise agreement.",
 )
-@click.argument("answers", type=PATH)
+@sources_argument("answers")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
 @click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
 @alphabet_options
 @kind_option
 @duplicates_option(None)
 @merge_labels_option
+@column_options
 @json_option
-def agreement(answers: Path, out: Path | None, certificate: Path | None, as_json: bool, **given: Any) -> None:
+def agreement(
+    answers: tuple[str, ...], out: Path | None, certificate: Path | None, as_json: bool, **given: Any
+) -> None:
     """Read, compare, print; see `HELP`."""
     alphabet = alphabet_of(given)
     from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.review.agreement import KIND, agreement_of, write_agreement
     from crowdveil.workflow.review.tables import table_outputs
 
-    inputs = [*evidence_files(answers), certificate]
-    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
-    evidence = read_evidence(
-        answers,
-        certificate=certificate,
-        alphabet=alphabet,
-        kind=given["kind"],
-        duplicates=given["duplicates"],
-        merge_labels=given["merge_labels"],
-    )
-    found = agreement_of(evidence)
+    with open_given(answers, given) as source:
+        inputs = [*evidence_files(source), certificate]
+        replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
+        with progress_bar("reading", unit="bytes") as bar:
+            evidence = read_evidence(
+                source,
+                certificate=certificate,
+                alphabet=alphabet,
+                kind=given["kind"],
+                duplicates=given["duplicates"],
+                merge_labels=given["merge_labels"],
+                progress=bar,
+            )
+        found = agreement_of(evidence)
     if out is not None:
         write_agreement(out, found)
     data = _data(found) | {

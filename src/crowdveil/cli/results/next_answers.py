@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.data.sources import column_options, open_given, sources_argument
+from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows, truncated_list
 from crowdveil.cli.options import (
     COUNT,
     PATH,
@@ -50,7 +51,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     main_options=("budget", "out", "workers", "per_worker", "by", "as_json"),
     short_help="List the next answers to ask for: task, worker, expected gain.",
 )
-@click.argument("reports", type=PATH)
+@sources_argument("reports")
 @click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, worker, expected_gain, information, reports.")
 @click.option("--workers", type=PATH, metavar="FILE", help="CSV file of the workers to ask. [default: all of REPORTS]")
@@ -70,9 +71,10 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
 @kind_option
 @duplicates_option(None)
 @merge_labels_option
+@column_options
 @json_option
 def next_answers(
-    reports: Path,
+    reports: tuple[str, ...],
     budget: int,
     out: Path | None,
     workers: Path | None,
@@ -90,20 +92,23 @@ def next_answers(
     from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
     from crowdveil.workflow.review.tables import table_outputs
 
-    inputs = [*evidence_files(reports), certificate, workers]
-    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
-    evidence = read_evidence(
-        reports,
-        certificate=certificate,
-        alphabet=alphabet,
-        kind=given["kind"],
-        duplicates=given["duplicates"],
-        merge_labels=given["merge_labels"],
-    )
     objective: Objective = "cost" if by == "error" else "information"
-    chosen = choose_next(
-        evidence, Method(name=method), budget=budget, workers=workers, per_worker=per_worker, by=objective
-    )
+    with open_given(reports, given) as source:
+        inputs = [*evidence_files(source), certificate, workers]
+        replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
+        with progress_bar("reading", unit="bytes") as bar:
+            evidence = read_evidence(
+                source,
+                certificate=certificate,
+                alphabet=alphabet,
+                kind=given["kind"],
+                duplicates=given["duplicates"],
+                merge_labels=given["merge_labels"],
+                progress=bar,
+            )
+        chosen = choose_next(
+            evidence, Method(name=method), budget=budget, workers=workers, per_worker=per_worker, by=objective
+        )
     if out is not None:
         write_next(out, chosen)
     data = _data(chosen) | {

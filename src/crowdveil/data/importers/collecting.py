@@ -131,6 +131,14 @@ def _label(value: Any, source: str, number: int) -> str:
         return NULL
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if value == NULL:
+        raise ReportsError(
+            f"the label {NULL} is kept for no answer",
+            source=source,
+            rows=(number,),
+            examples=repr(value),
+            hint="Rename the choice in the export.",
+        )
     if isinstance(value, str | int | float):
         return str(value)
     raise ReportsError(

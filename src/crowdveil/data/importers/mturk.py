@@ -87,7 +87,10 @@ def _answers(content: Mapping[str, Any], options: Mapping[str, Mapping[str, str]
     columns = {column for group in options.values() for column in group}
     answers = {name: value for name, value in content.items() if name not in columns}
     for question, group in options.items():
-        answers[question] = [
-            option for column, option in group.items() if CHOSEN[str(content.get(column) or "").lower()]
-        ]
+        ticked = {option: CHOSEN[str(content.get(column) or "").lower()] for column, option in group.items()}
+        if len(ticked) == 1:
+            # A single box is a question of its own: not ticked is an answer.
+            answers[question] = None if None in ticked.values() else str(any(ticked.values())).lower()
+        else:
+            answers[question] = [option for option, chosen in ticked.items() if chosen]
     return answers

@@ -49,4 +49,5 @@ class Wide(Importer):
         for row in export.rows([task, *workers]):
             for worker in workers:
                 empty = row[worker] is None or row[worker] == ""
-                yield Submission(row[task], worker, {ANSWER: row[worker]}, "empty cells" if empty else "")
+                answer = None if row[worker] == NULL else row[worker]
+                yield Submission(row[task], worker, {ANSWER: answer}, "empty cells" if empty else "")

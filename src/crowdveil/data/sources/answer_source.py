@@ -27,6 +27,7 @@ from crowdveil.data.ingest.readers import (
     read_parquet_columns,
 )
 from crowdveil.data.sources.location import (
+    COMPANIONS,
     DATASET,
     STDIN,
     is_blocks,
@@ -39,9 +40,6 @@ from crowdveil.data.sources.saved_dataset import with_label_names
 from crowdveil.data.sources.sql_table import ROLES, SqlTable
 from crowdveil.data.sources.staging import copy_remote, copy_stdin
 from crowdveil.errors import ReportsError, SettingsError
-
-COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
-"""Files of a collection beside its reports."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,8 @@ SQL_TABLE = re.compile(
 """DuckDB file or SQLAlchemy URL, and the table after the question mark."""
 NOT_DATABASES = frozenset({"http", "https", "s3", "s3a", "gs", "gcs", "abfs", "az", "hdfs", "file", "memory", "ftp"})
 URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
+"""Files of a collection beside its reports."""
 REPORT_FOLDER_FILES = ("reports.csv", "reports.parquet")
 SUFFIXES = (".parquet", ".arrow", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".csv.gz", ".tsv.gz", ".json.gz")
 """Ends of the names of files that are read from a folder; all files read must have the same end."""
@@ -68,7 +70,9 @@ def folder_files(folder: Path) -> list[Path]:
     visible = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part[:1] in "._" for part in path.relative_to(folder).parts)
+        if path.is_file()
+        and path.name not in COMPANIONS
+        and not any(part[:1] in "._" for part in path.relative_to(folder).parts)
     ]
     by_suffix = {suffix: [path for path in visible if _suffix(path) == suffix] for suffix in SUFFIXES}
     kinds = {suffix: files for suffix, files in by_suffix.items() if files}

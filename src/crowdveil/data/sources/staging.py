@@ -21,7 +21,8 @@ from crowdveil.errors import ReportsError
 PART_BYTES = 1 << 20
 NATIVE = frozenset({"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "file"})
 """Schemes of pyarrow's own file systems."""
-STDIN_FILE = "stdin"
+STDIN_FILE, MATCHED = "stdin", "matched"
+"""Names of the copy of standard input, and of the folder of files that match a pattern."""
 
 
 def copy_stdin(folder: Path, stream: BinaryIO | None = None, progress: Progress | None = None) -> Path:
@@ -77,8 +78,13 @@ def _copy_path(remote: Any, path: str, folder: Path, companions: Sequence[str], 
     name = PurePosixPath(path).name
     if any(sign in path for sign in "*?["):
         base = path[: min(path.find(sign) for sign in "*?[" if sign in path)].rpartition("/")[0]
-        found = [file for file in _listed(remote, base) if fnmatch(file, path)]
-        return _copy_all(remote, base, found, folder / "matched", progress)
+        listed = _listed(remote, base)
+        found = [file for file in listed if fnmatch(file, path)]
+        collection = {f"{PurePosixPath(file).parent}/{name}" for file in found for name in companions}
+        _copy_all(remote, base, found, folder / MATCHED, progress)
+        return _copy_all(
+            remote, base, sorted(collection.intersection(listed)), folder / MATCHED, progress, missing=True
+        )
     info = remote.get_file_info(path)
     if info.type == fs.FileType.Directory:
         return _copy_all(remote, path, _listed(remote, path), folder / (name or "folder"), progress)
@@ -96,8 +102,11 @@ def _listed(remote: Any, base: str) -> list[str]:
     return sorted(info.path for info in found if info.type == fs.FileType.File)
 
 
-def _copy_all(remote: Any, base: str, paths: Sequence[str], folder: Path, progress: Progress | None) -> Path:
-    if not paths:
+def _copy_all(
+    remote: Any, base: str, paths: Sequence[str], folder: Path, progress: Progress | None, *, missing: bool = False
+) -> Path:
+    """Copy files with their folders below `base`; return the local folder. `missing` accepts that there is none."""
+    if not paths and not missing:
         raise FileNotFoundError("no file there")
     for path in paths:
         relative = PurePosixPath(path).relative_to(base.rstrip("/"))

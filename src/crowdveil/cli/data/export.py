@@ -1,0 +1,57 @@
+"""`crowdveil export`: inferred truths in the form that a labelling tool imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.display import print_result, replaced_rows
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.verb import Verb
+
+
+@click.command(
+    "export",
+    cls=Verb,
+    example="crowdveil export label-studio found --tasks export.json\n          --out predictions.json",
+    main_options=("question", "version", "as_json"),
+    short_help="Write inferred truths as predictions that a labelling tool imports.",
+)
+@click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
+@click.argument("folder", type=PATH)
+@click.option(
+    "--tasks", type=PATH, required=True, metavar="FILE", help="JSON export of the project: data of its tasks."
+)
+@click.option("--question", metavar="NAME", help="Question that was inferred, if the project has several.")
+@click.option("--version", default="crowdveil", show_default=True, metavar="TEXT", help="Version of the model.")
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="File to be written.")
+@json_option
+def export_results(
+    tool: str, folder: Path, tasks: Path, question: str | None, version: str, out: Path, as_json: bool
+) -> None:
+    """Write the truths in FOLDER, as infer wrote them, as predictions with scores that TOOL (label-studio) imports.
+
+    The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
+    """
+    from crowdveil.data.importers.export_file import ExportFile
+    from crowdveil.release.result_files import read_truths
+    from crowdveil.workflow.importing.label_studio_predictions import (
+        prediction_outputs,
+        predictions,
+        write_predictions,
+    )
+
+    replaced = list(map(str, prediction_outputs(out).check(inputs=[tasks])))
+    truths = read_truths(folder)
+    records = predictions(truths, ExportFile(tasks, str(tasks)), question=question, version=version)
+    write_predictions(out, records)
+    missing = len(truths.tasks) - len(records)
+    data = {"tool": tool, "predictions": len(records), "missing": missing, "files": [str(out)], "replaced": replaced}
+    rows = [
+        ("predictions", f"{len(records):,}"),
+        *([("missing", f"{missing:,} truths have no task in {tasks}, or no value")] if missing else []),
+        *replaced_rows(replaced),
+        ("written", str(out)),
+    ]
+    print_result(data, rows, as_json=as_json)

@@ -1,0 +1,118 @@
+"""Predictions for Label Studio: inferred truths with their confidence, in the form that its import reads.
+
+The file has the tasks' data and the truths, and no worker's answer.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.errors import ReportsError
+from crowdveil.files.atomic_write import Outputs, write_outputs
+from crowdveil.release.result_files import InferredTruths
+
+CHOICES = "choices"
+NUMBERS = {"rating": "rating", "number": "number"}
+"""Key of the content by type of a question of numbers."""
+Record = dict[str, Any]
+
+
+def prediction_outputs(out: Path) -> Outputs:
+    """Return the file of predictions as an output."""
+    return Outputs(folder=out.parent, names=(out.name,), kind="predictions")
+
+
+def predictions(
+    truths: InferredTruths, tasks: ExportFile, *, question: str | None = None, version: str = "crowdveil"
+) -> list[Record]:
+    """Return one record for each task with a truth: its data, and a prediction with the confidence as score.
+
+    Args:
+        truths: truths and their confidence.
+        tasks: Label Studio's own JSON export of the project.
+        question: name of the question; needed if there are several.
+        version: the model's version that Label Studio shows.
+
+    Raises:
+        ReportsError: not such an export, none or several questions, or a truth that its question cannot hold.
+    """
+    if not {"id", "data", "annotations"} <= set(tasks.columns):
+        raise ReportsError(
+            "tasks must be Label Studio's own JSON", source=tasks.name, hint="Export the project as JSON, not as CSV."
+        )
+    control = _control(tasks, question)
+    confidence = [None] * len(truths.tasks) if truths.confidence is None else truths.confidence.tolist()
+    values = [None if text == "unknown" else text for text in truths.texts()]
+    found = dict(zip(truths.tasks, zip(values, confidence, strict=True), strict=True))
+    return [
+        record
+        for task in tasks.records
+        for record in _record(task, found.get(str(task.get("id"))), control, version, tasks.name)
+    ]
+
+
+def write_predictions(out: Path, records: Sequence[Record]) -> None:
+    """Write predictions as a JSON list.
+
+    Raises:
+        SettingsError: a file of that name is not an earlier one of predictions, or the system refuses to write there.
+    """
+    write_outputs(prediction_outputs(out), {out.name: json.dumps(records, ensure_ascii=False, indent=1) + "\n"})
+
+
+def _control(tasks: ExportFile, question: str | None) -> Record:
+    """Return name, target and type of the question, from the first annotation with a result for it."""
+    found: dict[str, Record] = {}
+    for result in _results(tasks):
+        name, kind = str(result.get("from_name")), str(result.get("type"))
+        if kind == CHOICES or kind in NUMBERS:
+            found.setdefault(name, {"from_name": name, "to_name": str(result.get("to_name")), "type": kind})
+    if question is None and len(found) == 1:
+        return next(iter(found.values()))
+    if question not in found:
+        raise ReportsError(
+            "one question with choices, a rating or a number is needed",
+            source=tasks.name,
+            examples=", ".join(map(repr, found)) or "none",
+            hint="Choose it with --question.",
+        )
+    return found[question]
+
+
+def _results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
+    """Yield the results of all annotations."""
+    for task in tasks.records:
+        for annotation in task.get("annotations") or ():
+            yield from annotation.get("result") or ()
+
+
+def _record(
+    task: Mapping[str, Any], found: tuple[str | None, float | None] | None, control: Record, version: str, source: str
+) -> Iterator[Record]:
+    """Yield the record of a task; none without a truth."""
+    text, confidence = found or (None, None)
+    if text is None:
+        return
+    score = {} if confidence is None or math.isnan(confidence) else {"score": confidence}
+    result = control | {"value": _value(text, control["type"], source)}
+    prediction = {"model_version": version, **score, "result": [result]}
+    yield {"id": task.get("id"), "data": task.get("data"), "predictions": [prediction]}
+
+
+def _value(text: str, kind: str, source: str) -> Record:
+    """Return the content of a result."""
+    if kind == CHOICES:
+        return {CHOICES: [text]}
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise ReportsError(
+            f"the truths of a question of type {kind} must be numbers",
+            source=source,
+            examples=repr(text),
+            hint="Choose the question that was inferred with --question.",
+        ) from error
+    return {NUMBERS[kind]: round(number) if kind == "rating" else number}
