@@ -46,6 +46,18 @@ def test_a_step_equals_loops_over_reports() -> None:
     )
 
 
+def test_order_of_workers_and_labels_does_not_matter() -> None:
+    """Workers in reverse order and labels with exchanged codes have the same posterior, with exchanged columns."""
+    reports = random_reports(np.random.default_rng(3), LABELS, tasks=30, workers=9, share=0.6)
+    turned = Reports(
+        reports.task, 8 - reports.worker, 2 - reports.value, reports.tasks, reports.workers[::-1], reports.alphabet
+    )
+
+    posterior = Ebcc(max_steps=30).fit(reports).posterior
+
+    np.testing.assert_allclose(Ebcc(max_steps=30).fit(turned).posterior[:, ::-1], posterior, atol=1e-8)
+
+
 def test_the_start_is_the_vote_spread_over_subtypes() -> None:
     """Summed over subtypes, the first posterior is the share of votes; tasks with other reports have other subtypes."""
     reports = random_reports(np.random.default_rng(3), LABELS, tasks=9, workers=5, share=0.6)

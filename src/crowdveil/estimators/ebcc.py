@@ -63,8 +63,8 @@ class EbccParameters(CrowdParameters):
 class Ebcc(CrowdEstimator):
     """Variational Bayes from the (deconvolved) votes; the start with the highest lower bound is returned.
 
-    The first subtypes of a task are pseudo-random numbers that follow from its reports alone: tasks in any order, and
-    labels with exchanged names, give the same estimate.
+    The first subtypes of a task are pseudo-random numbers that follow from counts of its reports: tasks, workers and
+    labels in any order, and with other names, give the same estimate.
 
     Attributes:
         subtypes: number M of subtypes of each label; unused ones die out.
@@ -89,7 +89,7 @@ class Ebcc(CrowdEstimator):
     concentration: float = 0.1
     correct: float = 4.0
     wrong: float = 1.0
-    starts: int = 1
+    starts: int = 2
     max_steps: int = 500
     tolerance: float = 1e-3
 
@@ -233,10 +233,11 @@ class Ebcc(CrowdEstimator):
 
     def _first_pairs(self, block: GoldBlock, parameters: EbccParameters) -> NDArray[np.float64]:
         """Return vote shares times pseudo-random shares of subtypes, indexed [task, pair]."""
-        summary, model = parameters.summary, parameters.pool.model
+        summary = parameters.summary
         rng = np.random.default_rng(parameters.start)
         spread = START_DEVIATION * np.sqrt(summary.tasks / max(int(summary.per_worker.sum()), 1))
-        scores = rng.normal(0, spread, (summary.workers * model.symbols, self.subtypes))
+        kinds, kind_of = np.unique(report_kinds(summary), axis=0, return_inverse=True)
+        scores = rng.normal(0, spread, (len(kinds), self.subtypes))[kind_of.ravel()]
         nobody = np.full(block.block.tasks, -1)
         step = block.coded.confusion_step(ScoreTables(scores, np.zeros((1, self.subtypes))), 0 * nobody, nobody)
         shares = one_hot_gold(vote_shares(block, summary, parameters.pool), block.gold)
@@ -248,6 +249,18 @@ class Ebcc(CrowdEstimator):
         by_gold = np.concatenate((np.zeros((1, excluded.shape[1])), excluded))
         initial = tables.initial_scores[:, None, :] + by_gold
         return ScoreTables(tables.report_scores, initial.reshape(-1, initial.shape[2]))
+
+
+def report_kinds(summary: Summary) -> NDArray[np.float64]:
+    """Return what identifies a worker's report of a symbol without their order, [worker * symbols + symbol, number].
+
+    The numbers are this worker's reports of the symbol, those of all workers, and this worker's reports by symbol, in
+    ascending order.
+    """
+    own = summary.symbol_counts
+    everyone = np.broadcast_to(own.sum(axis=0), own.shape)
+    ascending = np.repeat(np.sort(own, axis=1), own.shape[1], axis=0)
+    return np.column_stack([own.ravel(), everyone.ravel(), ascending])
 
 
 def expected(parameters: EbccParameters) -> EbccParameters:
