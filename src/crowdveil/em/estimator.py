@@ -201,7 +201,7 @@ def _best_optimum(model: Model[P, S], data: FitInput, **options: Any) -> FitResu
     results = []
     for initial in model.initializations(data.summary):
         results.append(resolve_saddle(run_em(model, initial, data, **options), initial, data))
-    return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1])
+    return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1:])
 
 
 def to_estimate(result: FitResult[Any, Any], data: FitInput) -> Estimate:
