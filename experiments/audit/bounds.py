@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,15 @@ from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.claims import Audit, audit_mechanism, audit_pairs
 from crowdveil.privacy.audit.finite import Neighbours
 from crowdveil.randomness import secure
-from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.claims import Claims, scale_claims
 from crowdveil.synthesis.private.histogram import Histogram
+from crowdveil.synthesis.private.noisy_counts import NoisyCounter
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
 RESULTS = Path(__file__).parent / "results" / "bounds.csv"
 YES_NO, GRID = Categories(("no", "yes")), Scale(0, 4)
-CELL_DRAWS, VECTOR_DRAWS, RELEASES = 1_000_000, 40_000, 1_000
+CELL_DRAWS, VECTOR_DRAWS, COUNT_DRAWS, RELEASES = 1_000_000, 40_000, 400_000, 1_000
+COUNTS = "`histogram`, its noisy counts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,23 @@ def measured() -> Iterator[Row]:
         moved = "one claim moved" if second else "one claim against none"
         pair = Pair.of_function(release_of(method), first, second, name=moved)
         yield _row(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
+    yield _row(COUNTS, audit_pairs(COUNTS, [noisy_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0)
+
+
+def noisy_counts() -> Pair:
+    """Return the pair of noisy counts of `histogram`, from which everything else follows; one claim moves."""
+    counter = NoisyCounter(epsilon=Fraction(1), bins=8, largest=1, select_range=False)
+
+    def draw(value: float) -> Callable[[int], NDArray[np.float64]]:
+        def counts(draws: int) -> NDArray[np.float64]:
+            names = [str(number) for number in range(draws)]
+            claims = Claims.from_arrays(names, np.zeros(draws), np.full(draws, value), bounds=(0, 100), tasks=names)
+            scaled = scale_claims(claims, np.arange(draws), np.ones(draws, dtype=np.int64))
+            return counter.count(scaled, np.ones(draws), secure()).counts
+
+        return counts
+
+    return Pair("one claim moved", draw(1.0), draw(99.0))
 
 
 def releases() -> Iterator[tuple[str, Histogram | PooledShape, list[float], list[float]]]:

@@ -134,12 +134,13 @@ def test_candidates_of_full_precision():
     assert "lowest bit" in result.finding.event
 
 
-def test_an_exception_is_an_output():
+@pytest.mark.parametrize("kind", [ValueError, TypeError, KeyError, AssertionError])
+def test_an_exception_is_an_output(kind):
     """A function that fails for one input only is refuted by its failure."""
 
     def box(value: int) -> int:
         if value:
-            raise ValueError("no report")
+            raise kind("no report")
         return 0
 
     result = audit(box, 0, 1, epsilon=1.0, draws=200)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.errors import CrowdveilError, SettingsError
+from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.confidence import Counts
 from crowdveil.privacy.audit.events import Event, Objective, find_event
 from crowdveil.privacy.audit.outputs import Drawn, Outputs, read_outputs
@@ -31,7 +31,7 @@ class Pair:
     Attributes:
         name: what differs, such as "no against yes".
         first, second: functions of a number of draws that return as many independent outputs under the input.
-        alternate: draw one output of each input in turn, for boxes that may drift with time.
+        alternate: draw one output of each input in turn, in random order, for boxes that may drift with time.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Pair:
         if not self.alternate:
             return read_outputs(self.first(count)), read_outputs(self.second(count))
         drawn: tuple[list[Any], list[Any]] = [], []
-        for _ in range(count):
-            drawn[0].extend(self.first(1))
-            drawn[1].extend(self.second(1))
+        for first in np.random.Generator(np.random.PCG64(count)).random(count) < 0.5:
+            for which in (0, 1) if first else (1, 0):
+                drawn[which].extend((self.first, self.second)[which](1))
         return read_outputs(drawn[0]), read_outputs(drawn[1])
 
 
@@ -181,7 +181,7 @@ def _output(function: Callable[[Any], Any], value: Any) -> Any:
     """Return the output of a call; a visible failure is an output with the exception's name."""
     try:
         return function(value)
-    except (CrowdveilError, ValueError, ArithmeticError, LookupError, OSError, RuntimeError) as error:
+    except Exception as error:
         return {FAILURE: f"{type(error).__name__}: {error}"}
 
 
