@@ -39,6 +39,11 @@ def test_help_fits_on_one_screen(path: tuple[str, ...]) -> None:
     assert len(shown(*path, "--help").splitlines()) <= MAX_LINES
 
 
+def test_every_command_has_an_example() -> None:
+    """No command is without the help in two lengths, which begins with an example."""
+    assert LEAVES == LONG
+
+
 @every_command
 def test_help_has_every_required_option(path: tuple[str, ...]) -> None:
     """No required option is left to --help-all."""

@@ -27,6 +27,7 @@ from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
 from crowdveil.cli.display import as_text, failure, json_wanted, printable
 from crowdveil.cli.infer import infer
+from crowdveil.cli.man_page import man_page
 from crowdveil.cli.perturb import perturb
 from crowdveil.cli.plan import plan
 from crowdveil.cli.privacy.account import account
@@ -124,7 +125,15 @@ class Verbs(click.Group):
                 click.echo(as_text(failure(error, self, words)))
 
 
-@click.group(cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="crowdveil", cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--man",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, wanted: _show_manual(context) if wanted else None,
+    help="Print the manual page (roff) and exit.",
+)
 @click.version_option(package_name="crowdveil", message="%(prog)s %(version)s")
 def main() -> None:
     """Truth inference from crowds under local differential privacy.
@@ -150,6 +159,13 @@ def main() -> None:
     claim; 2 wrong usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on
     stdout, errors too.
     """
+
+
+def _show_manual(context: click.Context) -> None:
+    """Print the manual page."""
+    assert isinstance(context.command, click.Group)
+    click.echo(man_page(context.command), nl=False)
+    context.exit()
 
 
 def start() -> None:

@@ -8,9 +8,18 @@ import click
 
 from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, json_option
+from crowdveil.cli.verb import Verb
+
+EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
+         --per-task 5 --out asked.csv"""
 
 
-@click.command(short_help="Draw a random public assignment of tasks to workers.")
+@click.command(
+    cls=Verb,
+    example=EXAMPLE,
+    main_options=("per_task", "budget", "epsilon"),
+    short_help="Draw a random public assignment of tasks to workers.",
+)
 @click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
 @click.option("--workers", type=PATH, required=True, metavar="FILE", help="CSV file, column worker.")
 @click.option("--per-task", type=COUNT, metavar="N", help="Workers assigned to each task.")

@@ -11,6 +11,7 @@ import click
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.display import print_result, printing, progress_bar, replaced_rows
 from crowdveil.cli.options import GivenPath, json_option
+from crowdveil.cli.verb import Verb
 
 WIDE = 70
 """Smallest terminal width, in columns, with full headings."""
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from crowdveil.demo.trials import Row
 
 
-@click.command()
+@click.command(cls=Verb, example="crowdveil demo --out shown", main_options=("data", "out", "seed"))
 @click.option("--data", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets.")
 @click.option(
     "--out", type=GivenPath(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,

@@ -8,6 +8,7 @@ import click
 
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import json_option
+from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
     from crowdveil.data.datasets import Dataset
@@ -18,7 +19,7 @@ def datasets() -> None:
     """List public data sets of real answers in the folder CROWDVEIL_DATA."""
 
 
-@datasets.command(name="list")
+@datasets.command(name="list", cls=Verb, example="crowdveil datasets list", main_options=("as_json",))
 @json_option
 def list_sets(as_json: bool) -> None:
     """List the available data sets; perturb and infer read one as dataset:NAME."""

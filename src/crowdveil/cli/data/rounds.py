@@ -8,11 +8,19 @@ import click
 
 from crowdveil.cli.display import print_result, replaced_rows
 from crowdveil.cli.options import COUNT, PATH, accept_edited_option, json_option, replace_option
+from crowdveil.cli.verb import Verb
 
 MAX_THRESHOLDS = 12
+NEXT = """crowdveil next-thresholds found/truths.csv
+          --certificate round1/certificate.json --out cuts.csv"""
 
 
-@click.command(short_help="Join the rounds of a campaign into one collection.")
+@click.command(
+    cls=Verb,
+    example="crowdveil join monday/reports.csv tuesday/reports.csv --out both",
+    main_options=("accept_edited", "replace"),
+    short_help="Join the rounds of a campaign into one collection.",
+)
 @click.argument("reports", nargs=-1, required=True, type=PATH)
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @accept_edited_option
@@ -58,7 +66,13 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
     print_result(data, rows, as_json=as_json)
 
 
-@click.command("next-thresholds", short_help="Choose the threshold of each task for the next round.")
+@click.command(
+    "next-thresholds",
+    cls=Verb,
+    example=NEXT,
+    main_options=("most",),
+    short_help="Choose the threshold of each task for the next round.",
+)
 @click.argument("truths", type=PATH)
 @click.option(
     "--certificate",
