@@ -151,6 +151,12 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
         ),
     ),
     EstimatorEntry(
+        "pooled-dawid-skene",
+        "estimators.unlinked.pooled_dawid_skene",
+        "PooledDawidSkene",
+        Capabilities(kind="categorical", reads_channel=True, reads_label_blocks=True),
+    ),
+    EstimatorEntry(
         "private-dawid-skene",
         "estimators.private_dawid_skene",
         "PrivateDawidSkene",
@@ -234,6 +240,12 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             needs_alphabet=True,
             plannable=True,
         ),
+    ),
+    EstimatorEntry(
+        "pooled-gaussian",
+        "estimators.unlinked.pooled_gaussian",
+        "PooledGaussian",
+        Capabilities(kind="numeric", reads_channel=True, reads_label_blocks=True, needs_alphabet=True),
     ),
 )
 """Estimators of single reports."""
