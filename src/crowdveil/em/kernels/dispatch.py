@@ -23,7 +23,7 @@ THREADS_VARIABLE = "CROWDVEIL_THREADS"
 MIN_COMPILED_REPORTS = 160_000
 """Reports from which compiled code is used; below, loading it costs as much as a fit of labels."""
 CELLS_PER_REPORT = 64
-"""Cells of confusion matrices that take about the time of one report."""
+"""Cells of tables (confusion matrices, messages to a grid of truths) that take about the time of one report."""
 MIN_BLOCK_REPORTS = 1 << 18
 """Lower bound of the reports in a compiled block; a thread costs more than it saves on fewer."""
 MAX_BLOCK_REPORTS = 1 << 23
@@ -33,7 +33,7 @@ MIN_BLOCKS, MAX_BLOCKS = 2, 8
 
 
 def use_compiled(reports: int, cells: int = 0) -> bool:
-    """Return whether a fit of this many reports, and of this many cells of confusion matrices, runs on compiled code.
+    """Return whether a fit of this many reports, and of this many cells of its tables, runs on compiled code.
 
     Raises:
         SettingsError: an unknown choice in the environment.

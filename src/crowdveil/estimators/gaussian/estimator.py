@@ -368,7 +368,8 @@ def _infer_tasks(
         statistics, posterior = _anonymous_step(part, gold, parameters)
     else:
         priors = Priors(np.exp(parameters.anonymous_models.family), parameters.weights)
-        compiled = use_compiled(int(parameters.summary.per_worker.sum()))
+        reports = int(parameters.summary.per_worker.sum())
+        compiled = use_compiled(reports, reports * len(parameters.points))
         beliefs = propagate(
             part, gold, parameters.q, parameters.classes, priors, learned=parameters.learned, compiled=compiled
         )
