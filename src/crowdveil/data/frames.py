@@ -11,54 +11,11 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crowdveil.data.ingest.readers import ANSWERS, ReportColumns, encode_columns, match_columns
+from crowdveil.data.ingest.readers import ColumnNames, ReportColumns, encode_columns
 from crowdveil.errors import ReportsError, SettingsError
 
 SOURCE = "frame"
-ROLES: Mapping[str, str] = {"task": "task", "worker": "worker", "label": "value", "value": "value"}
-"""Role of the column that each argument names."""
 FrameKind = Literal["pandas", "polars", "arrow", "dask", "duckdb", "dict"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnNames:
-    """Names of the columns of a frame; None for the usual names.
-
-    Attributes:
-        task, worker: identifiers.
-        label: labels.
-        value: numbers, instead of `label`.
-    """
-
-    task: str | None = None
-    worker: str | None = None
-    label: str | None = None
-    value: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.label is not None and self.value is not None:
-            raise SettingsError(
-                "answers are in one column: give label= for labels or value= for numbers",
-                value=(self.label, self.value),
-            )
-
-    def match(self, found: Sequence[str]) -> dict[str, str]:
-        """Return the column name of each role; the usual names are those of files.
-
-        Raises:
-            ReportsError: a named column is missing, or a role has not exactly one column.
-        """
-        given = {role: getattr(self, name) for name, role in ROLES.items() if getattr(self, name) is not None}
-        missing = [name for name in given.values() if name not in found]
-        if missing:
-            raise ReportsError(
-                f"there is no column {missing[0]!r}",
-                source=SOURCE,
-                examples="the columns " + ", ".join(repr(str(name)[:40]) for name in found[:20]),
-            )
-        others = [name for name in found if name not in given.values()]
-        usual = {role: names for role, names in ANSWERS.items() if role not in given}
-        return given | match_columns(others, usual, SOURCE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,8 +78,7 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
     try:
         roles, table = _as_arrow(frame, names)
         original = _original(table, roles)
-        label = "value" if names.value is not None else "label" if names.label is not None else roles["value"]
-        return encode_columns(roles, table, SOURCE, value_name=label), original
+        return encode_columns(roles, table, SOURCE, value_name=names.answer_name([roles["value"]])), original
     except MemoryError:
         raise
     except (TypeError, ValueError, pa.ArrowException, UnicodeError, nw.exceptions.NarwhalsError) as error:
@@ -160,20 +116,20 @@ def _as_arrow(frame: Any, names: ColumnNames) -> tuple[dict[str, str], pa.Table]
 
     kind = kind_of_frame(frame)
     if kind == "dict":
-        roles = names.match(list(frame))
+        roles = names.roles(list(frame), SOURCE)
         return roles, pa.table({name: frame[name] for name in roles.values()})
     if kind == "duckdb":
-        roles = names.match(frame.columns)
+        roles = names.roles(frame.columns, SOURCE)
         chosen = frame.project(", ".join(map(_quoted, roles.values())))
         return roles, pa.RecordBatchReader.from_stream(chosen).read_all()
     if kind == "dask":
-        roles = names.match(list(frame.columns))
+        roles = names.roles(list(frame.columns), SOURCE)
         frame = frame[list(roles.values())].compute()
     if nw.dependencies.is_polars_lazyframe(frame):
-        roles = names.match(frame.collect_schema().names())
+        roles = names.roles(frame.collect_schema().names(), SOURCE)
         frame = frame.select(list(roles.values())).collect()
     table = nw.from_native(frame, eager_only=True)
-    roles = names.match(table.columns)
+    roles = names.roles(table.columns, SOURCE)
     return roles, table.select(list(roles.values())).to_arrow()
 
 

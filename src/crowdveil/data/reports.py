@@ -20,9 +20,9 @@ from crowdveil.channels.alphabet import Alphabet
 from crowdveil.data.blocks import Block as Block
 from crowdveil.data.blocks import InMemoryRows, ReportRows
 from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
-from crowdveil.data.frames import ColumnNames, OriginalColumns, read_frame
+from crowdveil.data.frames import OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
-from crowdveil.data.ingest.readers import ReportColumns, read_columns, read_parquet_columns
+from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, ReportColumns, read_columns, read_parquet_columns
 from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.data.ingest.validation import (
     CodedColumn,
@@ -317,6 +317,36 @@ class Reports:
         reports = cls.from_columns(columns, given.with_ordered_labels(original.ordered_labels))
         fields = reports.rows, reports.tasks, reports.workers, reports.alphabet
         return cls.from_rows(*fields, given.public_lists, original)
+
+    @classmethod
+    def from_source(
+        cls,
+        *sources: str | PathLike[str],
+        names: ColumnNames = NO_NAMES,
+        delimiter: str | None = None,
+        question: str | None = None,
+        tool: str | None = None,
+        **options: Unpack[ReadKeywords],
+    ) -> Self:
+        """Return the answers of sources as the command line names them; NULL is "no answer".
+
+        Args:
+            sources: files, folders, patterns, URLs, one SQL table, or exports of labelling tools.
+            names: columns that their names do not tell.
+            delimiter: character between the cells of text files; by default the one that the header shows.
+            question: question of an export with several.
+            tool: tool whose export it is; by default the one that is recognised.
+            options: as in `from_csv`.
+
+        Raises:
+            ReportsError: as `from_csv`; an unknown layout, or several questions.
+        """
+        from crowdveil.data.sources.answer_source import Layout, open_source
+
+        layout = Layout(names=names, delimiter=delimiter, question=question, tool=tool)
+        with open_source([str(source) for source in sources], layout) as source:
+            columns, _ = source.read()
+        return cls.from_columns(columns, ReadOptions(skip_null=True, **options))
 
     @classmethod
     def from_columns(cls, columns: ReportColumns, options: ReadOptions) -> Self:

@@ -478,7 +478,7 @@ def test_columns_and_delimiter_can_be_stated(write) -> None:
 
 def test_a_stated_column_must_exist(write) -> None:
     """A column that the header lacks is refused with those that it has."""
-    with pytest.raises(ReportsError, match=r"must have the column 'who'.*'worker'"):
+    with pytest.raises(ReportsError, match=r"there is no column 'who'.*'worker'"):
         read_columns(write(PLAIN), ColumnNames(worker="who"))
 
 

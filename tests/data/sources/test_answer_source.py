@@ -104,6 +104,17 @@ def test_null_is_no_answer(tmp_path: Path) -> None:
         Reports.from_columns(columns, ReadOptions())
 
 
+def test_python_reads_the_same_sources(tmp_path: Path) -> None:
+    """`Reports.from_source` reads parts in a folder, with NULL as "no answer"."""
+    for half, name in zip(HALVES, "12", strict=True):
+        write(half, tmp_path / "parts" / f"{name}.parquet")
+    path = tmp_path / "null.csv"
+    path.write_text("task,worker,label\na,v,x\na,w,y\nb,w,NULL\n")
+
+    assert ROWS == cells(Reports.from_source(tmp_path / "parts"))
+    assert ["a", "b"] == list(Reports.from_source(path, duplicates="first").tasks)
+
+
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` reads standard input, whatever its form."""
     text = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()).encode()
@@ -308,5 +319,5 @@ def test_settings_of_a_layout_are_checked() -> None:
         Layout(delimiter=";;")
     with pytest.raises(SettingsError, match="one of label-studio"):
         Layout(tool="excel")
-    with pytest.raises(SettingsError, match="labels or numbers"):
+    with pytest.raises(SettingsError, match="answers are in one column"):
         ColumnNames(label="a", value="b")

@@ -37,8 +37,12 @@ OTHER_NAMES: Accepted = {
 }
 """Names that are accepted where no column has one of `ANSWERS`."""
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
-STATE_COLUMN = {"task": "--task-column", "worker": "--worker-column", "value": "--label-column or --value-column"}
-"""Options of the command line that state the column of a role."""
+STATE_COLUMN = {
+    "task": "task= or --task-column",
+    "worker": "worker= or --worker-column",
+    "value": "label= or --label-column; value= or --value-column for numbers",
+}
+"""Arguments and options of the command line that state the column of a role."""
 PRIOR: Accepted = {"label": ("label",), "probability": ("probability",)}
 TEXT_KINDS = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
 """Names of Arrow's text types; not all supported versions have the views."""
@@ -101,7 +105,10 @@ class ColumnNames:
 
     def __post_init__(self) -> None:
         if self.label is not None and self.value is not None:
-            raise SettingsError("answers are labels or numbers: name one column", value=(self.label, self.value))
+            raise SettingsError(
+                "answers are in one column: give label= for labels or value= for numbers",
+                value=(self.label, self.value),
+            )
 
     def roles(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
@@ -113,7 +120,7 @@ class ColumnNames:
         absent = [name for name in stated.values() if name is not None and name not in found]
         if absent:
             raise ReportsError(
-                f"the table must have the column {absent[0]!r}",
+                f"there is no column {absent[0]!r}",
                 source=source,
                 examples=_shown_names(found),
                 hint="State a column that it has.",
@@ -320,7 +327,7 @@ def match_answer_columns(found: Sequence[str], accepted: Accepted, source: str) 
 
 def normal_name(name: str) -> str:
     """Return a column's name in lower case, with `_` for spaces, hyphens and points."""
-    return re.sub(r"[\s.\-]+", "_", name.strip()).lower()
+    return re.sub(r"[\s.\-]+", "_", str(name).strip()).lower()
 
 
 def _shown_names(found: Sequence[str]) -> str:

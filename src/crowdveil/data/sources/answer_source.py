@@ -174,6 +174,12 @@ class AnswerSource:
         if self.table is not None:
             columns = self.table.read(self.layout.names)
             return columns, _null_notes(columns)
+        if not self.files:
+            raise ReportsError(
+                "encoded blocks and data sets have readers of their own",
+                source=self.name,
+                hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
+            )
         if self.importer is not None:
             imported = self.import_answers()
             columns = encode_columns(
