@@ -72,6 +72,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     ),
     "agreement": ([], ("labels.csv", "--out", "agreement.csv")),
     "next": ([], ("labels.csv", "--budget", 4, "--out", "next.csv")),
+    "review": ([], ("labels.csv", "--out", "review.csv")),
     "report": ([(*PERTURB, "--out", "sent"), ("infer", "sent/reports.csv")], ("sent", "--out", "page.html")),
     "join": ([(*CUTS, "--out", "round1")], ("round1/reports.csv", "--out", "joined")),
     "next-thresholds": (
@@ -114,6 +115,7 @@ REFUSED: dict[str, Words] = {
     "export": ("label-studio", ".", "--tasks", STUDIO, "--out", "predictions.json"),
     "agreement": ("none.csv",),
     "next": ("none.csv", "--budget", 4),
+    "review": ("none.csv",),
     "report": (".",),
     "join": ("none.csv", "--out", "joined"),
     "next-thresholds": ("none.csv", "--certificate", "none.json", "--out", "cuts.csv"),

@@ -37,6 +37,7 @@ from crowdveil.cli.privacy.verify import verify
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
+from crowdveil.cli.results.review import review
 from crowdveil.cli.synthesize import synthesize
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
@@ -52,6 +53,7 @@ COMMANDS: tuple[click.Command, ...] = (
     export_results,
     agreement,
     next_answers,
+    review,
     report,
     serve,
     answer,

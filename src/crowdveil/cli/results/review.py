@@ -1,0 +1,114 @@
+"""`crowdveil review`: workers whose ability is credibly low, or whose answers look like spam."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crowdveil.cli.display import print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import (
+    PATH,
+    NameChoice,
+    alphabet_of,
+    alphabet_options,
+    duplicates_option,
+    json_option,
+    kind_option,
+    merge_labels_option,
+)
+from crowdveil.cli.verb import Verb
+from crowdveil.registry import METHOD_NAMES
+
+SHOWN_WORKERS = 10
+HELP = """List the workers to review: credibly low ability, or answers that look like spam.
+
+REPORTS is what infer reads. A listed worker is a question, not a verdict: tasks may be ambiguous, or labels swapped."""
+DETAILS = """A worker is listed if the upper end of the 90 % credible interval of the ability is below the bound
+(--below; by default the middle between 1 / labels and the median ability), if all answers are equal, which is
+improbable at the crowd's shares of labels (probability below .001), or if the answers agree with those of others hardly
+more than by chance (kappa below .1, with 95 % certainty).
+
+Behind a channel only the interval counts, which includes the noise. Protected reports without a certificate are
+refused."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil review labels.csv --out review.csv",
+    main_options=("out", "below", "method", "as_json"),
+    short_help="List the workers to review: low ability, or answers like spam.",
+)
+@click.argument("reports", type=PATH)
+@click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
+@click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
+@click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
+@alphabet_options
+@kind_option
+@duplicates_option(None)
+@merge_labels_option
+@json_option
+def review(
+    reports: Path,
+    out: Path | None,
+    below: float | None,
+    method: str | None,
+    certificate: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Read, fit, compare, print; see `HELP`."""
+    alphabet = alphabet_of(given)
+    from crowdveil.workflow.evidence import evidence_files, read_evidence
+    from crowdveil.workflow.methods import Method
+    from crowdveil.workflow.review.tables import table_outputs
+    from crowdveil.workflow.review.workers import KIND, review_workers, write_review
+
+    inputs = [*evidence_files(reports), certificate]
+    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
+    evidence = read_evidence(
+        reports,
+        certificate=certificate,
+        alphabet=alphabet,
+        kind=given["kind"],
+        duplicates=given["duplicates"],
+        merge_labels=given["merge_labels"],
+    )
+    found = review_workers(evidence, Method(name=method), bound=below)
+    if out is not None:
+        write_review(out, found)
+    items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
+    data = {
+        "method": found.method,
+        "below": found.bound,
+        "channel_used": found.channel_used,
+        "workers": found.workers,
+        "review": truncated_list(items, len(found.found)),
+        "warnings": list(evidence.notes),
+        "files": [] if out is None else [str(out)],
+        "replaced": replaced,
+    }
+    print_result(data, _rows(data), as_json=as_json)
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    listed = data["review"]
+    lines = [
+        f"{one['worker']}: ability {one['ability']:.2f} (90 % interval {one['low']:.2f} to {one['high']:.2f}), "
+        f"{one['reports']:,} reports. {' '.join(one['reasons'])}"
+        for one in listed["items"]
+    ]
+    return [
+        *[("warning", text) for text in data["warnings"]],
+        ("method", data["method"]),
+        ("below", f"ability {data['below']:.3f}"),
+        ("review", f"{listed['of']:,} of {data['workers']:,} workers; first {listed['shown']:,}"),
+        *[("", line) for line in lines],
+        *replaced_rows(data["replaced"]),
+        *[("written", path) for path in data["files"]],
+    ]
