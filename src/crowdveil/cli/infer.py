@@ -108,6 +108,16 @@ truth_options = options(
     ),
     heading="Known truths",
 )
+decision_options = options(
+    click.option("--costs", type=PATH, metavar="FILE", help="Decide by expected cost: truth,decision,cost."),
+    click.option(
+        "--abstain-below",
+        type=click.FloatRange(0, 1),
+        metavar="P",
+        help="Leave the truth empty where its probability is smaller.",
+    ),
+    heading="Decisions",
+)
 output_options = options(
     click.option(
         "--out",
@@ -166,6 +176,7 @@ def _method(given: Given) -> Method:
 @merge_labels_option
 @column_options
 @truth_options
+@decision_options
 @output_options
 @saved_fit_options
 @resource_options
@@ -252,7 +263,8 @@ def _read(
         )
     if score is not None:
         check_score(evidence, score)
-    inputs = [*evidence_files(source), *(given[name] for name in ("certificate", "prior", "gold", "score"))]
+    names = ("certificate", "prior", "gold", "score", "costs")
+    inputs = [*evidence_files(source), *(given[name] for name in names)]
     files = _checked(outputs, _fits(given), inputs)
     announced = unread_channel(evidence, type(build_estimator(method, evidence)))
     if announced is not None:
@@ -270,12 +282,11 @@ def _finish(
 ) -> None:
     """Score, write, print."""
     from crowdveil.workflow.export import write_estimate
-    from crowdveil.workflow.inference import scored
 
-    inference = inference if given["score"] is None else scored(inference, given["score"])
+    inference = _judged(inference, given["score"], given)
     with progress_bar("writing") as bar:
         write_estimate(outputs.folder, inference.estimate, form=given["form"], progress=bar)
-    data = _summary(inference) | files
+    data = _summary(inference) | _decisions(inference.estimate, given) | files
     print_result(data, _rows(data, announced), as_json=as_json)
 
 
@@ -292,8 +303,20 @@ def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, 
 
 def _changed(given: Given) -> list[object]:
     """Return the options that sums do not have, as far as they differ from their defaults."""
-    names = ("labels", "scale", "ordered", "kind", "merge_labels", "start_from", "save_fit", "memory", "address")
-    return [given[name] for name in names] + [given["engine"] != "threads"]
+    names = (
+        "costs",
+        "abstain_below",
+        "labels",
+        "scale",
+        "ordered",
+        "kind",
+        "merge_labels",
+        "start_from",
+        "save_fit",
+        "memory",
+        "address",
+    )
+    return [given[name] for name in (*names, "costs", "abstain_below")] + [given["engine"] != "threads"]
 
 
 def _refuse_for_sums(*values: object) -> None:
@@ -327,12 +350,39 @@ def _summary(inference: Inference) -> dict[str, Any]:
     }
 
 
+def _judged(inference: Inference, score: str | None, given: Given) -> Inference:
+    """Return the inference with its score and decisions, if requested."""
+    from crowdveil.workflow.inference import decided, scored
+
+    inference = inference if score is None else scored(inference, score)
+    costs, abstain_below = given["costs"], given["abstain_below"]
+    if (costs, abstain_below) == (None, None):
+        return inference
+    return decided(inference, costs=costs, abstain_below=abstain_below, gold=score)
+
+
+def _decisions(estimate: Estimate, given: Given) -> dict[str, Any]:
+    """Return the settings of decisions, the number of undecided tasks, and the mean expected cost; None by default."""
+    costs, abstain_below = given["costs"], given["abstain_below"]
+    if (costs, abstain_below) == (None, None):
+        return {"decisions": None}
+    undecided, expected = estimate.undecided, estimate.expected_cost
+    return {
+        "decisions": {
+            "costs": None if costs is None else str(costs),
+            "abstain_below": abstain_below,
+            "undecided": 0 if undecided is None else int(undecided.sum()),
+            "expected_cost": None if expected is None else float(expected.mean()),
+        }
+    }
+
+
 def _first_truths(estimate: Estimate) -> list[dict[str, Any]]:
     shown = estimate.part(0, SHOWN_TASKS)
     columns = [column.tolist() for column in (shown.tasks, shown.truth, shown.reports_per_task)]
     certain = [None] * len(columns[0]) if shown.confidence is None else shown.confidence.tolist()
     return [
-        {"task": str(task), "truth": truth, "confidence": confidence, "reports": reports}
+        {"task": str(task), "truth": None if truth == "" else truth, "confidence": confidence, "reports": reports}
         for task, truth, reports, confidence in zip(*columns, certain, strict=True)
     ]
 
@@ -378,7 +428,8 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
 
 
 def _truth_line(truth: dict[str, Any]) -> str:
-    text = truth["truth"] if isinstance(truth["truth"], str) else format_number(truth["truth"])
+    value = truth["truth"]
+    text = "undecided" if value is None else value if isinstance(value, str) else format_number(value)
     confidence = "" if truth["confidence"] is None else f", confidence {truth['confidence']:.4f}"
     return f"{truth['task']}: {text} ({truth['reports']:,} reports{confidence})"
 

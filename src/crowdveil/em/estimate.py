@@ -158,6 +158,10 @@ class Estimate(EstimateViews):
         task_parameters: estimates of parameters that each task has of its own, by name, each of shape (tasks,).
         state: learned parameters, for `fit(..., warm_start=)`; None without an EM loop.
         original: names and types of the columns of the frame of answers; None for other sources.
+        decision: label code of each truth, shape (tasks,), where costs decide (`evaluation.decisions`); None for the
+            most probable labels.
+        expected_cost: expected cost of each decision, shape (tasks,); None without costs.
+        undecided: tasks whose truth stays empty, shape (tasks,); None if there are none.
     """
 
     method: str
@@ -181,6 +185,9 @@ class Estimate(EstimateViews):
     state: FitState | None = None
     stopped: StopReason = "tolerance"
     original: OriginalColumns | None = None
+    decision: NDArray[np.int64] | None = None
+    expected_cost: NDArray[np.float64] | None = None
+    undecided: NDArray[np.bool_] | None = None
 
     @property
     def categorical(self) -> bool:
@@ -198,6 +205,9 @@ class Estimate(EstimateViews):
             low=None if self.low is None else self.low[tasks],
             high=None if self.high is None else self.high[tasks],
             task_parameters=self.task_parameters and {n: column[tasks] for n, column in self.task_parameters.items()},
+            decision=None if self.decision is None else self.decision[tasks],
+            expected_cost=None if self.expected_cost is None else self.expected_cost[tasks],
+            undecided=None if self.undecided is None else self.undecided[tasks],
         )
 
     def parts(self) -> Iterator[Self]:
@@ -212,19 +222,30 @@ class Estimate(EstimateViews):
 
     @cached_property
     def truth(self) -> NDArray[Any]:
-        """Truth of each task, shape (tasks,): the most probable label (the first of tied ones) or the number."""
+        """Truth of each task, shape (tasks,): the decided label, empty text where undecided, or the number."""
         if self.alphabet is None or not self.categorical:
             return self.posterior
-        names = np.array(self.alphabet.names)
-        truth = np.empty(len(self.posterior), dtype=names.dtype)
-        for tasks in _ranges(len(truth)):
-            truth[tasks] = names[winners(self.posterior[tasks]).argmax(axis=1)]
-        return truth
+        truth = np.array(self.alphabet.names)[self.decisions]
+        return truth if self.undecided is None else np.where(self.undecided, "", truth)
+
+    @property
+    def decisions(self) -> NDArray[np.int64]:
+        """Label code of each truth, shape (tasks,): by default the most probable label, the first of tied ones."""
+        if self.decision is not None:
+            return self.decision
+        codes = np.empty(len(self.posterior), dtype=np.int64)
+        for tasks in _ranges(len(codes)):
+            codes[tasks] = winners(self.posterior[tasks]).argmax(axis=1)
+        return codes
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
         """Posterior probability of each truth, shape (tasks,); None for numbers, and where the method has none."""
-        return _highest(self.posterior) if self.categorical and self.probabilistic else None
+        if not self.categorical or not self.probabilistic:
+            return None
+        if self.decision is None:
+            return _highest(self.posterior)
+        return self.posterior[np.arange(len(self.posterior)), self.decision]
 
     @cached_property
     def baseline(self) -> Baseline:
@@ -262,6 +283,7 @@ class Estimate(EstimateViews):
             for label, name in enumerate(self.alphabet.names):
                 columns[f"probability_{name}"] = self.posterior[:, label] if self.probabilistic else nothing
             columns["n_tied_labels"] = self.winners.sum(axis=1)
+            columns |= {} if self.expected_cost is None else {"expected_cost": self.expected_cost}
         return columns | dict(self.task_parameters or {}) | {"reports": self.reports_per_task}
 
     def workers_columns(self) -> dict[str, Identifiers]:
@@ -278,7 +300,7 @@ class Estimate(EstimateViews):
         if self.alphabet is None or not self.categorical:
             return _table(self.tasks_columns())
         # Arrow looks names up by code five times faster than it converts an array of text.
-        truth = pa.array(self.alphabet.names).take(pa.array(self.winners.argmax(axis=1)))
+        truth = pa.array(self.alphabet.names).take(pa.array(self.decisions, mask=self.undecided))
         return _table(self._columns(ArrowIdentifiers(pa.chunked_array([truth]))))
 
     def workers_frame(self) -> pa.Table:

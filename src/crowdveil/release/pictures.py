@@ -16,8 +16,9 @@ BINS = 10
 
 
 def label_counts(name: str, labels: Sequence[str], truth: NDArray[np.int64]) -> Html:
-    """Return the number of tasks by inferred label, as `count_bars`."""
-    return count_bars(name, "Tasks by inferred truth", labels, np.bincount(truth, minlength=len(labels)).tolist())
+    """Return the number of tasks by inferred label, as `count_bars`; undecided tasks (-1) are left out."""
+    counts = np.bincount(truth[truth >= 0], minlength=len(labels))
+    return count_bars(name, "Tasks by inferred truth", labels, counts.tolist())
 
 
 def histogram(name: str, title: str, shares: NDArray[np.float64], unit: str) -> Html:

@@ -56,7 +56,7 @@ class InferredTruths:
     Attributes:
         tasks: task names.
         labels: possible labels; None for numbers.
-        truth: shape (tasks,): codes of `labels`, or numbers (nan without information).
+        truth: shape (tasks,): codes of `labels`, -1 if undecided, or numbers (nan without information).
         posterior: P(label), indexed [task, label]; None for numbers, and where the method has no probabilities.
         low, high: 90 % interval of each number, shape (tasks,); None without one.
         reports: number of reports, shape (tasks,).
@@ -82,7 +82,7 @@ class InferredTruths:
     def texts(self) -> list[str]:
         """Return the truths as text, numbers with four digits."""
         if self.labels is not None:
-            return [self.labels[code] for code in self.truth]
+            return ["undecided" if code < 0 else self.labels[code] for code in self.truth]
         return ["unknown" if np.isnan(value) else f"{value:.4g}" for value in self.truth]
 
     @property
@@ -94,7 +94,7 @@ class InferredTruths:
             spread = float(np.abs(known - middle).mean()) if known.size else 0.0
             return Baseline(f"{middle:g}", spread, None, int((np.abs(known - middle) > 1e-9).sum()))
         shares = (
-            np.bincount(self.truth, minlength=len(self.labels)) / max(len(self.truth), 1)
+            np.bincount(self.truth[self.truth >= 0], minlength=len(self.labels)) / max(len(self.truth), 1)
             if self.posterior is None
             else self.posterior.mean(axis=0)
         )
@@ -183,7 +183,7 @@ def _truths(table: pa.Table, workers: WorkerQuality, sha256: str) -> InferredTru
         truth: NDArray[Any] = number("truth")
     else:
         code_of = {label: code for code, label in enumerate(labels)}
-        truth = np.array([code_of[str(label)] for label in table["truth"].to_pylist()], dtype=np.int64)
+        truth = np.array([code_of[label] if label else -1 for label in table["truth"].to_pylist()], dtype=np.int64)
     return InferredTruths(
         tasks=tuple(map(str, table["task"].to_pylist())),
         labels=labels,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from crowdveil.channels.alphabet import Scale
+from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.em.estimate import Estimate
@@ -13,6 +13,7 @@ from crowdveil.em.executor import Engine
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.factorization_mean import FactorizationMean
+from crowdveil.evaluation.decisions import decide, decision_notes, read_costs
 from crowdveil.evaluation.metrics import Score, score
 from crowdveil.evaluation.streaming_metrics import is_large_file, score_streaming
 from crowdveil.incremental.saved_fit import SavedFit
@@ -237,6 +238,31 @@ def scored(inference: Inference, gold: str) -> Inference:
     if result.gain <= 0:
         notes += (f"The constant {result.constant} for every task scores as well or better.",)
     return replace(inference, score=result, notes=notes)
+
+
+def decided(
+    inference: Inference, *, costs: Path | None = None, abstain_below: float | None = None, gold: str | None = None
+) -> Inference:
+    """Return the inference with decisions by costs, and none below a confidence.
+
+    Args:
+        inference: labels with probabilities.
+        costs: CSV file of the costs, truth,decision,cost; None decides for the most probable label.
+        abstain_below: smallest confidence of a decision; None decides all tasks.
+        gold: known truths that score the decisions; None for none.
+
+    Raises:
+        SettingsError: numbers, or a method without probabilities.
+        ReportsError: a damaged file of costs.
+    """
+    estimate = inference.estimate
+    if not isinstance(estimate.alphabet, Categories):
+        raise SettingsError("decisions by costs or confidence need labels", value=estimate.method)
+    table = None if costs is None else read_costs(costs, estimate.alphabet)
+    estimate = decide(estimate, costs=table, abstain_below=abstain_below)
+    known = None if gold is None or is_large_file(gold) else read_gold(gold, "categorical")
+    notes = (*inference.notes, *decision_notes(estimate, known, table))
+    return replace(inference, estimate=estimate, notes=notes)
 
 
 def _notes(evidence: Evidence, estimator: Estimator[Any, Any], estimate: Estimate) -> list[str]:
