@@ -6,7 +6,7 @@ It has no date: the same results give the same bytes.
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
@@ -28,6 +28,7 @@ from crowdveil.release.conclusion import conclude, percent_up
 from crowdveil.release.pictures import bars, channel_table, histogram, intervals, label_counts
 from crowdveil.release.privacy_statement import campaign_facts, find_reports, state_privacy
 from crowdveil.release.result_files import InferredTruths, read_truths
+from crowdveil.release.review import review_sentences
 
 MAX_TASKS = 2_000
 """Largest number of tasks and of workers in the tables; the files have all."""
@@ -116,13 +117,15 @@ def write_page(
         SettingsError: the page would replace a file that is not a page of results.
     """
     truths = read_truths(folder)
-    statement = state_privacy(truths, find_reports(folder) if reports is None else reports, campaign)
-    write_outputs(page_outputs(out), {out.name: render(truths, statement, text)})
+    source = find_reports(folder) if reports is None else reports
+    statement = state_privacy(truths, source, campaign)
+    review = review_sentences(truths, source, with_workers=text.with_workers)
+    write_outputs(page_outputs(out), {out.name: render(truths, statement, text, review)})
     return Released(statement, conclude(truths, statement))
 
 
-def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) -> str:
-    """Return the page as HTML."""
+def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText, review: Sequence[str] = ()) -> str:
+    """Return the page as HTML; `review` has sentences on agreement, tasks and workers."""
     environment = Environment(
         loader=PackageLoader("crowdveil.release", "templates"),
         autoescape=True,
@@ -148,6 +151,7 @@ def render(truths: InferredTruths, statement: PrivacyStatement, text: PageText) 
         rows=list(_rows(truths, text, range(min(len(truths.tasks), MAX_TASKS)))),
         doubtful=list(_rows(truths, text, _doubtful(truths))),
         doubt=_doubt(truths),
+        review=review,
         workers=list(_workers(truths)) if text.with_workers else [],
         worker_picture=_worker_picture(truths) if text.with_workers else None,
     )

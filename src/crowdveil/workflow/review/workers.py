@@ -91,9 +91,7 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
             value=estimate.method,
             hint="Use --method hierarchical-dawid-skene.",
         )
-    chance = 1 / estimate.alphabet.size
-    known = workers.quality[estimate.reports_per_worker > 0]
-    limit = bound or (chance + (float(np.median(known)) if len(known) else chance)) / 2
+    limit = bound or ability_bound(workers.quality, estimate.reports_per_worker, estimate.alphabet.size)
     reasons: list[list[str]] = [[] for _ in range(len(workers.quality))]
     for worker in np.flatnonzero((workers.ability_high < limit) & (estimate.reports_per_worker > 0)).tolist():
         reasons[worker].append(f"The ability is below {limit:.2f} with 95 % certainty.")
@@ -118,6 +116,18 @@ def review_of(estimate: Estimate, evidence: Evidence, *, bound: float | None = N
             if reasons[worker]
         ),
     )
+
+
+def ability_bound(quality: NDArray[np.float64], reports: NDArray[np.int64], labels: int) -> float:
+    """Return the default bound of abilities, the middle between 1 / labels and the median ability.
+
+    Args:
+        quality: ability of each worker, shape (workers,).
+        reports: their numbers of reports; workers without one are left out.
+        labels: number of labels.
+    """
+    known = quality[(reports > 0) & np.isfinite(quality)]
+    return (1 / labels + (float(np.median(known)) if len(known) else 1 / labels)) / 2
 
 
 def write_review(path: Path, review: Review) -> None:

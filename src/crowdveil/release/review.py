@@ -1,0 +1,80 @@
+"""Sentences of the page of results on agreement, on tasks that need answers, and on workers to review."""
+
+from pathlib import Path
+
+import numpy as np
+
+from crowdveil.errors import CrowdveilError
+from crowdveil.evaluation.agreement import Agreement, Interval
+from crowdveil.release.result_files import InferredTruths
+from crowdveil.workflow.evidence import read_evidence
+from crowdveil.workflow.review.agreement import agreement_of
+from crowdveil.workflow.review.workers import ability_bound
+
+UNSURE = 0.8
+"""Confidence below which a task counts as unsure."""
+FEW = 2
+
+
+def review_sentences(truths: InferredTruths, reports: Path | None, *, with_workers: bool) -> tuple[str, ...]:
+    """Return the sentences; agreement needs the file of reports, and is left out without it.
+
+    Args:
+        truths: results.
+        reports: file of reports or answers; None without one.
+        with_workers: whether workers are named.
+    """
+    return (*_agreement(reports), *_tasks(truths), *_workers(truths, with_workers=with_workers))
+
+
+def _agreement(reports: Path | None) -> list[str]:
+    if reports is None or reports.suffix == ".json":
+        return []
+    try:
+        found = agreement_of(read_evidence(reports))
+    except CrowdveilError as error:
+        return [f"Agreement is not stated: {error.rule}."]
+    noise = ", corrected for the noise of the channel" if found.channel_used else ""
+    alphas = [
+        f"Krippendorff's alpha ({metric}) is {_text(alpha)}{noise}; 1 is full agreement, 0 is chance."
+        for metric, alpha in found.alphas.items()
+    ]
+    return [*alphas, _pairwise(found)]
+
+
+def _pairwise(found: Agreement) -> str:
+    if found.pairwise_name == "agreement":
+        return f"The share of equal answers, of two to the same task, is {_text(found.pairwise)}."
+    return f"The root mean squared difference of two answers to the same task is {_text(found.pairwise)}."
+
+
+def _text(found: Interval) -> str:
+    if np.isnan(found.value):
+        return "unknown"
+    known = "" if np.isnan(found.low) else f" (90 % interval {found.low:.3g} to {found.high:.3g})"
+    return f"{found.value:.3g}{known}"
+
+
+def _tasks(truths: InferredTruths) -> list[str]:
+    few, lines = int((truths.reports < FEW).sum()), list[str]()
+    if few:
+        lines.append(f"{few:,} of {len(truths.tasks):,} tasks have fewer than two reports: ask for more answers there.")
+    if truths.confidence is not None:
+        unsure = int((truths.confidence < UNSURE).sum())
+        lines.append(
+            f"{unsure:,} of {len(truths.tasks):,} tasks have a confidence below {UNSURE * 100:.0f} %; "
+            "crowdveil next lists the answers that help most."
+        )
+    return lines
+
+
+def _workers(truths: InferredTruths, *, with_workers: bool) -> list[str]:
+    workers = truths.workers
+    if truths.labels is None or workers.high is None or workers.quality_name != "ability":
+        return []
+    bound = ability_bound(workers.quality, workers.reports, len(truths.labels))
+    listed = np.flatnonzero((workers.high < bound) & (workers.reports > 0))
+    names = ", ".join(workers.names[worker] for worker in listed.tolist())
+    named = f": {names}" if with_workers and len(listed) else ""
+    text = f"{len(listed):,} of {len(workers.names):,} workers have an ability below {bound:.2f} with 95 % certainty"
+    return [f"{text}{named}."]

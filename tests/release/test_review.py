@@ -1,0 +1,53 @@
+"""The page of results names agreement, unsure tasks and workers to review, and states nothing without a basis."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from crowdveil.data.reports import Reports
+from crowdveil.evaluation.agreement import agreement
+from crowdveil.release.page import PageText, write_page
+from tests.release.conftest import Folder, command
+
+LABELS = Path(__file__).parent.parent.parent / "docs" / "samples" / "labels.csv"
+
+
+def review_of(folder: Path, reports: Path | None, **text: object) -> list[str]:
+    """Return the sentences of the section."""
+    write_page(folder, folder / "report.html", text=PageText(**text), reports=reports)  # type: ignore[arg-type]
+    page = (folder / "report.html").read_text("utf-8")
+    section = re.search(r'<section aria-labelledby="review">.*?</section>', page, re.DOTALL)
+    return [] if section is None else re.findall(r"<li>(.*?)</li>", section[0])
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Path:
+    """Results of the sample of labels."""
+    command("infer", LABELS, "--out", tmp_path / "found")
+    return tmp_path / "found"
+
+
+def test_agreement_is_that_of_the_answers(found: Path) -> None:
+    """With the answers the page has their alpha; without them it has tasks and workers only."""
+    alpha = agreement(Reports.from_csv(LABELS)).alphas["nominal"]
+    with_answers, without = review_of(found, LABELS), review_of(found, None)
+
+    assert f"is {alpha.value:.3g} (90 % interval {alpha.low:.3g} to {alpha.high:.3g})" in with_answers[0]
+    assert with_answers[2:] == without
+
+
+def test_workers_are_named_only_on_request(found: Path) -> None:
+    """The sentence on workers counts them, and names them only with workers."""
+    silent, named = review_of(found, None)[-1], review_of(found, None, with_workers=True)[-1]
+
+    assert re.match(r"\d of 5 workers have an ability below", silent)
+    assert ":" not in silent
+    assert len(silent) < len(named)
+
+
+def test_agreement_behind_a_channel_is_corrected(collected: Folder) -> None:
+    """Protected reports have a corrected alpha, named as such."""
+    folder = collected()
+
+    assert "corrected for the noise of the channel" in review_of(folder, None)[0]
