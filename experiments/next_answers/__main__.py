@@ -69,7 +69,7 @@ def replay(name: str, policy: str, seed: int) -> list[float]:
             rows = left[np.lexsort((source.random(len(left)), counts))[:size]]
         have[rows] = True
         missing = size - len(rows)
-        if missing > 0:  # more answers than tasks: the next round of the same fit
+        if missing > 0:  # A batch of `next` has one answer per task; the rest is bought uniformly.
             have[source.permutation(np.flatnonzero(~have))[:missing]] = True
         fit = METHOD.fit(part(answers, have))
         found.append(accuracy(fit, data.gold))
