@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, open_given, sources_argument
-from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows, truncated_list
-from crowdveil.cli.options import (
-    PATH,
-    alphabet_of,
-    alphabet_options,
-    duplicates_option,
-    json_option,
-    kind_option,
-    merge_labels_option,
-)
+from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import PATH, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
 
 if TYPE_CHECKING:
@@ -28,7 +20,7 @@ NAMES = {"agreement": "equal answers", "difference": "difference"}
 """Names of pairwise agreement in the table."""
 HELP = """Show how far workers agree: Krippendorff's alpha and the share of equal answers.
 
-ANSWERS is a CSV or Parquet file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
+REPORTS is what infer reads: a file with the columns task, worker, and label (or value, for numbers); or dataset:NAME.
 Alpha is 1 if all answers to a task are equal, and 0 if they agree as by chance."""
 DETAILS = """Alpha is nominal for labels, also ordinal for ordered labels (--labels A,B,C --ordered), and interval for
 numbers. Numbers have the root mean squared difference of two answers instead of the share of equal ones. Intervals
@@ -46,37 +38,14 @@ reports without a certificate are refused."""
     main_options=("out", "labels", "scale", "as_json"),
     short_help="Show how far workers agree: Krippendorff's alpha, pairwise agreement.",
 )
-@sources_argument("answers")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
-@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
-@alphabet_options
-@kind_option
-@duplicates_option(None)
-@merge_labels_option
-@column_options
+@reports_options
 @json_option
-def agreement(
-    answers: tuple[str, ...], out: Path | None, certificate: Path | None, as_json: bool, **given: Any
-) -> None:
+def agreement(reports: tuple[str, ...], out: Path | None, as_json: bool, **given: Any) -> None:
     """Read, compare, print; see `HELP`."""
-    alphabet = alphabet_of(given)
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.review.agreement import KIND, agreement_of, write_agreement
-    from crowdveil.workflow.review.tables import table_outputs
 
-    with open_given(answers, given) as source:
-        inputs = [*evidence_files(source), certificate]
-        replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
-        with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(
-                source,
-                certificate=certificate,
-                alphabet=alphabet,
-                kind=given["kind"],
-                duplicates=given["duplicates"],
-                merge_labels=given["merge_labels"],
-                progress=bar,
-            )
+    with read_given(reports, out, KIND, given) as (evidence, replaced):
         found = agreement_of(evidence)
     if out is not None:
         write_agreement(out, found)

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crowdveil.cli.data.sources import column_options, open_given, sources_argument
-from crowdveil.cli.display import format_number, print_result, progress_bar, replaced_rows, truncated_list
-from crowdveil.cli.options import (
-    COUNT,
-    PATH,
-    NameChoice,
-    alphabet_of,
-    alphabet_options,
-    duplicates_option,
-    json_option,
-    kind_option,
-    merge_labels_option,
-)
+from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
+from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -51,7 +41,6 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     main_options=("budget", "out", "workers", "per_worker", "by", "as_json"),
     short_help="List the next answers to ask for: task, worker, expected gain.",
 )
-@sources_argument("reports")
 @click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, worker, expected_gain, information, reports.")
 @click.option("--workers", type=PATH, metavar="FILE", help="CSV file of the workers to ask. [default: all of REPORTS]")
@@ -66,12 +55,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     help="What the answers are chosen by.",
 )
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
-@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
-@alphabet_options
-@kind_option
-@duplicates_option(None)
-@merge_labels_option
-@column_options
+@reports_options
 @json_option
 def next_answers(
     reports: tuple[str, ...],
@@ -81,31 +65,15 @@ def next_answers(
     per_worker: int | None,
     by: str,
     method: str | None,
-    certificate: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Read, fit, choose, print; see `HELP`."""
-    alphabet = alphabet_of(given)
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.methods import Method
     from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
-    from crowdveil.workflow.review.tables import table_outputs
 
     objective: Objective = "cost" if by == "error" else "information"
-    with open_given(reports, given) as source:
-        inputs = [*evidence_files(source), certificate, workers]
-        replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
-        with progress_bar("reading", unit="bytes") as bar:
-            evidence = read_evidence(
-                source,
-                certificate=certificate,
-                alphabet=alphabet,
-                kind=given["kind"],
-                duplicates=given["duplicates"],
-                merge_labels=given["merge_labels"],
-                progress=bar,
-            )
+    with read_given(reports, out, KIND, given, [workers]) as (evidence, replaced):
         chosen = choose_next(
             evidence, Method(name=method), budget=budget, workers=workers, per_worker=per_worker, by=objective
         )

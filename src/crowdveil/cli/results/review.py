@@ -9,16 +9,8 @@ from typing import Any
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows, truncated_list
-from crowdveil.cli.options import (
-    PATH,
-    NameChoice,
-    alphabet_of,
-    alphabet_options,
-    duplicates_option,
-    json_option,
-    kind_option,
-    merge_labels_option,
-)
+from crowdveil.cli.options import PATH, NameChoice, json_option
+from crowdveil.cli.results.reading import read_given, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -43,43 +35,20 @@ refused."""
     main_options=("out", "below", "method", "as_json"),
     short_help="List the workers to review: low ability, or answers like spam.",
 )
-@click.argument("reports", type=PATH)
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
-@click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports.")
-@alphabet_options
-@kind_option
-@duplicates_option(None)
-@merge_labels_option
+@reports_options
 @json_option
 def review(
-    reports: Path,
-    out: Path | None,
-    below: float | None,
-    method: str | None,
-    certificate: Path | None,
-    as_json: bool,
-    **given: Any,
+    reports: tuple[str, ...], out: Path | None, below: float | None, method: str | None, as_json: bool, **given: Any
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
-    alphabet = alphabet_of(given)
-    from crowdveil.workflow.evidence import evidence_files, read_evidence
     from crowdveil.workflow.methods import Method
-    from crowdveil.workflow.review.tables import table_outputs
     from crowdveil.workflow.review.workers import KIND, review_workers, write_review
 
-    inputs = [*evidence_files(reports), certificate]
-    replaced = [] if out is None else [str(path) for path in table_outputs(out, KIND).check(inputs=inputs)]
-    evidence = read_evidence(
-        reports,
-        certificate=certificate,
-        alphabet=alphabet,
-        kind=given["kind"],
-        duplicates=given["duplicates"],
-        merge_labels=given["merge_labels"],
-    )
-    found = review_workers(evidence, Method(name=method), bound=below)
+    with read_given(reports, out, KIND, given) as (evidence, replaced):
+        found = review_workers(evidence, Method(name=method), bound=below)
     if out is not None:
         write_review(out, found)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]
