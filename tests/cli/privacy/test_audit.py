@@ -76,6 +76,7 @@ def test_a_command_is_audited_on_the_given_files(run: Run) -> None:
         ("sent/certificate.json", "--rounds", 2),
         ("json:loads", "--input", "1", "--neighbour", "2", "--epsilon", 1, "--labels", "no,yes"),
         ("no-such-mechanism", "--epsilon", 1),
+        ("randomized-response", "--labels", "no,yes"),
         ("--command", "cat {input}", "--input", "labels.csv", "--neighbour", "numbers.csv", "--neighbours", "value",
          "--epsilon", 1),
     ],

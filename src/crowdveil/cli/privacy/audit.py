@@ -112,6 +112,8 @@ def audit(context: click.Context, /, target: str | None, command_line: str | Non
 
 
 def _audit_mechanism(name: str, given: dict[str, Any], progress: Progress | None) -> Audit:
+    if given["epsilon"] is None and given["high"] is None:
+        raise click.UsageError("Missing option '--epsilon'.")
     requested, alphabet = mechanism_settings(given | {"mechanism": name, "budget": None}), required_alphabet(given)
     _refuse(given, "inputs", "others", "delta")
     from crowdveil.privacy.audit.claims import audit_mechanism
