@@ -2,8 +2,8 @@
 
 It prints accuracy, expected calibration error and log-loss of methods, and of the steps from Dawid-Skene to
 `hierarchical-dawid-skene`. `--leave-one-out` chooses its settings on nine sets and scores the tenth; `--gold N` fits a
-temperature to N known truths and scores the rest (20 draws). The first of repeated answers counts, ties are split,
-probabilities are at least 0.001 in the log-loss.
+temperature to N known truths and scores the rest (20 draws); `--answers N` keeps N random answers of each task. The
+first of repeated answers counts, ties are split, probabilities are at least 0.001 in the log-loss.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin, WeightedVote
+from crowdveil import DawidSkene, HierarchicalDawidSkene, MajorityVote, OneCoin, Reports, WeightedVote
 from crowdveil.data import datasets
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
@@ -66,13 +66,23 @@ def scored_gold(estimate: Estimate, gold: dict[str, Any]) -> AlignedGold:
     return AlignedGold(estimate, aligned.at[keep], [aligned.truths[at] for at in keep], 0)
 
 
-def scores_of(method: Estimator[Any, Any]) -> NDArray[np.float64]:
-    """Return the scores of a method, indexed [set, score]."""
+def scores_of(method: Estimator[Any, Any], answers: int | None = None) -> NDArray[np.float64]:
+    """Return the scores of a method on all answers, or on some of each task, indexed [set, score]."""
     found = []
     for name in SETS:
         data = datasets.load(name)
-        found.append(score(scored_gold(method.fit(data.answers), data.gold)))
+        reports = data.answers if answers is None else some_answers(data.answers, answers)
+        found.append(score(scored_gold(method.fit(reports), data.gold)))
     return np.array(found)
+
+
+def some_answers(reports: Reports, most: int) -> Reports:
+    """Return at most `most` random answers of each task."""
+    order = np.lexsort((np.random.default_rng(0).random(len(reports)), reports.task))
+    tasks = reports.task[order]
+    kept = np.sort(order[np.arange(len(tasks)) - np.searchsorted(tasks, tasks) < most])
+    codes = reports.task[kept], reports.worker[kept], reports.value[kept]
+    return Reports(*codes, reports.tasks, reports.workers, reports.alphabet)
 
 
 def print_row(name: str, scores: NDArray[np.float64]) -> None:
@@ -127,8 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--leave-one-out", action="store_true")
     parser.add_argument("--gold", type=int, default=0)
+    parser.add_argument("--answers", type=int, default=0)
     given = parser.parse_args()
-    if given.leave_one_out:
+    if given.answers:
+        for method in (MajorityVote(), DawidSkene(), HierarchicalDawidSkene()):
+            print_row(method.name, scores_of(method, given.answers))
+    elif given.leave_one_out:
         print_leave_one_out()
     elif given.gold:
         print_with_gold(given.gold)
