@@ -157,9 +157,9 @@ def main() -> None:
     Epsilon is the privacy loss, in nats, of a single answer: one worker's answer to one task, called a cell. With
     protected participation "no answer" (NULL) is hidden like an answer; with public participation it is visible.
 
-    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint), or audit refutes a
-    claim; 2 wrong usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON object on
-    stdout, errors too.
+    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint), or audit or verify
+    refutes a claim; 2 wrong usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON
+    object on stdout, errors too.
     """
 
 
