@@ -188,7 +188,7 @@ def infer(
     """Read, infer, write, print; see `HELP`."""
     if given["certificate"] is not None and given["no_certificate"]:
         raise click.UsageError("Give --certificate or --no-certificate, not both.")
-    from crowdveil.workflow.factorization_sums import is_sums
+    from crowdveil.workflow.export import is_sums
 
     if len(reports) == 1 and is_sums(Path(reports[0])):
         _infer_from_sums(Path(reports[0]), as_json, given)

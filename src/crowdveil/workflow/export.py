@@ -55,6 +55,8 @@ def write_report_files(folder: Path, reports: Reports, form: Form) -> None:
 
 REPORTS_FILE, CERTIFICATE_FILE, CROWD_FILE = "reports.csv", "certificate.json", "crowd.json"
 ASSIGNMENT_FILE, SUMS_FILE = "assignment.csv", "sums.json"
+SUMS_MARK, MARK_WITHIN = b'"crowdveil-sums/', 4096
+"""Start of the format of sums, and the bytes from the start of a file within which it stands."""
 COLLECTION = "collection"
 ONE_COLLECTION = "a folder holds one collection; a second collection adds to the privacy loss"
 ESTIMATE_FILES: dict[TableForm, tuple[str, str]] = {form: (f"truths.{form}", f"workers.{form}") for form in TABLE_FORMS}
@@ -260,6 +262,17 @@ def write_sums(directory: str | PathLike[str], sums: str, crowd: Crowd, *, repla
     named = _json({**crowd, "reports_sha256": text_digest(sums.encode())})
     outputs = collection_outputs(directory, (CROWD_FILE, SUMS_FILE), replace=replace)
     write_outputs(outputs, {CROWD_FILE: named, SUMS_FILE: sums})
+
+
+def is_sums(path: Path) -> bool:
+    """Return whether a file is one of sums: by its name, or by the format in its first bytes."""
+    if path.name == SUMS_FILE:
+        return True
+    try:
+        with path.open("rb") as stream:
+            return SUMS_MARK in stream.read(MARK_WITHIN)
+    except OSError:
+        return False
 
 
 def write_estimate(

@@ -6,7 +6,6 @@ Tasks, workers and scale are in `crowd.json` of the same folder.
 import json
 from collections.abc import Callable, Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,10 @@ from crowdveil.data.reports import Reports
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MatrixFactorization
 from crowdveil.randomness import Seeded, Source
-from crowdveil.workflow.export import SUMS_FILE, Crowd
+from crowdveil.workflow.export import Crowd
 from crowdveil.workflow.mechanism_settings import describe, parameters
 
-SUMS_FORMAT, SUMS_MARK = "crowdveil-sums/1", b'"crowdveil-sums/'
-MARK_WITHIN = 4096
-"""Bytes from the start of a file within which its format stands."""
+SUMS_FORMAT = "crowdveil-sums/1"
 MAX_SUM = 1 << 62
 """Bound of the absolute value of a sum; sums are 64-bit integers."""
 SETTINGS: dict[str, tuple[type, ...]] = {
@@ -40,17 +37,6 @@ class Sums(NamedTuple):
 
     mechanism: MatrixFactorization
     summed: NDArray[np.int64]
-
-
-def is_sums(path: Path) -> bool:
-    """Return whether a file is one of sums: by its name, or by the format in its first bytes."""
-    if path.name == SUMS_FILE:
-        return True
-    try:
-        with path.open("rb") as stream:
-            return SUMS_MARK in stream.read(MARK_WITHIN)
-    except OSError:
-        return False
 
 
 def answer_vectors(answers: Reports) -> Iterator[NDArray[np.int64]]:
