@@ -133,10 +133,10 @@ class AnswerSource:
         Raises:
             ReportsError: the files have different layouts, or none that is known.
         """
-        if not self.files or self._stated_names:
-            return None if self.layout.tool is None else importer_of(self.layout.tool)
         if self.layout.tool is not None:
             return importer_of(self.layout.tool)
+        if not self.files or self._stated_names:
+            return None
         found = [recognised_layout(file, self.layout) for file in self.files]
         tools = dict.fromkeys("plain columns" if one is None else one.title for one in found)
         if len(tools) > 1:
@@ -222,7 +222,7 @@ def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
     """
     refusal: ReportsError | None = None
     for delimiter in _delimiters(file, layout):
-        one = replace(file, delimiter=delimiter)
+        one = _delimited(file, delimiter)
         try:
             layout.names.roles(one.columns, file.name)
             return None
@@ -241,6 +241,11 @@ def recognised_layout(file: ExportFile, layout: Layout) -> Importer | None:
     )
 
 
+def _delimited(file: ExportFile, delimiter: str) -> ExportFile:
+    """Return the file with a delimiter; the same file, with what was read of it, if it has that one."""
+    return file if file.delimiter == delimiter else replace(file, delimiter=delimiter)
+
+
 def _delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
     """Return the delimiters that a file may have."""
     if file.form != "text":
@@ -250,7 +255,7 @@ def _delimiters(file: ExportFile, layout: Layout) -> tuple[str, ...]:
 
 def _with_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> ExportFile:
     """Return a file with the delimiter by which its columns are those of the importer; else with the most columns."""
-    choices = [replace(file, delimiter=delimiter) for delimiter in _delimiters(file, layout)]
+    choices = [_delimited(file, delimiter) for delimiter in _delimiters(file, layout)]
     return next(
         (one for one in choices if importer.recognises(one.columns)), max(choices, key=lambda one: len(one.columns))
     )
@@ -260,7 +265,7 @@ def _file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> 
     """Return the column of each role, and the table of the three columns, named by role."""
     delimiters = _delimiters(file, layout)
     for delimiter in delimiters:
-        one = replace(file, delimiter=delimiter)
+        one = _delimited(file, delimiter)
         try:
             roles = layout.names.roles(one.columns, file.name)
             break
