@@ -66,12 +66,14 @@ class AnonymousWorkerModels:
 
     def _tables(self, first: int) -> Iterator[NDArray[np.float64]]:
         """Yield the tables of `logs` from model `first` on, each indexed [report, truth]."""
-        mixtures = np.concatenate((self.sigma_shares[0], self.sigma_shares[1:, 0]))
-        for model in range(first, len(mixtures)):
-            if self.logs is None:
-                yield _mixed_logs(mixtures[model : model + 1], self.reports)[:, 0]
-            else:
-                yield self.logs[:, model]
+        if self.logs is not None:
+            yield from self.logs[:, first:].swapaxes(0, 1)
+            return
+        symbols, sigmas, truths = self.reports.shape
+        # Transposed once for all models.
+        by_sigma = self.reports.swapaxes(0, 1).reshape(sigmas, -1)
+        for mixture in np.concatenate((self.sigma_shares[0], self.sigma_shares[1:, 0]))[first:]:
+            yield np.log(np.maximum(mixture @ by_sigma, TINY)).reshape(symbols, truths)
 
 
 def _evidence(scores: NDArray[np.float64], priors: NDArray[np.float64]) -> NDArray[np.float64]:
