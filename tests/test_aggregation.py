@@ -110,6 +110,8 @@ def test_bad_input_is_refused(crowd: Crowd) -> None:
 
     with pytest.raises(SettingsError, match="the method must be one of"):
         aggregate(crowd.answers, "dawidskene")
+    with pytest.raises(SettingsError, match="gold must be a mapping from task to truth, got 'Series'"):
+        aggregate(crowd.answers, gold=pd.Series({1: "no"}))  # type: ignore[arg-type]
     with pytest.raises(ReportsError, match="a worker answers a task once"):
         aggregate(twice)
     with pytest.raises(ReportsError, match="a frame must be a pandas"):

@@ -55,7 +55,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "pandas", "plots", "remote", "service", "sql")
+OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "remote", "service", "sql")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

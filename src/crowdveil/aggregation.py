@@ -12,6 +12,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
+from crowdveil.em.gold import require_mapping
 from crowdveil.em.model import Progress
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.workflow.confidence import calibrated, vote_note
@@ -57,6 +58,7 @@ def aggregate(
     Warns:
         UserWarning: the fit did not converge, or truths often differ from the plurality of the votes.
     """
+    require_mapping(gold)
     if channel is not None and not options.keys() & {"alphabet", "kind"}:
         options = {**options, "alphabet": channel.report_alphabet, "grid": "exact"}
     elif not options.keys() & {"alphabet", "kind"}:

@@ -56,7 +56,9 @@ class OriginalColumns:
             return None
         if codes.null_count:
             return None
-        return pa.DictionaryArray.from_arrays(codes.cast(kind.index_type), values, ordered=kind.ordered)
+        # Unsigned codes, as Polars has, are not read by every pandas.
+        signed = kind.index_type if pa.types.is_signed_integer(kind.index_type) else pa.int32()
+        return pa.DictionaryArray.from_arrays(codes.cast(signed), values, ordered=kind.ordered)
 
     def with_identifiers(self, table: pa.Table, rows: Literal["tasks", "workers"]) -> pa.Table:
         """Return a table of results whose first column has the original name, unless another has it, and type."""
@@ -89,7 +91,7 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
             "columns hold one kind of value each, text in UTF-8",
             source=SOURCE,
             examples=str(error).partition("\n")[0][:200],
-            hint="Turn mixed columns into text.",
+            hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
 
 
@@ -121,7 +123,7 @@ def _as_arrow(frame: Any, names: ColumnNames) -> tuple[dict[str, str], pa.Table]
     if kind == "duckdb":
         roles = names.roles(frame.columns, SOURCE)
         chosen = frame.project(", ".join(map(_quoted, roles.values())))
-        return roles, pa.RecordBatchReader.from_stream(chosen).read_all()
+        return roles, chosen.to_arrow_table()
     if kind == "dask":
         roles = names.roles(list(frame.columns), SOURCE)
         frame = frame[list(roles.values())].compute()
@@ -207,12 +209,12 @@ def as_polars(table: pa.Table) -> Any:
     Raises:
         SettingsError: Polars is not installed.
     """
-    import narwhals as nw
-
     try:
-        return nw.from_arrow(table, backend="polars").to_native()
+        import polars
     except ImportError as error:
-        raise SettingsError("this needs Polars", value="no such package", hint="pip install polars") from error
+        hint = "pip install 'crowdveil[polars]'"
+        raise SettingsError("this needs Polars", value="no such package", hint=hint) from error
+    return polars.from_arrow(table)
 
 
 def as_pandas(table: pa.Table) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.alphabet import MAGNITUDE_HINT, MAGNITUDE_RULE, Alphabet, Scale, has_valid_magnitude
 from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.reports import Reports
-from crowdveil.errors import ReportsError, to_builtin
+from crowdveil.errors import ReportsError, SettingsError, to_builtin
 
 SHOWN = 3
 NO_GOLD = -1
@@ -45,6 +45,17 @@ class Gold:
         return aligned
 
 
+def require_mapping(gold: object) -> None:
+    """Check that known truths are None or a mapping.
+
+    Raises:
+        SettingsError: another type, such as a frame.
+    """
+    if gold is not None and not isinstance(gold, Mapping):
+        hint = 'From a frame: dict(zip(frame["task"], frame["truth"])).'
+        raise SettingsError("gold must be a mapping from task to truth", value=type(gold).__name__, hint=hint)
+
+
 def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alphabet | None, *, numeric: bool) -> Gold:
     """Return known truths in task order.
 
@@ -54,7 +65,9 @@ def align_gold(reports: Reports, gold: Mapping[Any, Any] | None, alphabet: Alpha
     Raises:
         ReportsError: a gold truth is not in the alphabet, no number, too large or small to compute with or outside the
             scale, or no gold task is among the tasks.
+        SettingsError: gold is no mapping.
     """
+    require_mapping(gold)
     read = _gold_reader(alphabet, numeric)
     requested = {str(task): (task, truth) for task, truth in (gold or {}).items()}
     found = sorted((code, name) for name, code in index_of(reports.tasks, requested).items())

@@ -312,7 +312,7 @@ BAD_FRAMES = {
     "a list": ([{"task": 1}], "pandas, Polars, Arrow or Dask table"),
     "unequal columns": ({"task": [1, 2], "worker": [1], "label": ["x"]}, "a dict of columns"),
     "no columns": (pd.DataFrame(), "column for the task is needed"),
-    "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "Turn mixed columns into text"),
+    "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
     "two labels": (pd.DataFrame([["a", "v", "x", "y"]], columns=["task", "worker", "label", "label"]), "unique column"),
     "lists": (pa.table({"task": [[1]], "worker": [1], "label": ["x"]}), "text or numbers.*list"),
     "null label": (FRAMES["polars"].with_columns(answer=pl.Series([None, "x"])), "row 1: labels must not be empty"),

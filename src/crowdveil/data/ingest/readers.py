@@ -109,6 +109,11 @@ class ColumnNames:
                 "answers are in one column: give label= for labels or value= for numbers",
                 value=(self.label, self.value),
             )
+        given = [name for name in (self.task, self.worker, self.label, self.value) if name is not None]
+        if not all(isinstance(name, str) for name in given):
+            raise SettingsError("names of columns must be text", value=given, hint="Rename the columns first.")
+        if len(set(given)) < len(given):
+            raise SettingsError("task, worker and label are three columns", value=given)
 
     def roles(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
