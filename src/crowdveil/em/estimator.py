@@ -133,8 +133,11 @@ class Estimator(Model[P, S]):
             model = model if data.gold.used else model.resumed(data.summary, warm_start)
             result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
             return replace(to_estimate(result, data), original=reports.original)
-        best = _best_optimum(model, data, progress=progress, engine=engine, memory=memory)
-        return replace(to_estimate(best, data), original=reports.original)
+        results = []  # a loop here, so that the stack to the kernel stays flat
+        for initial in model.initializations(data.summary):
+            result = run_em(model, initial, data, progress=progress, engine=engine, memory=memory)
+            results.append(resolve_saddle(result, initial, data))
+        return replace(to_estimate(_most_probable(results), data), original=reports.original)
 
     def fit_predict(self, reports: Reports | Any, **inputs: Any) -> Any:
         """Return the columns task and truth, as the kind of frame of the answers (Arrow for `Reports`).
@@ -193,14 +196,14 @@ def fit_without_intervals(
 ) -> Estimate:
     """Return the estimate of `Estimator.fit` without credible intervals of workers, which simulations do not need."""
     data = validate(estimator, reports, channel, assignment, prior=prior)
-    return to_estimate(_best_optimum(estimator.simplify(data.summary), data, intervals=False), data)
-
-
-def _best_optimum(model: Model[P, S], data: FitInput, **options: Any) -> FitResult[Any, Any]:
-    """Return the fit with the highest likelihood from the initial parameters; `options` are those of `run_em`."""
-    results = []
+    model, results = estimator.simplify(data.summary), []
     for initial in model.initializations(data.summary):
-        results.append(resolve_saddle(run_em(model, initial, data, **options), initial, data))
+        results.append(resolve_saddle(run_em(model, initial, data, intervals=False), initial, data))
+    return to_estimate(_most_probable(results), data)
+
+
+def _most_probable(results: list[FitResult[Any, Any]]) -> FitResult[Any, Any]:
+    """Return the fit with the highest likelihood."""
     return results[0] if len(results) == 1 else max(results, key=lambda result: result.log_likelihoods[-1:])
 
 
