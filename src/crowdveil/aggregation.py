@@ -59,12 +59,10 @@ def aggregate(
         UserWarning: the fit did not converge, or truths often differ from the plurality of the votes.
     """
     require_mapping(gold)
-    if channel is not None and not options.keys() & {"alphabet", "kind"}:
-        options = {**options, "alphabet": channel.report_alphabet, "grid": "exact"}
-    elif not options.keys() & {"alphabet", "kind"}:
-        options = {**options, "kind": _kind(method)}
     names = {"task": task, "worker": worker, "label": label, "value": value}
-    reports = answers if isinstance(answers, Reports) else Reports.from_frame(answers, **names, **options)
+    reports = answers
+    if not isinstance(answers, Reports):
+        reports = Reports.from_frame(answers, **names, **_options(options, method, channel))
     evidence = Evidence(
         reports=reports,
         crowd=None,
@@ -81,6 +79,17 @@ def aggregate(
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
+
+
+def _options(
+    given: ReadKeywords, method: str | AnyEstimator | None, channel: Channel | ChannelTable | None
+) -> ReadKeywords:
+    """Return the options with the alphabet of the channel, or else the kind of the method, unless one is given."""
+    if given.keys() & {"alphabet", "kind"}:
+        return given
+    if channel is not None:
+        return {**given, "alphabet": channel.report_alphabet, "grid": "exact"}
+    return {**given, "kind": _kind(method)}
 
 
 def _kind(method: str | AnyEstimator | None) -> Kind | None:
