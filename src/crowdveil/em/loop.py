@@ -1,7 +1,6 @@
 """Expectation-maximization loop: E-step over blocks, merge, M-step, until the posteriors converge."""
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -46,17 +45,18 @@ def run_em(
     with (engine or Threads()).open(task) as executor:
         for number in count(1):
             step = Step(model, number, parameters)
-            statistics, change = _merged(executor.map(step))
-            likelihood = model.log_likelihood(statistics)
-            if likelihood is not None:
+            blocks = executor.map(step)
+            statistics, change = next(blocks)
+            for more, moved in blocks:
+                statistics, change = merge(statistics, more), max(change, moved)
+            if (likelihood := model.log_likelihood(statistics)) is not None:
                 log_likelihoods.append(likelihood + model.log_prior(step.ready))
             if progress is not None:
                 progress(number, change)
             if acceleration.refuses(log_likelihoods):
                 parameters = acceleration.fall_back(log_likelihoods)
                 continue
-            stopped = _stop_reason(model, number, change, acceleration.remaining)
-            if stopped is not None:
+            if (stopped := _stop_reason(model, number, change, acceleration.remaining)) is not None:
                 break
             parameters = acceleration.next(number, parameters, model.m_step(statistics, parameters), change)
         assert stopped is not None
@@ -71,21 +71,12 @@ def run_em(
             stopped=stopped,
         )
         if intervals:
-            with_intervals = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
-            result = replace(result, workers=with_intervals)
-        reported = model.reported(parameters)
-        if reported is not None:
+            workers = model.credible_intervals(executor.blocks(), result.tasks.posterior, result)
+            result = replace(result, workers=workers)
+        if (reported := model.reported(parameters)) is not None:
             deque(executor.map(Step(model, number + 1, reported)), maxlen=0)
             result = replace(result, tasks=executor.collect())
     return result
-
-
-def _merged(blocks: Iterator[tuple[S, float]]) -> tuple[S, float]:
-    """Return the statistics of all blocks, merged in their order, and the largest change of a posterior."""
-    statistics, change = next(blocks)
-    for more, moved in blocks:
-        statistics, change = merge(statistics, more), max(change, moved)
-    return statistics, change
 
 
 def _stop_reason(model: Model[Any, Any], number: int, change: float, remaining: float) -> StopReason | None:
