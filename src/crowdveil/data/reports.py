@@ -22,6 +22,7 @@ from crowdveil.data.blocks import InMemoryRows, ReportRows
 from crowdveil.data.columnar_store import ReportChunk, open_encoded, save_encoded
 from crowdveil.data.frames import OriginalColumns, read_frame
 from crowdveil.data.identifiers import Identifiers, as_identifiers
+from crowdveil.data.ingest.questions import refuse_mixed_questions
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames, ReportColumns, read_columns, read_parquet_columns
 from crowdveil.data.ingest.sorting import sort_columns, sort_packed
 from crowdveil.data.ingest.validation import (
@@ -334,7 +335,7 @@ class Reports:
             sources: files, folders, patterns, URLs, one SQL table, or exports of labelling tools.
             names: columns that their names do not tell.
             delimiter: character between the cells of text files; by default the one that the header shows.
-            question: question of an export with several.
+            question: question of an export, or of a column `question`, with several.
             tool: tool whose export it is; by default the one that is recognised.
             options: as in `from_csv`.
 
@@ -359,6 +360,7 @@ class Reports:
                 "there must be at least one answer", source=source, hint="Check the file and its header."
             )
         tasks, task_codes = encode_ids(task, options.tasks, "task", source)
+        refuse_mixed_questions(columns, task_codes)
         workers, worker_codes = encode_ids(worker, options.workers, "worker", source)
         if options.skip_null and len(columns.null_rows):
             columns, answered = columns.without_null()

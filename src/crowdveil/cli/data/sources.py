@@ -40,7 +40,7 @@ column_options = options(
     click.option("--label-column", metavar="NAME", help="Column of labels."),
     click.option("--value-column", metavar="NAME", help="Column of numbers, instead of labels."),
     click.option("--delimiter", metavar="C", help="Character between cells; '\\t' is a tab. [default: by the header]"),
-    click.option("--question", metavar="NAME", help="Question of an export with several."),
+    click.option("--question", metavar="NAME", help="Question of an export, or of a column question, with several."),
     heading="Columns and exports",
 )
 

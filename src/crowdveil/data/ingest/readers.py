@@ -37,6 +37,8 @@ OTHER_NAMES: Accepted = {
 }
 """Names that are accepted where no column has one of `ANSWERS`."""
 GOLD: Accepted = {"task": ("task", "item"), "truth": ("truth", "label", "value", "answer")}
+QUESTION = "question"
+"""Name, in any case, of the column that says which question an answer is to."""
 STATE_COLUMN = {
     "task": "task= or --task-column",
     "worker": "worker= or --worker-column",
@@ -54,13 +56,21 @@ ROWS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportColumns:
-    """Coded columns of reports, not yet validated; `value_name` is the header of the value column."""
+    """Coded columns of reports, not yet validated.
+
+    Attributes:
+        task, worker, value: the columns, of equal length.
+        value_name: header of the value column.
+        source: origin of the rows, for error messages.
+        question: the question that each row answers; None without such a column.
+    """
 
     task: CodedColumn
     worker: CodedColumn
     value: CodedColumn
     value_name: str
     source: str
+    question: CodedColumn | None = None
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -84,9 +94,9 @@ class ReportColumns:
 
     def keep(self, rows: NDArray[Any]) -> "ReportColumns":
         """Return the given rows only."""
-        return ReportColumns(
-            self.task.keep(rows), self.worker.keep(rows), self.value.keep(rows), self.value_name, self.source
-        )
+        question = None if self.question is None else self.question.keep(rows)
+        task, worker, value = (column.keep(rows) for column in (self.task, self.worker, self.value))
+        return ReportColumns(task, worker, value, self.value_name, self.source, question)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +128,8 @@ class ColumnNames:
     def roles(self, found: Sequence[str], source: str) -> dict[str, str]:
         """Return the column of each role: the stated one, else the one that the header names.
 
+        A column `question` besides these has the role `question`.
+
         Raises:
             ReportsError: a role has no column, or more than one.
         """
@@ -133,7 +145,9 @@ class ColumnNames:
         open_roles = {role: names for role, names in ANSWERS.items() if stated[role] is None}
         rest = [name for name in found if name not in stated.values()]
         matched = match_answer_columns(rest, open_roles, source)
-        return {role: stated[role] or matched[role] for role in ANSWERS}
+        roles = {role: stated[role] or matched[role] for role in ANSWERS}
+        questions = [name for name in rest if normal_name(name) == QUESTION and name not in roles.values()]
+        return roles | ({QUESTION: questions[0]} if questions else {})
 
     @property
     def value_name(self) -> str | None:
@@ -406,7 +420,7 @@ def _columns_of(
 ) -> ReportColumns:
     """Return coded columns by role as columns of reports; a column named `value`, in any case, holds numbers."""
     name = value_name or normal_name(roles["value"])
-    return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source)
+    return ReportColumns(coded["task"], coded["worker"], coded["value"], name, source, coded.get(QUESTION))
 
 
 def _read_csv_roles(path: Path, accepted: Accepted) -> tuple[dict[str, str], dict[str, CodedColumn]]:

@@ -18,6 +18,7 @@ from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, Progress, read_csv_batches
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
+from crowdveil.data.ingest.questions import answers_to
 from crowdveil.data.ingest.readers import (
     NO_NAMES,
     ColumnNames,
@@ -37,7 +38,7 @@ from crowdveil.data.sources.location import (
     sql_parts,
 )
 from crowdveil.data.sources.saved_dataset import with_label_names
-from crowdveil.data.sources.sql_table import ROLES, SqlTable
+from crowdveil.data.sources.sql_table import SqlTable
 from crowdveil.data.sources.staging import copy_remote, copy_stdin
 from crowdveil.errors import ReportsError, SettingsError
 
@@ -49,7 +50,7 @@ class Layout:
     Attributes:
         names: columns of task, worker and answer.
         delimiter: character between the cells of text files.
-        question: question of an export with several.
+        question: question of an export or table with several.
         tool: tool whose export it is; None to recognise it.
     """
 
@@ -171,33 +172,27 @@ class AnswerSource:
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
-        if self.table is not None:
-            columns = self.table.read(self.layout.names)
-            return columns, _null_notes(columns)
-        if not self.files:
+        if not self.files and self.table is None:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
                 source=self.name,
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
-        if self.importer is not None:
+        if self.table is None and self.importer is not None:
             imported = self.import_answers()
             columns = encode_columns(
                 {"task": "task", "worker": "worker", "value": "label"}, imported.table, self.name, value_name="label"
             )
             return columns, import_notes(imported, self.importer.title)
-        if self.layout.question is not None:
-            raise ReportsError(
-                "a question is chosen in the export of a labelling tool",
-                source=self.name,
-                examples=f"{self.layout.question!r}",
-                hint="For plain columns, state --label-column.",
-            )
         columns = self._plain_columns(progress)
+        if self.layout.question is not None:
+            columns = answers_to(columns, self.layout.question)
         return columns, _null_notes(columns)
 
     def _plain_columns(self, progress: Progress | None) -> ReportColumns:
         names, delimiter = self.layout.names, self.layout.delimiter
+        if self.table is not None:
+            return self.table.read(names)
         if self.is_single_file:
             file = self.files[0]
             if file.form == "text":
@@ -209,8 +204,17 @@ class AnswerSource:
             roles, table = _file_table(file, self.layout, progress)
             value_names.add(roles["value"])
             tables.append(table)
+        if len({len(table.column_names) for table in tables}) > 1:
+            raise ReportsError(
+                "all files must have a column 'question', or none",
+                source=self.name,
+                hint="Read the files one by one, or add the column.",
+            )
         return encode_columns(
-            {role: role for role in ROLES}, _joined(tables), self.name, value_name=names.answer_name(value_names)
+            {role: role for role in tables[0].column_names},
+            _joined(tables),
+            self.name,
+            value_name=names.answer_name(value_names),
         )
 
 
@@ -262,7 +266,7 @@ def _with_delimiter(file: ExportFile, importer: Importer, layout: Layout) -> Exp
 
 
 def _file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> tuple[dict[str, str], pa.Table]:
-    """Return the column of each role, and the table of the three columns, named by role."""
+    """Return the column of each role, and the table of these columns, named by role."""
     delimiters = _delimiters(file, layout)
     for delimiter in delimiters:
         one = _delimited(file, delimiter)
@@ -272,14 +276,14 @@ def _file_table(file: ExportFile, layout: Layout, progress: Progress | None) -> 
         except ReportsError:
             if delimiter == delimiters[-1]:
                 raise
-    wanted = [roles[role] for role in ROLES]
+    wanted = list(roles.values())
     if file.form == "text":
         table: Any = read_csv_batches(file.path, wanted, dictionary_encode_batches, one.delimiter, progress)
     elif file.form == "json":
         table = pa.table({name: [_text(record.get(name)) for record in file.records] for name in wanted})
     else:
         table = with_label_names(file.arrow_table())
-    return roles, table.select(wanted).rename_columns(list(ROLES))
+    return roles, table.select(wanted).rename_columns(list(roles))
 
 
 def _text(cell: Any) -> str | None:
@@ -290,7 +294,7 @@ def _text(cell: Any) -> str | None:
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return tables of the same columns as one; a column of several types becomes text."""
     columns = {}
-    for role in ROLES:
+    for role in tables[0].column_names:
         parts = [table[role] for table in tables]
         if len({part.type for part in parts}) > 1:
             parts = [part.cast(pa.string()) for part in parts]

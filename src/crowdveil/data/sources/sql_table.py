@@ -17,7 +17,6 @@ ROWS_AT_ONCE = 1 << 16
 DUCKDB = (".duckdb", ".ddb")
 POSTGRESQL = re.compile(r"^postgres(ql)?://")
 """Beginning of a URL without a driver; psycopg 3 is the one of the extra `sql`."""
-ROLES = ("task", "worker", "value")
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ class SqlTable:
         """
         with self._opened() as (found, parts):
             roles = names.roles(found, self.name)
-            tables = list(parts([roles[role] for role in ROLES]))
+            tables = list(parts(list(roles.values())))
         if not tables:
             raise ReportsError("there must be at least one answer", source=self.name, hint="Check the table.")
-        joined = pa.concat_tables(tables, promote_options="permissive").rename_columns(list(ROLES))
+        joined = pa.concat_tables(tables, promote_options="permissive").rename_columns(list(roles))
         return encode_columns(
-            {role: role for role in ROLES}, joined, self.name, value_name=names.answer_name([roles["value"]])
+            {role: role for role in roles}, joined, self.name, value_name=names.answer_name([roles["value"]])
         )
 
     @contextmanager

@@ -1,0 +1,82 @@
+"""Questions of a table of answers: one is chosen, several are never mixed."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.data.ingest.readers import ReportColumns
+from crowdveil.data.ingest.validation import MISSING, CodedColumn
+from crowdveil.errors import ReportsError
+
+NAMES_SHOWN = 20
+
+
+def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> None:
+    """Refuse answers of one task to different questions.
+
+    Args:
+        columns: of any table; only one with a column of questions can be refused.
+        task: codes of the tasks, shape (rows,), all known.
+
+    Raises:
+        ReportsError: a task has answers to several questions.
+    """
+    if columns.question is None:
+        return
+    names, codes = _coded(columns.question)
+    if _mixed(task, codes):
+        raise ReportsError(
+            "a task's answers must be to one question",
+            source=columns.source,
+            examples=f"the questions {_shown(names)}",
+            hint=f"Choose one with --question, such as --question {str(names[names != ''][0])!r}, or in Python with "
+            "Reports.from_source(..., question=...).",
+        )
+
+
+def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
+    """Return the answers to one question, with the tasks, workers and labels that it has.
+
+    Raises:
+        ReportsError: there is no such question.
+    """
+    rule = f"there is no question {question!r}"
+    if columns.question is None:
+        hint = "A question is chosen in an export, or in a column 'question'."
+        raise ReportsError(rule, source=columns.source, examples="no column 'question'", hint=hint)
+    names, codes = _coded(columns.question)
+    if question == "" or question not in names:
+        found = f"the questions {_shown(names)}"
+        raise ReportsError(rule, source=columns.source, examples=found, hint="State one of these.")
+    rows = np.flatnonzero(codes == np.flatnonzero(names == question)[0])
+    task, worker, value = (_restricted(column, rows) for column in (columns.task, columns.worker, columns.value))
+    source = f"{columns.source}, question {question!r}"
+    return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
+
+
+def _coded(question: CodedColumn) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+    """Return the distinct questions as text, and the code of each row; an empty cell is the question ''."""
+    names, place = np.unique(np.array([*map(str, question.names.tolist()), ""]), return_inverse=True)
+    codes = place[question.codes]
+    used, codes = np.unique(codes, return_inverse=True)
+    return names[used], codes
+
+
+def _mixed(task: NDArray[np.int32], question: NDArray[np.int64]) -> bool:
+    """Return whether a task has answers to several questions."""
+    first = np.zeros(int(task.max(initial=-1)) + 1, dtype=np.int64)
+    first[task] = question
+    return bool((first[task] != question).any())
+
+
+def _restricted(column: CodedColumn, rows: NDArray[np.int64]) -> CodedColumn:
+    """Return some rows of a column, with the names that they have."""
+    used, codes = np.unique(column.codes[rows], return_inverse=True)
+    known = used[used != MISSING]
+    return CodedColumn(column.names[known], (codes - (len(used) - len(known))).astype(np.int32))
+
+
+def _shown(names: NDArray[np.str_]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(repr(str(name)) for name in names[:NAMES_SHOWN]) + more
