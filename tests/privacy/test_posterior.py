@@ -13,8 +13,9 @@ from crowdveil.campaign.standalone import device
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Guarantee
+from crowdveil.channels.rounding import percent_rounded_up
 from crowdveil.mechanisms import Laplace, RandomizedResponse
-from crowdveil.privacy.posterior import largest_posterior, percent, posterior_rows, posterior_sentences
+from crowdveil.privacy.posterior import posterior_rows, posterior_sentences
 
 CHANNELS = [
     RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel(),
@@ -42,7 +43,7 @@ def exact_posterior(channel: Channel, cells: int) -> Fraction:
 def test_no_report_is_more_telling_than_stated(channel: Channel, cells: int) -> None:
     """The bound is at least the posterior by enumeration of all answers and reports, and at most a millionth above."""
     exact = exact_posterior(channel, cells)
-    stated = largest_posterior(channel.guarantee.per_worker(cells))
+    stated = channel.guarantee.per_worker(cells).largest_guess_probability
 
     assert exact <= Fraction(stated)
     assert stated <= float(exact) + 1e-6
@@ -55,7 +56,7 @@ def test_no_guess_is_more_often_right_than_stated(epsilon: float, delta: float, 
     first = [delta, 0.0, (1 - delta) * ratio / (1 + ratio), (1 - delta) / (1 + ratio)]
     second = [0.0, delta, first[3], first[2]]
     right = sum(max(one, other) for one, other in zip(first, second, strict=True)) / 2
-    stated = largest_posterior(Guarantee(epsilon=epsilon, delta=delta, unit="cell", participation="protected"))
+    stated = Guarantee(epsilon=epsilon, delta=delta, unit="cell", participation="protected").largest_guess_probability
 
     assert right <= stated
     assert stated <= right + 1e-9
@@ -64,7 +65,9 @@ def test_no_guess_is_more_often_right_than_stated(epsilon: float, delta: float, 
 @given(epsilon=st.floats(1e-6, 50))
 def test_device_and_statement_say_the_same(epsilon: float) -> None:
     """The device's own arithmetic gives the same percentage, or one that is a tenth away by rounding of the float."""
-    stated = percent(largest_posterior(Guarantee(epsilon=epsilon, unit="cell", participation="protected")))
+    stated = percent_rounded_up(
+        Guarantee(epsilon=epsilon, unit="cell", participation="protected").largest_guess_probability
+    )
     own = device.sure(Decimal(epsilon))
 
     assert abs(Decimal(stated.removesuffix(" %")) - Decimal(own.removesuffix(" %"))) <= Decimal("0.1")

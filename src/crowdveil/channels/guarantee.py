@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from crowdveil.channels.rounding import format_bound, format_delta, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, format_delta, percent_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.presentation.html import card
 from crowdveil.presentation.pictures import bars
@@ -19,6 +19,8 @@ Participation = Literal["protected", "public"]
 MIN_EPSILON = 1e-6
 """Smallest epsilon a mechanism accepts; below it, integer rounding could exceed epsilon."""
 
+FLOAT_MARGIN = 1e-12
+"""Relative error of a bound in floating point, added to it."""
 MAX_EPSILON = 20.0
 """Largest epsilon a mechanism accepts; above it a report is in practice the answer."""
 
@@ -85,15 +87,19 @@ class Guarantee:
 
     @property
     def largest_guess_probability(self) -> float:
-        """Largest probability of a right guess between two equally probable inputs: (e^epsilon + delta) /
-        (e^epsilon + 1), rounded up to a thousandth."""
+        """Largest probability of a right guess between two equally probable inputs, rounded up.
+
+        It is (e^epsilon + delta) / (1 + e^epsilon): the errors a, b of any test satisfy e^epsilon a + b >= 1 - delta
+        and a + e^epsilon b >= 1 - delta (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015), and their sum bounds
+        a + b. At delta 0 it bounds the posterior after every single report as well.
+        """
         share = 1 / (1 + math.exp(-self.epsilon))
-        return min(1.0, math.ceil(1000 * (share + self.delta * (1 - share))) / 1000)
+        return min(1.0, (share + self.delta * (1 - share)) * (1 + FLOAT_MARGIN))
 
     def _repr_html_(self) -> str:
         """Return the guarantee for a notebook, with the probability of a right guess before and after."""
         after = self.largest_guess_probability
-        rows = [("before", 0.5, "50 %"), ("after, at most", after, f"{100 * after:.1f} %")]
+        rows = [("before", 0.5, "50 %"), ("after, at most", after, percent_rounded_up(after))]
         unit = "two answers of a cell" if self.unit == "cell" else "two sets of answers of a worker"
         return card("Guarantee", [str(self)], bars(None, f"Right guesses between {unit}", rows, strong=1))
 

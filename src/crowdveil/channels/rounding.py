@@ -70,3 +70,8 @@ def format_promise(epsilon: float) -> str:
 def format_delta(delta: float) -> str:
     """Return a delta as text, rounded up to three significant digits."""
     return format_bound(delta, DELTA_DIGITS)
+
+
+def percent_rounded_up(probability: float) -> str:
+    """Return a probability in percent with one decimal, rounded up."""
+    return f"{(100 * Decimal(probability)).quantize(Decimal('0.1'), ROUND_CEILING)} %"
