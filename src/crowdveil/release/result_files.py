@@ -76,8 +76,11 @@ class InferredTruths:
 
     @property
     def confidence(self) -> NDArray[np.float64] | None:
-        """Posterior probability of each truth, shape (tasks,); None where there is none."""
-        return None if self.posterior is None else self.posterior.max(axis=1)
+        """Posterior probability of each truth, of the likeliest label if undecided, shape (tasks,); None without."""
+        if self.posterior is None:
+            return None
+        codes = np.where(self.truth < 0, self.posterior.argmax(axis=1), self.truth)
+        return self.posterior[np.arange(len(codes)), codes]
 
     def texts(self) -> list[str]:
         """Return the truths as text, numbers with four digits."""

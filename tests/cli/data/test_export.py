@@ -63,8 +63,88 @@ def test_exports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
 
 def test_tasks_without_a_truth_are_left_out_and_counted(run: Run, run_json: RunJson) -> None:
     """Truths of other tasks are counted."""
-    run("infer", "labels.csv", "--out", "found")
+    answers = [f"{task},{worker},Positive" for task in range(1, 21) for worker in "ab"]
+    Path("more.csv").write_text("\n".join(["task,worker,label", *answers, "1,c,Negative"]))
+    run("infer", "more.csv", "--out", "found")
 
     data = run_json("export", "label-studio", "found", "--tasks", STUDIO, "--question", "sentiment", "--out", "p.json")
 
     assert (2, 18) == (data["predictions"], data["missing"])
+
+
+def studio(kind: str, key: str, answers: list[list[object]]) -> None:
+    """Write `tasks.json`: an export with the answers of three workers to each task."""
+    tasks = [
+        {
+            "id": number,
+            "data": {"text": str(number)},
+            "annotations": [
+                {
+                    "id": 10 * number + worker,
+                    "completed_by": worker,
+                    "result": [{"from_name": "q", "to_name": "t", "type": kind, "value": {key: value}}],
+                }
+                for worker, value in enumerate(values)
+            ],
+        }
+        for number, values in enumerate(answers)
+    ]
+    Path("tasks.json").write_text(json.dumps(tasks))
+
+
+def exported(run: Run) -> dict[int, tuple[object, float | None]]:
+    """Content and score by task of the truths in `found`."""
+    run("export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
+    predictions = {record["id"]: record["predictions"][0] for record in json.loads(Path("p.json").read_text())}
+    return {task: (one["result"][0]["value"], one.get("score")) for task, one in predictions.items()}
+
+
+LABELS: list[list[object]] = [
+    [["unknown"], ["unknown"], ["unknown"]],
+    [["b"], ["b"], ["b"]],
+    [["b"], ["unknown"], ["b"]],
+]
+
+
+def test_undecided_tasks_are_left_out(run: Run) -> None:
+    """A task below the confidence has no prediction, and a choice called unknown is a choice."""
+    studio("choices", "choices", LABELS)
+    run("infer", "tasks.json", "--out", "found")
+    assert [{"choices": ["unknown"]}, {"choices": ["b"]}, {"choices": ["b"]}] == [
+        one for one, _ in exported(run).values()
+    ]
+
+    run("infer", "tasks.json", "--abstain-below", "1", "--out", "found")
+
+    assert {} == exported(run)
+
+
+def test_the_score_is_that_of_the_decision(run: Run) -> None:
+    """A decision by expected cost has its own probability as score, not that of the likeliest label."""
+    studio("choices", "choices", LABELS)
+    Path("costs.csv").write_text("truth,decision,cost\nunknown,b,1000000\nb,unknown,1\n")
+    run("infer", "tasks.json", "--costs", "costs.csv", "--out", "found")
+
+    truths = {row["task"]: row for row in rows("found/truths.csv")}
+
+    assert "unknown" == truths["2"]["truth"]
+    assert pytest.approx(float(truths["2"]["probability_unknown"])) == exported(run)[2][1]
+
+
+def test_numbers_come_back_with_all_digits(run: Run) -> None:
+    """A truth of a number is not rounded."""
+    studio("number", "number", [[123456.75] * 3, [223456.25] * 3])
+    run("infer", "tasks.json", "--kind", "numeric", "--method", "weighted-mean", "--out", "found")
+
+    assert pytest.approx([123456.75, 223456.25], rel=1e-9) == [value["number"] for value, _ in exported(run).values()]
+
+
+def test_truths_of_another_question_are_refused(run: Run, refusal: Refusal) -> None:
+    """A truth that no annotation chose for the question is not written as its choice."""
+    studio("choices", "choices", LABELS)
+    Path("other.csv").write_text("task,worker,label\n0,a,sport\n0,b,sport\n1,a,news\n")
+    run("infer", "other.csv", "--out", "found")
+
+    message = refusal("export", "label-studio", "found", "--tasks", "tasks.json", "--out", "p.json")
+
+    assert "must be choices that annotations made for 'q'. Found: 'news', 'sport'" in message

@@ -248,6 +248,11 @@ REFUSED: dict[str, tuple[object, str, str]] = {
         "truths.csv",
         "column for the worker is needed.*no wide table",
     ),
+    "truths as a worker of a wide table": (
+        "task,ann,bob,Ground Truth\n1,a,a,b\n2,b,b,a\n",
+        "wide.csv",
+        "every column but the tasks' must be a worker.*'Ground Truth'.*--score",
+    ),
     "a spreadsheet": ("PK\x03\x04", "answers.xlsx", "not a zip archive or spreadsheet.*save the sheet as CSV"),
 }
 
@@ -323,3 +328,25 @@ def test_sources_without_an_export_have_no_import(write: Write) -> None:
         assert isinstance(source, AnswerSource)
         with pytest.raises(ReportsError, match=r"no tool's export was recognised.*toloka"):
             source.import_answers()
+
+
+def test_questions_of_json_min_are_told_by_their_place(write: Write) -> None:
+    """A question on which all agree is a question, not data, beside one on which they do not."""
+    rows = [
+        {"text": "x", "id": task, "mood": "good", "topic": topic, "annotator": worker, "annotation_id": 1}
+        for task in (1, 2)
+        for worker, topic in ((1, "a"), (2, "b"))
+    ]
+
+    with pytest.raises(ReportsError, match=r"'mood', 'topic'"):
+        imported(write(rows))
+
+
+def test_a_session_names_the_worker_where_no_annotator_does(write: Write) -> None:
+    """An empty annotator of Prodigy leaves the session as the worker."""
+    records = [
+        {"_task_hash": 1, "answer": "accept", "_annotator_id": None, "_session_id": worker} for worker in ("s-1", "s-2")
+    ]
+    path = write("\n".join(map(json.dumps, records)), "prodigy.jsonl")
+
+    assert ["s-1", "s-2"] == [worker for _, worker, _ in cells(imported(path))]

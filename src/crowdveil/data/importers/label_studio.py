@@ -80,10 +80,21 @@ def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def _flat(export: ExportFile) -> Iterator[Submission]:
     rows = export.records
-    questions = _question_columns(rows, [name for name in export.columns if name not in FLAT_COLUMNS])
+    questions = _written_questions(rows) if export.form == "json" else []
+    questions = questions or _question_columns(rows, [name for name in export.columns if name not in FLAT_COLUMNS])
     for row in rows:
         answers = {name: _content(row.get(name)) for name in questions}
         yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), answers)
+
+
+def _written_questions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys between `id` and `annotator`, where JSON_MIN has its questions; the data stand before them."""
+    found: dict[str, None] = {}
+    for row in rows:
+        keys = list(row)
+        if {"id", "annotator"} <= row.keys():
+            found |= dict.fromkeys(keys[keys.index("id") + 1 : keys.index("annotator")])
+    return [name for name in found if name not in FLAT_COLUMNS]
 
 
 def _question_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:

@@ -31,6 +31,6 @@ class Prodigy(Importer):
             ignored = answer == IGNORE or (choices and answer == "reject")
             yield Submission(
                 record.get("_task_hash"),
-                record.get("_annotator_id", record.get("_session_id")),
+                record.get("_annotator_id") or record.get("_session_id"),
                 dict.fromkeys(answers) if ignored else answers,
             )

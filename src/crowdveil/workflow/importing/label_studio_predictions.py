@@ -37,7 +37,7 @@ def predictions(
         version: the model's version that Label Studio shows.
 
     Raises:
-        ReportsError: not such an export, none or several questions, or a truth that its question cannot hold.
+        ReportsError: not such an export, none or several questions, or truths that the question cannot hold.
     """
     if not {"id", "data", "annotations"} <= set(tasks.columns):
         raise ReportsError(
@@ -45,12 +45,10 @@ def predictions(
         )
     control = _control(tasks, question)
     confidence = [None] * len(truths.tasks) if truths.confidence is None else truths.confidence.tolist()
-    values = [None if text == "unknown" else text for text in truths.texts()]
+    values = _values(truths, control, tasks)
     found = dict(zip(truths.tasks, zip(values, confidence, strict=True), strict=True))
     return [
-        record
-        for task in tasks.records
-        for record in _record(task, found.get(str(task.get("id"))), control, version, tasks.name)
+        record for task in tasks.records for record in _record(task, found.get(str(task.get("id"))), control, version)
     ]
 
 
@@ -89,30 +87,61 @@ def _results(tasks: ExportFile) -> Iterator[Mapping[str, Any]]:
             yield from annotation.get("result") or ()
 
 
+def _values(truths: InferredTruths, control: Record, tasks: ExportFile) -> list[str | float | None]:
+    """Return the truths as the question holds them; None where there is none, or no decision."""
+    found: list[str | float | None]
+    if truths.labels is None:
+        found = [None if math.isnan(value) else float(value) for value in truths.truth]
+    else:
+        found = [None if code < 0 else truths.labels[code] for code in truths.truth]
+    if control["type"] == CHOICES:
+        return _choices(found, str(control["from_name"]), tasks)
+    try:
+        return [None if value is None else float(value) for value in found]
+    except ValueError as error:
+        raise ReportsError(
+            f"the truths of a question of type {control['type']} must be numbers",
+            source=tasks.name,
+            examples=repr(next(value for value in found if isinstance(value, str))),
+            hint="Choose the question that was inferred with --question.",
+        ) from error
+
+
+def _choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
+    """Return the truths as choices: each one is a choice that an annotation made."""
+    taken = {
+        choice
+        for result in _results(tasks)
+        if str(result.get("from_name")) == question
+        for choice in (result.get("value") or {}).get(CHOICES) or ()
+    }
+    texts = [f"{value:.15g}" if isinstance(value, float) else value for value in found]
+    strange = sorted({text for text in texts if text is not None} - taken)
+    if strange:
+        raise ReportsError(
+            f"the truths must be choices that annotations made for {question!r}",
+            source=tasks.name,
+            examples=", ".join(map(repr, strange[:5])),
+            hint="Choose the question that was inferred with --question, and the export that was read.",
+        )
+    return list(texts)
+
+
 def _record(
-    task: Mapping[str, Any], found: tuple[str | None, float | None] | None, control: Record, version: str, source: str
+    task: Mapping[str, Any], found: tuple[str | float | None, float | None] | None, control: Record, version: str
 ) -> Iterator[Record]:
     """Yield the record of a task; none without a truth."""
-    text, confidence = found or (None, None)
-    if text is None:
+    value, confidence = found or (None, None)
+    if value is None:
         return
     score = {} if confidence is None or math.isnan(confidence) else {"score": confidence}
-    result = control | {"value": _value(text, control["type"], source)}
+    result = control | {"value": _content(value, control["type"])}
     prediction = {"model_version": version, **score, "result": [result]}
     yield {"id": task.get("id"), "data": task.get("data"), "predictions": [prediction]}
 
 
-def _value(text: str, kind: str, source: str) -> Record:
+def _content(value: str | float, kind: str) -> Record:
     """Return the content of a result."""
-    if kind == CHOICES:
-        return {CHOICES: [text]}
-    try:
-        number = float(text)
-    except ValueError as error:
-        raise ReportsError(
-            f"the truths of a question of type {kind} must be numbers",
-            source=source,
-            examples=repr(text),
-            hint="Choose the question that was inferred with --question.",
-        ) from error
-    return {NUMBERS[kind]: round(number) if kind == "rating" else number}
+    if isinstance(value, str):
+        return {CHOICES: [value]}
+    return {NUMBERS[kind]: round(value) if kind == "rating" else value}
