@@ -14,6 +14,7 @@ from crowdveil.channels.alphabet import Categories
 from crowdveil.channels.channel import Channel
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.privacy import loss_distribution
 from crowdveil.privacy.loss_distribution import (
     advanced_epsilon,
     channel_profile,
@@ -84,6 +85,37 @@ def test_no_composition_is_below_enumeration(tables, epsilon):
     composed = compose([(channel_profile(channel), 1) for channel in channels], 1e-3)
 
     assert enumerated_delta(channels, epsilon) <= composed.delta(epsilon) + 1e-15
+
+
+RARE_REPORTS = [
+    ([[0.93545, 0.00011, 0.06444], [0.87901, 0.00026, 0.12073]], 1, 1e-4),
+    ([[0.37629, 0.05432, 0.5672, 0.00219], [0.5056, 0.04266, 0.44855, 0.00319]], 1, 1e-3),
+    ([[0.01994, 0.70002, 0.28004], [0.09741, 0.36163, 0.54096]], 2, 1e-2),
+    ([[0.00314, 0.29976, 0.11578, 0.58132], [0.00082, 0.1474, 0.06244, 0.78934]], 2, 1e-5),
+]
+"""Tables whose largest losses are those of rare reports, cells, and delta."""
+
+
+@pytest.mark.parametrize(("rows", "cells", "delta"), RARE_REPORTS)
+def test_rare_reports_hide_no_frequent_ones(rows, cells, delta):
+    """Where rare reports have the largest losses, delta by enumeration is at most that stated, and nearly reached."""
+    channel = table(rows)
+
+    found = enumerated_delta([channel] * cells, composed_epsilon([(channel_profile(channel), cells)], delta))
+
+    assert found <= delta * (1 + 1e-9)
+    assert 0.95 * delta < found
+
+
+@pytest.mark.parametrize(("rows", "cells", "delta"), RARE_REPORTS)
+def test_below_its_window_a_sum_states_no_bound(rows, cells, delta, monkeypatch):
+    """With a window that does not reach down to epsilon, delta is never below enumeration."""
+    monkeypatch.setattr(loss_distribution, "MIN_WINDOW", 16)
+    channel = table(rows)
+
+    found = enumerated_delta([channel] * cells, composed_epsilon([(channel_profile(channel), cells)], delta))
+
+    assert found <= delta * (1 + 1e-9)
 
 
 def their_loss(channel: Channel, count: int, order: int = 1):

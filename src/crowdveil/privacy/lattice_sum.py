@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TAIL = 40.0
-"""The mass above the window is at most exp(-TAIL); mass below it wraps to the top and only adds."""
+"""The mass above the window is at most exp(-TAIL); mass below it is found at its top, and nowhere else."""
 TRANSFORM_ERROR = 2e-15
 """Relative error of one Fourier transform in the 2-norm, per doubling of its length (Higham 2002, theorem 24.2)."""
 UNIT_ROUNDOFF = 2.0**-53
@@ -74,7 +74,7 @@ class TiltedSum:
         """Return an upper bound on E[g(S)] for a function g >= 0.
 
         Args:
-            positions: points of the window where g > 0, shape (points,), from some point to the end of the window.
+            positions: all points up to the end of the window where g > 0, shape (points,); none is below the window.
             values: g there, shape (points,).
             log_peak: ln of the largest e^(-t s) g(s) over all s, in or outside the window.
         """
@@ -116,10 +116,13 @@ def tilt_to(terms: Terms, target: float, largest: float) -> float:
     return low
 
 
-def tilted_sum(terms: Terms, tilt: float) -> TiltedSum:
-    """Return the measure of the sum, with the lattice's cyclic window around its tilted mean."""
+def tilted_sum(terms: Terms, tilt: float, least_points: int = 16) -> TiltedSum:
+    """Return the measure of the sum, with the lattice's cyclic window around its tilted mean.
+
+    The window has at least `least_points` points, a power of 2.
+    """
     log_scale, mean, variance, excess = moments(terms, tilt)
-    points = 1 << max(4, math.ceil(math.log2(2 * half_width(variance, excess) + 4)))
+    points = max(least_points, 1 << math.ceil(math.log2(2 * half_width(variance, excess) + 4)))
     count = sum(times for _, times in terms)
     product = np.ones(points // 2 + 1, dtype=np.complex128)
     reach = 0.0

@@ -22,8 +22,8 @@ from crowdveil.privacy.lattice_sum import LatticeMeasure, TiltedSum, half_width,
 POINTS = 1024
 """Lattice points between loss 0 and the largest loss of a cell."""
 MIN_POINTS = 8
-MAX_WINDOW = 1 << 18
-"""Largest number of lattice points of a composed distribution."""
+MIN_WINDOW, MAX_WINDOW = 1 << 14, 1 << 18
+"""Least and largest number of lattice points of a composed distribution: few cells need points far below the mean."""
 SUM_ERROR = 4e-16
 """Bound on the relative rounding error of a sum, per term."""
 PROFILE_ERROR = 2e-15
@@ -133,7 +133,9 @@ class ComposedLoss:
     infinite: float
 
     def delta(self, epsilon: float) -> float:
-        """Return an upper bound on delta at `epsilon`, in [0, 1]."""
+        """Return an upper bound on delta at `epsilon`, in [0, 1]; 1 where losses above it are below the window."""
+        if epsilon < self.total.first * self.step:
+            return 1.0
         positions = self.total.first + np.arange(len(self.total.masses), dtype=np.float64)
         above = positions[positions * self.step > epsilon]
         values = -np.expm1(epsilon - above * self.step)
@@ -161,7 +163,7 @@ def compose(cells: Sequence[tuple[PrivacyProfile, int]], delta: float) -> Compos
         points //= 2
     mass = math.exp(sum(count * math.log(max(1.0, float(m.masses.sum()))) for m, count in terms))
     infinite = mass * sum(part.infinite * count for part, count in parts)
-    return ComposedLoss(step, tilted_sum(terms, tilt), infinite)
+    return ComposedLoss(step, tilted_sum(terms, tilt, MIN_WINDOW), infinite)
 
 
 def _chernoff_tilt(terms: list[tuple[LatticeMeasure, int]], delta: float, largest: float) -> float:
