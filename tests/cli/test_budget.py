@@ -86,6 +86,29 @@ def test_a_budget_that_pays_for_no_task_is_refused(refusal: Refusal, lists: tupl
     assert "6 workers with 0 tasks each cannot answer 4 tasks" in line
 
 
+@pytest.mark.parametrize("budget", [2, 3, 3.9])
+def test_gold_tasks_count_in_the_budget(run_json: RunJson, lists: tuple[str, ...], budget: float) -> None:
+    """With a gold task for each worker, nobody has more tasks than the budget pays for, and everybody has gold."""
+    Path("gold.csv").write_text("task,truth\n" + Path("tasks.csv").read_text("utf-8").split()[2] + ",yes\n", "utf-8")
+
+    words = ("--budget", budget, "--epsilon", 1, "--gold", "gold.csv", "--gold-per-worker", 1)
+    data = run_json("assign", *lists, *words, "--out", "asked.csv")
+
+    assert int(budget) >= data["most"] > 1
+    assert data["workers"] == data["gold_cells"]
+
+
+def test_a_budget_for_gold_alone_is_refused(refusal: Refusal, run: Run, lists: tuple[str, ...]) -> None:
+    """A budget that gold tasks use up is refused with the numbers; gold without its number is wrong usage."""
+    words = ("assign", *lists, "--budget", 1, "--epsilon", 1, "--out", "asked.csv", "--gold", "tasks.csv")
+    Path("gold.csv").write_text("\n".join(Path("tasks.csv").read_text("utf-8").split()[:2]) + "\n", "utf-8")
+
+    line = refusal(*words[:-1], "gold.csv", "--gold-per-worker", 1)
+
+    assert "6 workers with 0 tasks each, besides 1 gold tasks, cannot answer 3 tasks" in line
+    assert "go together" in run(*words, code=2).stderr
+
+
 @pytest.mark.parametrize("words", [("--per-task", 2, "--budget", 4, "--epsilon", 1), ("--budget", 4), ()])
 def test_assign_needs_one_way_to_choose(run: Run, lists: tuple[str, ...], words: tuple[object, ...]) -> None:
     """Workers per task are given, or follow from budget and epsilon."""

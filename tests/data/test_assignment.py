@@ -88,3 +88,34 @@ def test_an_assignment_within_a_budget_overspends_for_nobody(
     assert int(drawn.per_worker.max()) * epsilon <= budget * (1 + 1e-12)
     more = per_task + 1
     assert more > workers or -(-more * tasks // workers) * epsilon > budget * (1 - 1e-12)
+
+
+@given(workers=st.integers(1, 20), gold=st.integers(1, 12), others=st.integers(1, 20), data=st.data())
+def test_gold_tasks_are_mixed_in_evenly(workers: int, gold: int, others: int, data: st.DataObject) -> None:
+    """Each worker has the asked number of gold tasks, gold tasks are used evenly, and other tasks as without gold."""
+    per_worker, per_task = data.draw(st.integers(1, gold)), data.draw(st.integers(1, workers))
+    tasks = data.draw(st.permutations(range(gold + others)))
+    known = tasks[:gold]
+
+    drawn = Assignment.with_gold(sorted(tasks), range(workers), per_task, seeded(0), gold=known, per_worker=per_worker)
+    is_gold = np.isin(drawn.tasks[drawn.task], known)
+
+    assert [per_worker] * workers == np.bincount(drawn.worker[is_gold], minlength=workers).tolist()
+    assert np.ptp(np.bincount(drawn.task, minlength=gold + others)[known]) <= 1
+    assert {per_task} == set(np.bincount(drawn.task, minlength=gold + others)[tasks[gold:]].tolist())
+    assert np.ptp(drawn.per_worker) <= 1
+
+
+@pytest.mark.parametrize(
+    ("gold", "per_worker", "rule"),
+    [
+        (["x"], 1, "gold tasks are listed among the tasks"),
+        (["t", "t"], 1, "a gold task is named once"),
+        (["t"], 2, r"gold tasks per worker must be in 1\.\.1"),
+        (["t", "u"], 1, "some tasks must not be gold"),
+    ],
+)
+def test_gold_that_cannot_be_mixed_in_is_refused(gold: list[str], per_worker: int, rule: str) -> None:
+    """Each rule on gold tasks is named."""
+    with pytest.raises(SettingsError, match=rule):
+        Assignment.with_gold(["t", "u"], ["a", "b"], 1, seeded(0), gold=gold, per_worker=per_worker)

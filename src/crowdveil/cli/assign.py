@@ -17,7 +17,7 @@ EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
 @click.command(
     cls=Verb,
     example=EXAMPLE,
-    main_options=("per_task", "budget", "epsilon"),
+    main_options=("per_task", "budget", "epsilon", "gold", "gold_per_worker"),
     short_help="Draw a random public assignment of tasks to workers.",
 )
 @click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
@@ -25,6 +25,8 @@ EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
 @click.option("--per-task", type=COUNT, metavar="N", help="Workers assigned to each task.")
 @click.option("--budget", type=float, metavar="E", help="Privacy loss of a worker; with --epsilon, for --per-task.")
 @click.option("--epsilon", type=float, metavar="E", help="Privacy loss of a single answer.")
+@click.option("--gold", type=PATH, metavar="FILE", help="Tasks with known truth, to be mixed in: column task.")
+@click.option("--gold-per-worker", type=COUNT, metavar="K", help="Gold tasks assigned to each worker.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
 @json_option
 def assign(
@@ -33,6 +35,8 @@ def assign(
     per_task: int | None,
     budget: float | None,
     epsilon: float | None,
+    gold: Path | None,
+    gold_per_worker: int | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -43,37 +47,43 @@ def assign(
     per assigned cell instead of per task, and the reports contain no noise from other cells.
 
     With --budget and --epsilon each worker has as many tasks as the budget pays for: budget / epsilon, rounded down.
+    With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
     if (per_task is None) == (budget is None) or (budget is None) != (epsilon is None):
         raise click.UsageError("Give --per-task, or --budget and --epsilon.")
+    if (gold is None) != (gold_per_worker is None):
+        raise click.UsageError("--gold and --gold-per-worker go together.")
     from crowdveil.data.assignment import Assignment, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.randomness import secure
     from crowdveil.workflow.io import read_names
 
     outputs = Outputs(folder=out.parent, names=(out.name,), kind="assignment")
-    replaced = list(map(str, outputs.check(inputs=[tasks, workers])))
+    replaced = list(map(str, outputs.check(inputs=[tasks, workers, gold])))
     names = read_names(tasks, "task"), read_names(workers, "worker")
+    known, each_gold = [] if gold is None else read_names(gold, "task"), gold_per_worker or 0
+    others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
-        per_task = workers_per_task(budget, epsilon, tasks=len(names[0]), workers=len(names[1]))
+        sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}
+        per_task = workers_per_task(budget, epsilon, **sizes)
     assert per_task is not None
-    drawn = Assignment.balanced(*names, per_task, secure())
+    drawn = Assignment.with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
     write_outputs(outputs, {out.name: drawn.to_csv()})
-    loads = drawn.per_worker
-    fewest, most = int(loads.min()), int(loads.max())
+    fewest, most = int(drawn.per_worker.min()), int(drawn.per_worker.max())
     data = {
         "tasks": len(names[0]),
         "workers": len(names[1]),
         "cells": len(drawn),
+        "gold_cells": each_gold * len(names[1]),
         "fewest": fewest,
         "most": most,
         "files": [str(out)],
         "replaced": replaced,
     }
-    each = f"{fewest} to {most}" if fewest < most else str(most)
     rows = [
-        ("cells", f"{data['cells']:,}: {per_task} workers for each of {data['tasks']:,} tasks"),
-        ("tasks of a worker", each),
+        ("cells", f"{data['cells']:,}: {per_task} workers for each of {others:,} tasks"),
+        *([("gold", f"{each_gold} of {len(known):,} gold tasks for each worker")] if known else []),
+        ("tasks of a worker", f"{fewest} to {most}" if fewest < most else str(most)),
         *replaced_rows(replaced),
         ("written", str(out)),
     ]

@@ -123,6 +123,57 @@ class Assignment:
         task, worker = task_order[cell // per_task], worker_order[cell % len(workers)]
         return cls(np.asarray(tasks), np.asarray(workers), task, worker)
 
+    @classmethod
+    def with_gold(
+        cls,
+        tasks: Sequence[Any],
+        workers: Sequence[Any],
+        per_task: int,
+        source: Source,
+        *,
+        gold: Collection[Any],
+        per_worker: int,
+    ) -> Self:
+        """Return a random assignment in which each worker also has `per_worker` of the gold tasks.
+
+        The other tasks have `per_task` workers, as in `balanced`. Loads of workers differ by at most one, and so do
+        those of gold tasks.
+
+        Args:
+            tasks, workers: all identifiers, gold tasks among them.
+            per_task: workers of each task that is not gold.
+            source: randomness.
+            gold: identifiers of the tasks with known truth, without repeats.
+            per_worker: gold tasks of each worker.
+
+        Without gold this is `balanced`.
+
+        Raises:
+            SettingsError: a gold task is not listed, one is repeated, all tasks are gold, or a number is out of range.
+        """
+        if not gold and per_worker == 0:
+            return cls.balanced(tasks, workers, per_task, source)
+        place = {task: code for code, task in enumerate(tasks)}
+        unlisted = [task for task in gold if task not in place]
+        if unlisted:
+            hint = "Add them to the list of tasks."
+            raise SettingsError("gold tasks are listed among the tasks", value=unlisted[:ROWS_SHOWN], hint=hint)
+        if not 1 <= per_worker <= len(gold):
+            rule = f"gold tasks per worker must be in 1..{len(gold)}, the number of gold tasks"
+            raise SettingsError(rule, value=per_worker)
+        known = set(gold)
+        if len(known) < len(gold):
+            raise SettingsError("a gold task is named once", value=f"{len(gold)} names, {len(known)} tasks")
+        others = [task for task in tasks if task not in known]
+        if not others:
+            raise SettingsError("some tasks must not be gold", value=f"{len(known)} tasks, all gold")
+        main = cls.balanced(others, workers, per_task, source)
+        # Workers take the part of the tasks here: each has `per_worker` different gold tasks.
+        probes = cls.balanced(workers, list(gold), per_worker, source)
+        main_code, gold_code = (np.array([place[task] for task in names]) for names in (others, gold))
+        task = np.concatenate([main_code[main.task], gold_code[probes.worker]])
+        return cls(np.asarray(tasks), np.asarray(workers), task, np.concatenate([main.worker, probes.task]))
+
     def aligned(self, tasks: Collection[Any], workers: Collection[Any]) -> NDArray[np.int64]:
         """Return the assigned cells as task * len(workers) + worker in the codes of other lists, ascending.
 
@@ -150,13 +201,14 @@ class Assignment:
         return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))
 
 
-def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int) -> int:
+def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int, reserved: int = 0) -> int:
     """Return how many workers each task can have, if no worker spends more than a budget.
 
     Args:
         budget: privacy loss of a worker, in nats.
         epsilon: privacy loss of a cell, in nats.
         tasks, workers: their numbers.
+        reserved: cells of each worker that the budget pays for besides, such as gold tasks.
 
     Raises:
         SettingsError: a loss that is not positive and finite, or a budget that does not pay for a worker for each task.
@@ -164,11 +216,12 @@ def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int)
     for name, loss in (("budget", budget), ("epsilon", epsilon)):
         if not 0 < loss < float("inf"):
             raise SettingsError(f"the {name} is positive", value=loss, hint="Example: --budget 6 --epsilon 2.")
-    cells = int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon))))
+    cells = max(int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon)))) - reserved, 0)
     found = min(workers, workers * min(cells, tasks) // max(tasks, 1))
     if found < 1:
+        each = f"{cells} tasks each" + (f", besides {reserved} gold tasks," if reserved else "")
         raise SettingsError(
-            f"every task needs a worker: {workers} workers with {cells} tasks each cannot answer {tasks} tasks",
+            f"every task needs a worker: {workers} workers with {each} cannot answer {tasks} tasks",
             value=budget,
             hint="Raise the budget, lower epsilon, or invite more workers.",
             value_in_rule=True,
