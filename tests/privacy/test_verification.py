@@ -183,6 +183,26 @@ def test_epsilon_is_rounded_up(a: int, b: int, answers: int) -> None:
     assert float(shown(epsilon_of(ratio))) >= epsilon_of(ratio)
 
 
+def test_parts_have_one_name_each(tmp_path: Path) -> None:
+    """Of the parts only 0000.json, 0001.json, ... are read: no other spelling of a number replaces one."""
+    (tmp_path / "parts").mkdir()
+    for name in ("0000", "00000", "00001", "0002\u00b2", "0003"):
+        (tmp_path / "parts" / f"{name}.json").write_text(name, "utf-8")
+
+    assert {0: b"0000", 3: b"0003"} == checker.read_parts(tmp_path / "campaign.json")
+
+
+def test_no_more_than_the_limit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file that is too long one byte too many is read, so that its claim is false."""
+    monkeypatch.setattr(checker, "MAX_BYTES", 10)
+    (tmp_path / "certificate.json").write_bytes(b"1" * 20)
+
+    data = checker.read_bytes(tmp_path / "certificate.json")
+
+    assert 11 == len(data)
+    assert not verify(data).holds
+
+
 def test_the_file_runs_alone(tmp_path: Path) -> None:
     """The checker is a program without the package: exit code 0 for a sound certificate, 1 for an altered one."""
     program = tmp_path / "check.py"

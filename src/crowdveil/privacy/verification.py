@@ -527,15 +527,21 @@ def _asked(source: bytes, number: int, data: Mapping[str, Any]) -> int:
 def read_parts(path: Path) -> dict[int, bytes]:
     """Return the assignment parts in the folder `parts` beside a campaign."""
     found = {}
-    for part in sorted((path.parent / "parts").glob("[0-9][0-9][0-9][0-9]*.json")):
-        if part.stem.isdigit() and part.is_file():
-            found[int(part.stem)] = part.read_bytes()
+    for part in (path.parent / "parts").glob("[0-9][0-9][0-9][0-9]*.json"):
+        if part.stem.isdecimal() and part.stem == f"{int(part.stem):04}" and part.is_file():
+            found[int(part.stem)] = read_bytes(part)
     return found
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; of a file that is too long only the first, one too many."""
+    with path.open("rb") as source:
+        return source.read(MAX_BYTES + 1)
 
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    outcome = verify(file.read_bytes(), read_parts(file))
+    outcome = verify(read_bytes(file), read_parts(file))
     for claim, holds, found in outcome.claims:
         print(ascii(f"{'holds' if holds else 'FALSE'}: {claim} {found}")[1:-1])
     sys.exit(not outcome.holds)

@@ -42,11 +42,11 @@ def verify(file: Path, as_json: bool) -> None:
 
     The exit code is 1 if a claim is false.
     """
-    from crowdveil.privacy.verification import read_parts
+    from crowdveil.privacy.verification import read_bytes, read_parts
     from crowdveil.privacy.verification import verify as check
 
     parts = read_parts(file)
-    checked = check(file.read_bytes(), parts)
+    checked = check(read_bytes(file), parts)
     unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not parts else [])]
     claims = [claim._asdict() for claim in checked.claims]
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)

@@ -199,11 +199,16 @@ def _refuse_failures(*both: Outputs) -> None:
 def _check(pairs: Sequence[Pair], epsilon: float, delta: float, draws: int, alpha: float) -> None:
     if not pairs:
         raise SettingsError("an audit needs a pair of neighbouring inputs", value=0)
-    if not epsilon >= 0:
-        raise SettingsError("a claimed epsilon must be non-negative", value=epsilon)
+    require_claim(epsilon)
     if not 0 <= delta <= 1:
         raise SettingsError("a claimed delta must be in [0, 1]", value=delta)
     if draws < MIN_DRAWS:
         raise SettingsError(f"an audit needs at least {MIN_DRAWS} draws", value=draws)
     if not 0 < alpha < 1:
         raise SettingsError("alpha must be in (0, 1)", value=alpha)
+
+
+def require_claim(epsilon: float) -> None:
+    """Refuse a claimed epsilon that is negative or no number."""
+    if not epsilon >= 0:
+        raise SettingsError("a claimed epsilon must be non-negative", value=epsilon)

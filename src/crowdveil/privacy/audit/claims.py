@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from crowdveil.campaign.document import Campaign
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
-from crowdveil.channels.rounding import format_bound, sum_rounded_up
+from crowdveil.channels.rounding import format_bound, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
 from crowdveil.mechanisms import Mechanism
-from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box
+from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, worst_loss
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
 from crowdveil.randomness import Source, secure, seeded
@@ -151,9 +152,11 @@ def audit_file(
         tasks: cells of one worker of a certificate; a campaign has its own number.
 
     Raises:
-        SettingsError: neighbours in participation of channels with public participation.
+        SettingsError: a claim that is negative or no number, or neighbours in participation where it is public.
         CertificateError, CampaignError: the file is invalid; a ratio above the stated one is refused here.
     """
+    if epsilon is not None:
+        require_claim(epsilon)
     channels, cells, own = _read_channels(path.read_bytes(), tasks)
     kind: Neighbours = neighbours or "value"
     losses = [worst_loss(channels, kind, cells)]
@@ -238,7 +241,7 @@ def _read_channels(data: bytes, tasks: int) -> tuple[tuple[Channel, ...], int, f
         return campaign.channels, campaign.cells, campaign.epsilon
     channel = Channel.from_certificate(data)
     numerator, denominator = json.loads(data)["ratio"]
-    return (channel,), tasks, max(channel.epsilon, math.log(numerator / denominator))
+    return (channel,), tasks, max(channel.epsilon, log_rounded_up(Fraction(numerator, denominator)))
 
 
 def _default_source(mechanism: Mechanism) -> Source:

@@ -1,0 +1,39 @@
+"""Claims of certificates: a claim is a number from 0, and a stated ratio of any size is read."""
+
+import json
+
+import pytest
+
+from crowdveil.channels.alphabet import Categories
+from crowdveil.channels.certificate import digest
+from crowdveil.errors import SettingsError
+from crowdveil.mechanisms import RandomizedResponse
+from crowdveil.privacy.audit.claims import audit_file
+
+
+@pytest.fixture
+def certificate():
+    """Certificate of randomized response with epsilon 1."""
+    return RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=1.0).channel().certificate()
+
+
+@pytest.mark.parametrize("epsilon", [float("nan"), -1.0])
+def test_a_claim_that_is_no_loss_is_refused(epsilon, certificate, tmp_path):
+    """Such a claim neither holds nor is refuted."""
+    file = tmp_path / "certificate.json"
+    file.write_text(json.dumps(certificate), "utf-8")
+
+    with pytest.raises(SettingsError, match="non-negative"):
+        audit_file(file, epsilon=epsilon)
+
+
+def test_a_huge_stated_ratio_is_a_claim(certificate, tmp_path):
+    """A ratio beyond every float has a logarithm."""
+    data = certificate | {"ratio": [10**4000, 1]}
+    file = tmp_path / "certificate.json"
+    file.write_text(json.dumps(data | {"sha256": digest(data)}), "utf-8")
+
+    result = audit_file(file)
+
+    assert pytest.approx(9210.34037) == result.claimed_epsilon
+    assert not result.refuted
