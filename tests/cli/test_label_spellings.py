@@ -86,3 +86,12 @@ def test_a_column_of_counts_is_asked_about(folder: Path, refusal: Callable[..., 
     assert "student-t" == run_json("infer", "counts.csv", "--kind", "numeric", "--out", "numbers")["method"]
     as_labels = run_json("infer", "counts.csv", "--kind", "categorical", "--out", "labels")
     assert "hierarchical-dawid-skene" == as_labels["method"]
+
+
+def test_labels_that_other_programs_write_for_no_answer_are_named(folder: Path, run_json: RunJson) -> None:
+    """The label NA is read as a label, with a warning; stated labels need none."""
+    (folder / "r.csv").write_text("task,worker,label\na,w,NA\na,v,yes\nb,w,None\n")
+    note = "Read as labels: 'NA', 'None'. If they stand for no answer, leave these rows out or write NULL."
+
+    assert note in run_json("infer", "r.csv", *VOTE, "--out", "out")["warnings"]
+    assert note not in run_json("infer", "r.csv", *VOTE, "--labels", "yes,NA,None", "--out", "stated")["warnings"]

@@ -7,7 +7,7 @@ import pytest
 
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.privacy.statement import PrivacyStatement
-from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, conclude
+from crowdveil.release.conclusion import NO_INTERVALS, NO_NUMBERS, NO_PROBABILITIES, UNDECIDED, conclude
 from crowdveil.release.page import PageText, write_page
 from crowdveil.release.result_files import InferredTruths, WorkerQuality
 from tests.release.conftest import Folder, command
@@ -106,3 +106,17 @@ def test_results_of_every_kind_have_a_conclusion(fixture: str, request: pytest.F
     folder: Path = request.getfixturevalue(fixture)
 
     assert 2 <= len(write_page(folder, folder / "report.html", text=PageText()).conclusion)
+
+
+def test_undecided_tasks_are_counted_apart() -> None:
+    """Only decided truths are concluded on; without any there is no advice to use them."""
+    posterior = np.array([(0.99, 0.01), (0.6, 0.4)])
+    some = truths(labels=("no", "yes"), truth=np.array([0, -1]), posterior=posterior)
+    none = truths(labels=("no", "yes"), truth=np.array([-1, -1]), posterior=posterior)
+
+    advice, undecided, confident, _ = conclude(some, UNPROTECTED)
+
+    assert "1.0 % are expected to be wrong" in advice
+    assert "1 of 2 tasks stay undecided and are not counted as wrong." == undecided
+    assert "Every truth has a confidence of at least 90 %." == confident
+    assert (UNDECIDED,) == conclude(none, UNPROTECTED)

@@ -21,6 +21,7 @@ CHECK = "These figures follow from the model. Compare some tasks whose truth you
 INSTEAD = "Infer again with a method that has them, or compare tasks whose truth you know."
 NO_PROBABILITIES = f"The method gives no probabilities, so the error of the truths is unknown. {INSTEAD}"
 NO_INTERVALS = f"The method gives no intervals, so the error of the numbers is unknown. {INSTEAD}"
+UNDECIDED = "No task is decided: the confidence of each is too small. Collect more answers."
 NO_NUMBERS = "No task has a number: there is too little information in the reports."
 
 
@@ -30,13 +31,16 @@ def conclude(truths: InferredTruths, statement: PrivacyStatement) -> tuple[str, 
     if truths.labels is None:
         return _of_numbers(truths, source)
     base = truths.baseline
+    decided = truths.truth >= 0
+    if not decided.any():
+        return (UNDECIDED,)
     if truths.confidence is None or base.estimate_error is None:
         return (NO_PROBABILITIES,)
     own, constant = base.estimate_error, base.expected_error
     ratio = 0.0 if own <= SMALL_ERROR else own / constant
     against = f"{percent_up(constant)} with {base.constant} for every task"
     compared = f"{percent_up(own)} are expected to be wrong, against {against}"
-    return (f"{source} {_advice(ratio)}: {compared}.", _doubtful(truths.confidence), CHECK)
+    return (f"{source} {_advice(ratio)}: {compared}.", *_open(decided), _doubtful(truths.confidence[decided]), CHECK)
 
 
 def _of_numbers(truths: InferredTruths, source: str) -> tuple[str, ...]:
@@ -70,6 +74,12 @@ def _advice(ratio: float) -> str:
     if ratio < USELESS:
         return "use these truths with care"
     return "do not use these truths yet, collect more answers"
+
+
+def _open(decided: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return a sentence on the tasks without a decision; none if all have one."""
+    count = int((~decided).sum())
+    return (f"{count:,} of {len(decided):,} tasks stay undecided and are not counted as wrong.",) if count else ()
 
 
 def _doubtful(confidence: NDArray[np.float64]) -> str:

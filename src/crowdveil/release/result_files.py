@@ -90,7 +90,7 @@ class InferredTruths:
 
     @property
     def baseline(self) -> Baseline:
-        """Best constant for all tasks, with its expected error and that of the truths (None if unknown)."""
+        """Best constant for all tasks, with its expected error and that of the decided truths (None if unknown)."""
         if self.labels is None:
             known = self.truth[np.isfinite(self.truth)]
             middle = float(np.median(known)) if known.size else 0.0
@@ -102,7 +102,8 @@ class InferredTruths:
             else self.posterior.mean(axis=0)
         )
         best = int(shares.argmax())
-        own = None if self.confidence is None else 1 - float(self.confidence.mean())
+        decided = self.truth >= 0
+        own = None if self.confidence is None or not decided.any() else 1 - float(self.confidence[decided].mean())
         return Baseline(self.labels[best], 1 - float(shares[best]), own, int((self.truth != best).sum()))
 
     def doubtful(self, count: int) -> list[int]:

@@ -41,6 +41,7 @@ from crowdveil.workflow.export import (
     text_digest,
 )
 from crowdveil.workflow.io import (
+    absent_notes,
     is_dataset,
     on_scale,
     read_answers,
@@ -140,7 +141,7 @@ def read_evidence(
         certificate=certificate_path,
         no_channel_reason="" if channel is not None else _no_channel_reason(crowd, use_certificate),
         assignment=None if path is None else _read_assignment(path, reports, crowd),
-        notes=notes + (spelling_notes(reports) if known is None and alphabet is None else ()),
+        notes=notes + (spelling_notes(reports) + absent_notes(reports) if known is None and alphabet is None else ()),
     )
 
 

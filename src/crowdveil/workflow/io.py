@@ -27,6 +27,8 @@ MERGED = (
 )
 
 
+ABSENT = frozenset({"na", "n/a", "none", "null", "nil", "<na>"})
+"""Lower-case labels by which other programs write "no answer"; they can be labels, too."""
 WEIGHT_NAMES = frozenset({"count", "counts", "votes", "weight", "weights", "n", "frequency"})
 """Lower-case names of columns that often hold repeated votes or weights."""
 SHOWN_SPELLINGS = 3
@@ -126,7 +128,8 @@ def read_answers(
     read = on_scale(opened.name, found, alphabet)
     rules = (*read.rules, MERGED) if merge_labels else read.rules
     unread = weight_notes(opened)
-    return read._replace(rules=rules + unread, counts=read.counts + notes + spelling_notes(found) + unread)
+    notes += spelling_notes(found) + absent_notes(found)
+    return read._replace(rules=rules + unread, counts=read.counts + notes + unread)
 
 
 def is_dataset(source: str | Path) -> bool:
@@ -262,6 +265,16 @@ def spelling_notes(reports: Reports) -> tuple[str, ...]:
         "; and more" if len(groups) > SHOWN_SPELLINGS or any(len(group) > SHOWN_SPELLINGS for group in groups) else ""
     )
     return (f"These are read as different labels: {spellings}{more}. --merge-labels merges them.",)
+
+
+def absent_notes(reports: Reports) -> tuple[str, ...]:
+    """Return a warning with the labels that mean "no answer" in other programs, for labels taken from the reports."""
+    if not isinstance(reports.alphabet, Categories) or "labels" in reports.public_lists:
+        return ()
+    found = [repr(name) for name in reports.alphabet.names if name.strip().lower() in ABSENT]
+    if not found:
+        return ()
+    return (f"Read as labels: {', '.join(found)}. If they stand for no answer, leave these rows out or write NULL.",)
 
 
 def _reports(count: int) -> str:

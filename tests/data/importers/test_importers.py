@@ -350,3 +350,41 @@ def test_a_session_names_the_worker_where_no_annotator_does(write: Write) -> Non
     path = write("\n".join(map(json.dumps, records)), "prodigy.jsonl")
 
     assert ["s-1", "s-2"] == [worker for _, worker, _ in cells(imported(path))]
+
+
+DAMAGED: dict[str, tuple[str, object, str]] = {
+    "annotations that are no list": ("label-studio", [{"id": 1, "data": {}, "annotations": 5}], "export.json"),
+    "a result that is text": (
+        "label-studio",
+        [{"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": ["x"]}]}],
+        "export.json",
+    ),
+    "responses that are numbers": ("argilla", [{"id": 1, "fields": {}, "responses": [5]}], "export.json"),
+    "annotations that are numbers": ("doccano", [{"id": 1, "text": "a", "annotations": [7]}], "export.json"),
+    "another tool's records": ("mturk", [{"_task_hash": 1, "answer": "accept"}], "export.json"),
+    "examples without labels": ("doccano", [{"id": 1, "text": "a"}], "ann.json"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_content_is_refused(write: Write, case: str) -> None:
+    """Content of another shape than that of the stated tool is refused by the tool's layout."""
+    tool, content, name = DAMAGED[case]
+
+    with pytest.raises(ReportsError) as caught:
+        imported(write(content, name), tool=tool)
+
+    assert str(caught.value.hint).startswith(("Label Studio's", "Argilla's", "doccano's", "Mechanical Turk's"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("wide", "task,ann,ann,bob\n1,a,a,b\n2,b,b,a\n"),
+        ("mturk", "HITId,WorkerId,Answer.q,Answer.q\n1,a,x,y\n"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(write: Write, tool: str, text: str) -> None:
+    """A name that two columns share tells neither a worker nor a question."""
+    with pytest.raises(ReportsError, match="each column needs a name of its own"):
+        imported(write(text, "export.csv"), tool=tool)

@@ -58,7 +58,7 @@ def collect_answers(
             submission with several answers to the question.
     """
     source = exports[0].name if len(exports) == 1 else f"{exports[0].name} and {len(exports) - 1} more"
-    found = [one for export in exports for one in importer.submissions(export, names)]
+    found = [one for export in exports for one in _submissions(importer, export, names)]
     kept = [one for one in found if not one.left_out]
     questions = tuple(dict.fromkeys(name for one in kept for name in one.answers))
     chosen = _chosen(question, questions, importer, source)
@@ -75,6 +75,19 @@ def collect_answers(
         dropped=_dropped(exports, questions),
         renamed=renamed,
     )
+
+
+def _submissions(importer: Importer, export: ExportFile, names: ColumnNames) -> list[Submission]:
+    """Return the submissions of a file; content of another shape than the layout's is refused."""
+    try:
+        return list(importer.submissions(export, names))
+    except (AttributeError, TypeError, LookupError) as error:
+        raise ReportsError(
+            f"the file must have the layout of {importer.title}",
+            source=export.name,
+            examples=str(error)[:80],
+            hint=importer.expected,
+        ) from error
 
 
 def _dropped(exports: Sequence[ExportFile], questions: tuple[str, ...]) -> tuple[str, ...]:

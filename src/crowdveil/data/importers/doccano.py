@@ -48,7 +48,9 @@ class Doccano(Importer):
                 source=export.name,
                 hint="Turn off shared annotations in the project: then each worker has a file of that name.",
             )
-        name = next(name for name in LABELS if name in export.columns)
+        name = LABELS[0] if LABELS[0] in export.columns else LABELS[1]
+        if name not in export.columns:
+            raise ReportsError("examples need a 'label'", source=export.name, hint=self.expected)
         for record in export.records:
             yield Submission(record.get("id"), worker, {"label": _labels(record.get(name), export.form == "text")})
 

@@ -90,11 +90,23 @@ class ExportFile:
         return list(self.rows(self.columns))
 
     def rows(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows with the named columns only."""
+        """Yield the rows with the named columns only.
+
+        Raises:
+            ReportsError: two of the columns have the same name.
+        """
         if self.form != "text":
             yield from ({name: record.get(name) for name in names} for record in self.records)
             return
         wanted = list(names)
+        repeated = sorted(name for name in set(wanted) if self.columns.count(name) > 1)
+        if repeated:
+            raise ReportsError(
+                "each column needs a name of its own",
+                source=self.name,
+                examples=", ".join(map(repr, repeated[:5])),
+                hint="Rename the columns.",
+            )
         columns = read_csv_batches(self.path, wanted, dictionary_encode_batches, self.delimiter)
         cells = [columns[name].to_pylist() for name in wanted]
         yield from (dict(zip(wanted, row, strict=True)) for row in zip(*cells, strict=True))
