@@ -388,3 +388,13 @@ def test_two_columns_of_one_name_are_refused(write: Write, tool: str, text: str)
     """A name that two columns share tells neither a worker nor a question."""
     with pytest.raises(ReportsError, match="each column needs a name of its own"):
         imported(write(text, "export.csv"), tool=tool)
+
+
+def test_a_mail_address_beside_a_name_is_not_kept(write: Write) -> None:
+    """A worker whose name contains a mail address gets a number."""
+    workers = ["Ann Lee <ann@example.org>", "my set-bob@example.org", "cy"]
+    records = [{"_task_hash": 1, "answer": "accept", "_session_id": worker} for worker in workers]
+
+    found = imported(write("\n".join(map(json.dumps, records)), "prodigy.jsonl"))
+
+    assert ["worker-1", "worker-2", "cy"] == [worker for _, worker, _ in cells(found)]

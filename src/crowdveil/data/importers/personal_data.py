@@ -15,7 +15,7 @@ PERSONAL_WORDS = frozenset(_WORDS.split())
 """Words in the names of columns with personal data."""
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 ADDRESS = re.compile(
-    r"[^@\s]+@[^@\s]+\.[^@\s]+"  # mail
+    r".*[^@\s]@[^@\s]+\.[^@\s].*"  # mail, also beside a name
     r"|\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}"  # IPv4, IPv6
     r"|\d{4}-\d\d-\d\d[ T_]\d\d[:-]\d\d.*"  # time
 )
