@@ -21,7 +21,7 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
-from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.errors import ClaimError, ReportsError, SettingsError
 from crowdveil.privacy.accounting import account_channel_table
 from crowdveil.privacy.statement import (
     FROM_DEVICES,
@@ -33,6 +33,7 @@ from crowdveil.privacy.statement import (
     state_campaign,
     state_channel,
 )
+from crowdveil.privacy.verification import read_bytes, read_parts, verify
 from crowdveil.release.result_files import InferredTruths, has_truths, read_truths
 from crowdveil.workflow.campaigns.export import worker_name
 from crowdveil.workflow.evidence import (
@@ -69,6 +70,7 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
 
     Raises:
         SettingsError: `answers` without a certificate.
+        ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
         CertificateError, CampaignError, ReportsError: as the readers of these files and `state_privacy`.
     """
     source = path.read_bytes() if path.is_file() else None
@@ -80,12 +82,22 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         raise SettingsError("the number of answers is given with a certificate only", value=answers)
     named = path if source is not None else find_campaign(path)
     campaign = None if named is None else read_campaign(named)
+    if named is not None:
+        _require_claims(named)
     facts = () if campaign is None else campaign_facts(campaign)
     reports = None if source is not None else find_reports(path)
     if campaign is not None and reports is None:
         return state_campaign(campaign), facts
     truths = read_truths(path) if has_truths(path) else None
     return state_privacy(truths, reports, campaign), facts
+
+
+def _require_claims(campaign: Path) -> None:
+    """Refuse a campaign of which a claim is false, such as the number of tasks that its parts ask of a worker."""
+    claims = verify(read_bytes(campaign), read_parts(campaign)).claims
+    false = tuple(claim.claim for claim in claims if not claim.holds)
+    if false:
+        raise ClaimError(str(campaign), false, [claim._asdict() for claim in claims])
 
 
 def is_campaign(source: bytes) -> bool:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from crowdveil.campaign.canonical import canonical_bytes
 from tests.campaign.builders import build_campaign
 from tests.cli.conftest import Run
 
@@ -64,3 +65,16 @@ def test_a_campaign_by_file_and_by_folder(run: Run, folder: Path) -> None:
     assert document(run, "asked/campaign.json") == found
     assert "campaign" == found["subject"]
     assert "with a certificate only" in run("statement", "asked", "--answers", 3, code=1).stderr
+
+
+def test_a_campaign_that_asks_more_than_it_says_is_refused(run: Run, folder: Path) -> None:
+    """Fewer answers of a worker than its parts ask for would state too small an epsilon."""
+    build_campaign().write(Path("asked"))
+    file = Path("asked/campaign.json")
+    data = json.loads(file.read_bytes())
+    file.write_bytes(canonical_bytes(data | {"cells": 1, "body_bytes": data["symbol_bytes"]}))
+
+    result = run("statement", "asked", code=1)
+
+    assert "No worker is asked more than 1 tasks" in result.stderr
+    assert not result.stdout
