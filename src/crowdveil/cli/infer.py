@@ -11,6 +11,7 @@ import click
 
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
 from crowdveil.cli.display import (
+    Bar,
     format_number,
     print_result,
     print_warning,
@@ -55,6 +56,10 @@ ENDS = {
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
+FOR_ONE_QUESTION = ("gold", "score", "prior", "costs", "start_from", "save_fit")
+"""Options that do not go with several questions."""
+OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
+"""What is printed of each of several questions."""
 SIMULATION_MARK = re.compile(r"SIMULATION from seed (\d+): no privacy")
 """Mark of a simulation in a certificate."""
 HELP = """Infer the truth of every task and the quality of every worker.
@@ -64,8 +69,9 @@ dataset:NAME. certificate.json (the channel) is read from the same folder; witho
 Writes truths.csv and workers.csv."""
 EXAMPLE = "crowdveil infer labels.csv --out found"
 DETAILS = f"""REPORTS: {SOURCE_TEXT}. They may also be gzipped, a folder of encoded blocks, or the sums.json of
-matrix-factorization. Exports are recognised as by crowdveil import. certificate.json (the channel, with the epsilon of
-a cell, which is a single answer, and participation) and crowd.json (all tasks and workers) are checked.
+matrix-factorization. Exports are recognised as by crowdveil import. A table with a column question is inferred question
+by question, into DIR/QUESTION. certificate.json (the channel, with the epsilon of a cell, which is a single answer, and
+participation) and crowd.json (all tasks and workers) are checked.
 
 Methods: {", ".join(METHOD_NAMES)}. Default: with a certificate gaussian for a scale, ordinal-dawid-skene for three or
 more ordered labels, hierarchical-dawid-skene for other labels; without one hierarchical-dawid-skene for labels,
@@ -195,20 +201,60 @@ def infer(
         return
     from crowdveil.workflow.inference import infer as infer_truths
 
-    method, resources = _method(given), resources_of(given)
+    method = _method(given)
     with open_given(reports, given) as source:
+        questions = source.by_question()
+        if questions:
+            _infer_questions(questions, method, as_json, given)
+            return
         evidence, outputs, files, announced = _read(source, method, given)
         with progress_bar("inferring") as bar:
-            inference = infer_truths(
-                evidence,
-                method,
-                gold=given["gold"],
-                prior=given["prior"],
-                fits=_fits(given),
-                resources=resources,
-                progress=None if bar is None else lambda number, _: bar(number, None),
-            )
+            inference = infer_truths(evidence, method, **_fit_options(given, bar))
         _finish(inference, outputs, files, announced, as_json, given)
+
+
+def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
+    return {
+        "gold": given["gold"],
+        "prior": given["prior"],
+        "fits": _fits(given),
+        "resources": resources_of(given),
+        "progress": None if bar is None else lambda number, _: bar(number, None),
+    }
+
+
+def _infer_questions(sources: dict[str, AnswerSource], method: Method, as_json: bool, given: Given) -> None:
+    """Read all questions, infer each by itself, write each to a folder of its own, print one table."""
+    from crowdveil.workflow.importing.question_folders import question_folders
+    from crowdveil.workflow.inference import infer as infer_truths
+    from crowdveil.workflow.io import default_folder
+
+    if any(given[name] is not None for name in FOR_ONE_QUESTION):
+        options_named = ", ".join(f"--{name.replace('_', '-')}" for name in FOR_ONE_QUESTION)
+        raise click.UsageError(f"{options_named} go with one question of several: choose it with --question.")
+    folder = given["out"] or default_folder(next(iter(sources.values())))
+    folders = {name: folder / safe for name, safe in question_folders(sources).items()}
+    read = {name: _read(source, method, {**given, "out": folders[name]}) for name, source in sources.items()}
+    found = []
+    for name, (evidence, outputs, files, _) in read.items():
+        with progress_bar("inferring") as bar:
+            inference = infer_truths(evidence, method, **_fit_options(given, bar))
+        inference = _write(inference, outputs, given)
+        found.append({"question": name, "folder": str(folders[name])} | _summary(inference) | files)
+    data: dict[str, Any] = {
+        "warnings": [f"{one['question']}: {text}" for one in found for text in one["warnings"]],
+        "files": [path for one in found for path in one["files"]],
+        "replaced": [path for one in found for path in one["replaced"]],
+        "questions": [{name: one[name] for name in OF_A_QUESTION} for one in found],
+    }
+    rows = [("warning", text) for text in data["warnings"]]
+    rows += [(one["question"], _question_line(one)) for one in data["questions"]]
+    print_result(data, [*rows, *replaced_rows(data["replaced"])], as_json=as_json)
+
+
+def _question_line(one: dict[str, Any]) -> str:
+    crowd = f"{one['reports']:,} reports from {one['workers']:,} workers on {one['tasks']:,} tasks"
+    return f"{crowd}; {one['method']}, {ENDS[one['stopped']]}; written to {one['folder']}"
 
 
 def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
@@ -281,13 +327,19 @@ def _finish(
     given: Given,
 ) -> None:
     """Score, write, print."""
-    from crowdveil.workflow.export import write_estimate
-
-    inference = _judged(inference, given["score"], given)
-    with progress_bar("writing") as bar:
-        write_estimate(outputs.folder, inference.estimate, form=given["form"], progress=bar)
+    inference = _write(inference, outputs, given)
     data = _summary(inference) | _decisions(inference.estimate, given) | files
     print_result(data, _rows(data, announced), as_json=as_json)
+
+
+def _write(inference: Inference, outputs: Outputs, given: Given) -> Inference:
+    """Write and return the inference with its score and decisions."""
+    from crowdveil.workflow.export import write_estimate
+
+    judged = _judged(inference, given["score"], given)
+    with progress_bar("writing") as bar:
+        write_estimate(outputs.folder, judged.estimate, form=given["form"], progress=bar)
+    return judged
 
 
 def _checked(outputs: Outputs, fits: SavedFits, inputs: list[Any]) -> dict[str, list[str]]:

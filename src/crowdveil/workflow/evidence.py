@@ -265,12 +265,11 @@ def _read(
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
     tasks, workers = (None, None) if crowd is None else listed_names(crowd)
-    if crowd is not None and source.layout.question is not None:
+    if crowd is not None and (source.layout.question is not None or source.columns is not None):
         raise ReportsError(
             f"a collection with a {CROWD_FILE} has one question",
-            source=source.name,
-            examples=f"--question {source.layout.question!r}",
-            hint="Leave --question out.",
+            source=source.name if source.columns is None else source.columns.source,
+            hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
     columns, notes = source.read(progress)
     if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.data.ingest.readers import ReportColumns
-from crowdveil.data.ingest.validation import MISSING, CodedColumn
+from crowdveil.data.ingest.validation import MISSING, CodedColumn, encode_ids
 from crowdveil.errors import ReportsError
 
-NAMES_SHOWN = 20
+NAMES_SHOWN, ROWS_SHOWN = 20, 5
 
 
 def refuse_mixed_questions(columns: ReportColumns, task: NDArray[np.int32]) -> None:
@@ -53,6 +53,23 @@ def answers_to(columns: ReportColumns, question: str) -> ReportColumns:
     task, worker, value = (_restricted(column, rows) for column in (columns.task, columns.worker, columns.value))
     source = f"{columns.source}, question {question!r}"
     return replace(columns, task=task, worker=worker, value=value, source=source, question=None)
+
+
+def answers_by_question(columns: ReportColumns) -> dict[str, ReportColumns]:
+    """Return the answers to each question, if a task has answers to several; empty otherwise.
+
+    Raises:
+        ReportsError: a row without a question, or an invalid task.
+    """
+    if columns.question is None:
+        return {}
+    names, codes = _coded(columns.question)
+    if not _mixed(encode_ids(columns.task, None, "task", columns.source)[1], codes):
+        return {}
+    if "" in names:
+        rows = tuple((np.flatnonzero(codes == 0)[:ROWS_SHOWN] + 1).tolist())
+        raise ReportsError("every row needs a question", source=columns.source, rows=rows, hint="Complete the rows.")
+    return {name: answers_to(columns, name) for name in names.tolist()}
 
 
 def _coded(question: CodedColumn) -> tuple[NDArray[np.str_], NDArray[np.int64]]:

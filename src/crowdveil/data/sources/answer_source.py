@@ -18,12 +18,14 @@ from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, Progress, read_csv_batches
 from crowdveil.data.ingest.dictionary_encoding import dictionary_encode_batches
-from crowdveil.data.ingest.questions import answers_to
+from crowdveil.data.ingest.questions import answers_by_question, answers_to
 from crowdveil.data.ingest.readers import (
     NO_NAMES,
+    QUESTION,
     ColumnNames,
     ReportColumns,
     encode_columns,
+    normal_name,
     read_columns,
     read_parquet_columns,
 )
@@ -82,6 +84,7 @@ class AnswerSource:
         table: SQL table; None for files.
         layout: what the user states.
         copied: name that the user gave, if `path` is a temporary copy.
+        columns: the answers to one question of several, already read; None for all that is still to be read.
     """
 
     path: Path
@@ -89,6 +92,7 @@ class AnswerSource:
     table: SqlTable | None = None
     layout: Layout = field(default_factory=Layout)
     copied: str | None = None
+    columns: ReportColumns | None = None
 
     @property
     def name(self) -> str:
@@ -172,6 +176,8 @@ class AnswerSource:
         Raises:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
+        if self.columns is not None:
+            return self.columns, _null_notes(self.columns)
         if not self.files and self.table is None:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
@@ -188,6 +194,22 @@ class AnswerSource:
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, _null_notes(columns)
+
+    def by_question(self, progress: Progress | None = None) -> dict[str, AnswerSource]:
+        """Return a source for each question of a table, if a task has answers to several and none is chosen.
+
+        Empty for all other sources, which are not read. Errors as `read`.
+        """
+        if self.layout.question is not None or self.importer is not None or not self._has_questions:
+            return {}
+        found = answers_by_question(self._plain_columns(progress))
+        return {question: replace(self, columns=columns) for question, columns in found.items()}
+
+    @property
+    def _has_questions(self) -> bool:
+        delimited = (_delimited(file, one) for file in self.files for one in _delimiters(file, self.layout))
+        names = (name for file in delimited for name in file.columns) if self.table is None else self.table.column_names
+        return any(normal_name(name) == QUESTION for name in names)
 
     def _plain_columns(self, progress: Progress | None) -> ReportColumns:
         names, delimiter = self.layout.names, self.layout.delimiter

@@ -1,0 +1,77 @@
+"""`crowdveil infer` on a table with several questions: each is fitted by itself, as if alone in a file."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.conftest import Refusal, Run, RunJson
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "schemas" / "crowdveil-json-1.json"
+NAMES = ("is it clear?", "size")
+
+
+@pytest.fixture
+def questions(folder: Path) -> Path:
+    """A table in which every answer is given to two questions, to the second with two labels swapped."""
+    header, *lines = (folder / "labels.csv").read_text("utf-8").split()
+    swapped = [line.replace(",no", ",?").replace(",yes", ",no").replace(",?", ",yes") for line in lines]
+    for name, rows in zip(("first.csv", "second.csv"), (lines, swapped), strict=True):
+        (folder / name).write_text("\n".join([header, *rows]) + "\n", "utf-8")
+    both = [f"{line},{name}" for name, rows in zip(NAMES, (lines, swapped), strict=True) for line in rows]
+    (folder / "both.csv").write_text("\n".join([header + ",Question", *both]) + "\n", "utf-8")
+    return folder
+
+
+def test_each_question_is_inferred_as_if_alone(questions: Path, run: Run, run_json: RunJson) -> None:
+    """Truths and workers of each question are those of a file with its answers only; the JSON fits the schema."""
+    data = run_json("infer", "both.csv", "--out", "found")
+    jsonschema.validate(data, json.loads(SCHEMA.read_text("utf-8")))
+
+    assert [*NAMES] == [one["question"] for one in data["questions"]]
+    for file, one in zip(("first.csv", "second.csv"), ("is_it_clear", "size"), strict=True):
+        run("infer", file, "--out", "alone")
+        for name in ("truths.csv", "workers.csv"):
+            assert Path("alone", name).read_text("utf-8") == Path("found", one, name).read_text("utf-8")
+
+
+def test_one_question_is_chosen(questions: Path, run: Run) -> None:
+    """--question writes the truths of one question into the folder itself."""
+    run("infer", "second.csv", "--out", "alone")
+    run("infer", "both.csv", "--question", "size", "--out", "found")
+
+    assert Path("alone/truths.csv").read_text("utf-8") == Path("found/truths.csv").read_text("utf-8")
+
+
+def test_the_table_names_every_question(questions: Path, run: Run) -> None:
+    """A line for each question has its numbers and its folder."""
+    lines = run("infer", "both.csv", "--out", "found").stdout.splitlines()
+
+    assert ["is it clear?", "size        "] == [line[:12] for line in lines]
+    assert all("30 workers on 20 tasks" in line and "written to found/" in line for line in lines)
+
+
+@pytest.mark.parametrize("option", ["--gold", "--score"])
+def test_gold_goes_with_one_question(questions: Path, run: Run, option: str) -> None:
+    """Known truths of an unnamed question are wrong usage, and nothing is written."""
+    refused = run("infer", "both.csv", option, "labels-gold.csv", "--out", "found", code=2)
+
+    assert "--question" in refused.stderr
+    assert not Path("found").exists()
+
+
+def test_questions_whose_folders_clash_are_refused(questions: Path, refusal: Refusal) -> None:
+    """Two questions that differ in punctuation and case only get no common folder."""
+    text = Path("both.csv").read_text("utf-8").replace(",size\n", ",Is it - clear\n").replace("it clear", "it - clear")
+    Path("both.csv").write_text(text, "utf-8")
+
+    assert "each question needs a folder of its own" in refusal("infer", "both.csv", "--out", "found")
+    assert not Path("found").exists()
+
+
+def test_other_commands_name_the_questions(questions: Path, refusal: Refusal) -> None:
+    """Agreement is refused over mixed questions, whatever is done with duplicates."""
+    line = refusal("agreement", "both.csv", "--out", "agreement.csv")
+
+    assert "Found: the questions 'is it clear?', 'size'" in line
