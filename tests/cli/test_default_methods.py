@@ -21,7 +21,10 @@ READERS = {
     "scale": "gaussian",
 }
 LABEL_READERS = "majority-vote, dawid-skene, hierarchical-dawid-skene, one-coin"
-EVERY_READER = f"{LABEL_READERS}, ordinal-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian"
+EVERY_READER = (
+    f"{LABEL_READERS}, ordinal-dawid-skene, pooled-dawid-skene, private-dawid-skene, mace, ebcc, lfc, gaussian, "
+    "pooled-gaussian"
+)
 WITHOUT_CERTIFICATE = {"two-layer", "sun-two-layer", "matrix-factorization", "matrix-factorization-published"}
 EXTRA = {
     "designed": ("--participation-rate", 0.8),
@@ -103,7 +106,7 @@ def test_the_default_for_numbers_beats_the_mean_that_reads_no_channel(run_json: 
         (
             "weighted-vote",
             "labels",
-            f"{LABEL_READERS}, private-dawid-skene, mace, ebcc, lfc",
+            f"{LABEL_READERS}, pooled-dawid-skene, private-dawid-skene, mace, ebcc, lfc",
         ),
         (
             "weighted-vote",

@@ -207,8 +207,9 @@ def test_settings_are_checked() -> None:
     """A floor outside (0, 1] is refused, and so is a prior, which means cannot use."""
     with pytest.raises(SettingsError, match="floor"):
         WeightedMean(floor=0.0)
+    labels = Categories(("a", "b"), ordered=True)
     with pytest.raises(SettingsError, match="no prior"):
-        WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"]), prior={"a": 0.5, "b": 0.5})
+        WeightedMean().fit(Reports.from_arrays([1, 2], [1, 1], ["a", "b"], alphabet=labels), prior={"a": 0.5, "b": 0.5})
 
 
 @pytest.mark.parametrize("unit", [MAX_MAGNITUDE / 4, MIN_MAGNITUDE])
