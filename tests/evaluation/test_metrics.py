@@ -1,7 +1,6 @@
 """Metrics against definitions written as loops and worked examples."""
 
 import math
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories, Scale
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Baseline, Estimate, WorkerTable
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.evaluation import metrics
-from tests.strategies import small_numeric_reports, small_reports
 
 RATINGS = Categories(("G", "P", "R", "X"), ordered=True)
 YES_NO = Categories(("no", "yes"))
@@ -274,50 +271,6 @@ def test_the_best_constant_needs_truths_of_the_right_kind():
         metrics.best_constant([], "mae")
     with pytest.raises(SettingsError, match="Use error_rate"):
         metrics.best_constant(["a"], "rmse")
-
-
-def slow_alpha(reports, distance):
-    """Krippendorff's alpha over all ordered pairs of reports."""
-    units = [
-        [value for task, value in zip(reports.task, reports.numbers, strict=True) if task == unit]
-        for unit in range(len(reports.tasks))
-    ]
-    units = [unit for unit in units if len(unit) >= 2]
-    values = [value for unit in units for value in unit]
-    n = len(values)
-    if n == 0 or len(set(values)) == 1:
-        return math.nan
-    observed = sum(sum(distance(a, b) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units) / n
-    return 1 - observed / (sum(distance(a, b) for a, b in permutations(values, 2)) / (n * (n - 1)))
-
-
-@settings(max_examples=60)
-@given(small_reports())
-def test_nominal_agreement_equals_its_definition_over_pairs(reports):
-    """Nominal alpha from counts equals the sum over all pairs of reports."""
-    expected = slow_alpha(reports, lambda a, b: float(a != b))
-
-    assert pytest.approx(expected, nan_ok=True) == metrics.alpha(reports)
-
-
-@settings(max_examples=60)
-@given(small_numeric_reports(low=-20, high=20))
-def test_interval_agreement_equals_its_definition_over_pairs(reports):
-    """Interval alpha from squares about means equals the sum over all pairs of reports."""
-    rounded = Reports(reports.task, reports.worker, np.rint(reports.value), reports.tasks, reports.workers)
-    expected = slow_alpha(rounded, lambda a, b: (a - b) ** 2)
-
-    assert pytest.approx(expected, nan_ok=True, abs=1e-9) == metrics.alpha(rounded, "interval")
-
-
-def test_krippendorffs_own_example():
-    """Krippendorff's four observers of twelve units have nominal alpha 0.743 and interval alpha 0.849."""
-    rows = ["123321412***", "1233224125*3", "*3332342251*", "12332441251*"]
-    cells = [(u, w, v) for w, row in enumerate(rows) for u, v in enumerate(row) if v != "*"]
-    task, worker, value = zip(*cells, strict=True)
-    reports = Reports.from_arrays(task, worker, [int(v) for v in value], alphabet=Scale(1, 5))
-
-    assert (round(metrics.alpha(reports), 3), round(metrics.alpha(reports, "interval"), 3)) == (0.743, 0.849)
 
 
 @settings(max_examples=60)

@@ -1,4 +1,4 @@
-"""Scores of estimates against gold, always with the error of the best constant; agreement and quality of workers.
+"""Scores of estimates against gold, always with the error of the best constant; quality of workers.
 
 Gold maps task names to truths: label names, or numbers. If t labels share the highest posterior, each counts as the
 answer with weight 1 / t, so the order of labels has no effect.
@@ -6,12 +6,11 @@ answer with weight 1 / t, so the order of labels has no effect.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, error_text
 from crowdveil.errors import SettingsError
 from crowdveil.evaluation.calibration import calibration_error, confidence_bins
@@ -26,8 +25,6 @@ from crowdveil.evaluation.gold import (
     mean_log_loss,
     pearson_correlation,
 )
-
-Level = Literal["nominal", "interval"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,29 +235,6 @@ def best_constant_error(gold: Mapping[Any, Any], error: ErrorName) -> float:
     return best_constant(list(gold.values()), error).error
 
 
-def alpha(reports: Reports, level: Level = "nominal") -> float:
-    """Return Krippendorff's alpha, 1 - observed / expected disagreement: 1 is full agreement, 0 is chance.
-
-    Computed from counts or moments of values per task and overall (Krippendorff 2011, "Computing Krippendorff's
-    alpha-reliability"). Tasks with one report are ignored.
-
-    Args:
-        reports: answers of a crowd; repeated (task, worker) pairs count as different coders.
-        level: "nominal": values agree or differ; "interval": the squared difference of `reports.numbers`.
-
-    Returns:
-        alpha; nan if no task has two reports, or all reports are equal.
-    """
-    pairable = reports.per_task[reports.task] >= 2
-    task = reports.task[pairable]
-    values = (reports.value if level == "nominal" else reports.numbers)[pairable]
-    if not len(values) or np.ptp(values) == 0:
-        return float("nan")
-    pairs = _nominal_pairs if level == "nominal" else _interval_pairs
-    within, overall = pairs(task, values, reports.per_task)
-    return 1 - within * (len(values) - 1) / overall
-
-
 def quality_auc(quality: ArrayLike, good: ArrayLike) -> float:
     """Return the area under the ROC curve: P(a good worker has higher quality than another); ties count 1/2.
 
@@ -300,22 +274,3 @@ def _change(protected: Estimate, unprotected: Estimate, gold: Mapping[Any, Any],
         constant=best.constant,
         scored=len(scored[0]),
     )
-
-
-def _nominal_pairs(task: NDArray[np.int32], value: NDArray[Any], per_task: NDArray[np.integer]) -> tuple[float, float]:
-    """Return nominal disagreement over ordered pairs: within tasks (each divided by its size - 1), and overall."""
-    names, codes = np.unique(value, return_inverse=True)
-    group, count = np.unique(task.astype(np.int64) * len(names) + codes, return_counts=True)
-    size = per_task[group // len(names)]
-    total = np.bincount(codes)
-    return float((count * (size - count) / (size - 1)).sum()), float((total * (len(value) - total)).sum())
-
-
-def _interval_pairs(
-    task: NDArray[np.int32], numbers: NDArray[np.float64], per_task: NDArray[np.integer]
-) -> tuple[float, float]:
-    """Return the two sums of `_nominal_pairs` for squared differences, from squares about means."""
-    mean = np.bincount(task, weights=numbers, minlength=len(per_task)) / np.maximum(per_task, 1)
-    size = per_task[task]
-    within = (2 * size / (size - 1) * (numbers - mean[task]) ** 2).sum()
-    return float(within), float(2 * len(numbers) * ((numbers - numbers.mean()) ** 2).sum())
