@@ -94,8 +94,7 @@ class SqlTable:
 
             def parts(columns: list[str]) -> Iterator[pa.Table]:
                 chosen = ", ".join(map(_quoted, columns))
-                relation = connection.sql(f"SELECT {chosen} FROM {table}")
-                yield pa.RecordBatchReader.from_stream(relation).read_all()
+                yield connection.sql(f"SELECT {chosen} FROM {table}").to_arrow_table()
 
             yield found, parts
 
