@@ -39,6 +39,7 @@ def test_the_curator_closes_infers_and_downloads(tmp_path: Path) -> None:
             page.click("a[href$='statement.txt']")
         statement = Path(download.value.path()).read_text("utf-8")
         page.click("a.button")
+        page.locator("section.conclusion").wait_for()
         pictures = page.locator("svg[role=img]").count()
         title, color = (
             page.title(),
