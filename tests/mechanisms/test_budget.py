@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crowdveil.channels.alphabet import Categories
@@ -19,6 +19,7 @@ def response(epsilon: float) -> RandomizedResponse:
     return RandomizedResponse(alphabet=LABELS, epsilon=epsilon)
 
 
+@example(budget=4.6, cells=27)  # the certified loss of the equal share, rounded up, is above the budget
 @given(budget=st.floats(0.01, 50), cells=st.integers(1, 500))
 def test_the_cells_together_stay_within_the_budget(budget: float, cells: int) -> None:
     """The certified loss of all cells is at most the budget, and leaves less than a millionth of it unspent."""
