@@ -1,4 +1,4 @@
-"""What an adversary can learn, in words: from even odds to the largest posterior that a guarantee allows.
+"""Largest posterior probability of an answer that a guarantee allows, from even odds, in words and as picture rows.
 
 Someone holds two answers, or two sets of answers of one worker, to be equally likely; `Guarantee` has the bound.
 """

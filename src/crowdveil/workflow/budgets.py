@@ -10,7 +10,7 @@ from crowdveil.planning.worker_budget import BudgetChoice, BudgetPlan
 from crowdveil.workflow.mechanism_settings import Expectation, parameters
 from crowdveil.workflow.planning import (
     alternative_data,
-    assumptions,
+    campaign_data,
     next_commands,
     prediction_data,
 )
@@ -18,19 +18,10 @@ from crowdveil.workflow.planning import (
 
 def budget_plan_data(plan: BudgetPlan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
     """Return a plan by budgets as JSON data, see `docs/reference/json-output.md`."""
-    campaign, crowd = plan.campaign, plan.campaign.crowd
     least = plan.least_budget
     return {
-        "assumptions": assumptions(campaign, expected, participation_given),
+        **campaign_data(plan.campaign, expected, participation_given=participation_given),
         "target_error": plan.target,
-        "error_name": crowd.error_name,
-        "labels": list(crowd.alphabet.names),
-        "tasks": campaign.tasks,
-        "workers": campaign.workers,
-        "participation_rate": campaign.objective.participation_rate,
-        "worker_qualities": crowd.qualities.tolist(),
-        "worker_shares": crowd.shares.tolist(),
-        "prior_known_to_inference": campaign.prior_public,
         "verdict": budget_verdict(plan),
         "recommended": None if least is None else _choice_data(least),
         "constant_error": plan.constant_error,

@@ -81,22 +81,14 @@ def _expected_crowd(
 
 def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
     """Return a plan as JSON data, see `docs/reference/json-output.md`."""
-    campaign, crowd = plan.campaign, plan.campaign.crowd
+    campaign = plan.campaign
     return {
-        "assumptions": assumptions(campaign, expected, participation_given),
+        **campaign_data(campaign, expected, participation_given=participation_given),
         "target_error": plan.target,
-        "error_name": crowd.error_name,
-        "labels": list(crowd.alphabet.names),
-        "tasks": campaign.tasks,
-        "workers": campaign.workers,
         "participation": campaign.participation,
-        "participation_rate": campaign.objective.participation_rate,
         "assigned_per_task": campaign.assigned_per_task,
         "tasks_per_worker": campaign.cells_per_worker,
-        "worker_qualities": crowd.qualities.tolist(),
-        "worker_shares": crowd.shares.tolist(),
         "method": campaign.estimator.name,
-        "prior_known_to_inference": campaign.prior_public,
         "verdict": verdict(plan),
         "real_sets": real_set_summary(),
         "recommended": None if plan.recommended is None else _result_data(plan.recommended),
@@ -114,13 +106,29 @@ def plan_data(plan: Plan, expected: Expectation, *, participation_given: bool) -
     }
 
 
+def campaign_data(campaign: Campaign, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
+    """Return what every plan of a campaign states: its size, its assumptions, and the measure of error."""
+    crowd = campaign.crowd
+    return {
+        "assumptions": _assumptions(campaign, expected, participation_given),
+        "error_name": crowd.error_name,
+        "labels": list(crowd.alphabet.names),
+        "tasks": campaign.tasks,
+        "workers": campaign.workers,
+        "participation_rate": campaign.objective.participation_rate,
+        "worker_qualities": crowd.qualities.tolist(),
+        "worker_shares": crowd.shares.tolist(),
+        "prior_known_to_inference": campaign.prior_public,
+    }
+
+
 def prior_table(crowd: LabelCrowd | NumberCrowd) -> str:
     """Return the prior of a crowd as a CSV table."""
     rows = [f"{name},{share:.12g}" for name, share in zip(crowd.alphabet.names, crowd.prior, strict=True)]
     return "\n".join(["label,probability", *rows]) + "\n"
 
 
-def assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
+def _assumptions(campaign: Campaign, expected: Expectation, participation_given: bool) -> list[dict[str, Any]]:
     """Return the assumptions, each with its value and its source: "given" or "default"."""
     crowd = campaign.crowd
     if isinstance(crowd, LabelCrowd):
