@@ -19,8 +19,13 @@ from crowdveil.workflow.planning import (
 def budget_plan_data(plan: BudgetPlan, expected: Expectation, *, participation_given: bool) -> dict[str, Any]:
     """Return a plan by budgets as JSON data, see `docs/reference/json-output.md`."""
     least = plan.least_budget
+    stated = campaign_data(plan.campaign, expected, participation_given=participation_given)
+    compared = " and ".join(dict.fromkeys(one.campaign.participation for one in plan.chosen))
+    for one in stated["assumptions"]:
+        if one["name"] == "participation":
+            one["value"] = compared
     return {
-        **campaign_data(plan.campaign, expected, participation_given=participation_given),
+        **stated,
         "target_error": plan.target,
         "verdict": budget_verdict(plan),
         "recommended": None if least is None else _choice_data(least),
