@@ -48,7 +48,7 @@ def audit(words, *pairs, run=in_process, epsilon=CLAIM) -> BlackBoxAudit:
     """Return the audit of a command on pairs of files."""
     work = Path("work").absolute()
     work.mkdir(exist_ok=True)
-    box = CommandBox(tuple(words), work, run)
+    box = CommandBox((tuple(words),), work, run)
     return audit_black_box([box.pair(Path(one), Path(two)) for one, two in pairs], epsilon=epsilon, draws=DRAWS)
 
 
@@ -127,15 +127,32 @@ out.mkdir()
         "(out / 'a.txt').write_text('x' * len(text))",
         "(out / 'a.txt').write_text('a b' if 't1' in text else 'b a')",
         "(out / str(len(text))).mkdir()",
+        "(out.parent / f'{len(text)}.tmp').write_text('')",
+        "(out / 'a.txt').touch(); (out / 'a.txt').chmod(0o600 if 't1' in text else 0o400)",
+        "pathlib.Path(sys.argv[1]).write_text('read' if 't1' in text else text)",
     ],
 )
 def test_every_trace_is_an_event(leak):
-    """Exit code, both streams, names, sizes and order in files, and empty folders."""
+    """Exit code, both streams, names, sizes, order and modes of files, empty folders, files beside, a changed input."""
     Path("program.py").write_text(PROGRAM.format(leak))
 
     result = audit(["python", "program.py", "{input}", "{out}"], ("full.csv", "less.csv"), run=python_run)
 
     assert result.refuted
+
+
+def test_commands_run_in_turn():
+    """The second command reads what the first one wrote; its output is compared."""
+    Path("copy.py").write_text("import shutil, sys\nshutil.copyfile(*sys.argv[1:])\n")
+    Path("show.py").write_text("import pathlib, sys\nprint(pathlib.Path(sys.argv[1]).read_text())\n")
+    work = Path("work").absolute()
+    work.mkdir()
+    box = CommandBox((("python", "copy.py", "{input}", "{out}"), ("python", "show.py", "{out}")), work, python_run)
+
+    output = box.pair(Path("full.csv"), Path("less.csv")).first(1)[0]
+
+    assert (b"", FULL + "\n") == (output["stdout"], output["stdout of command 2"].decode())
+    assert FULL.encode() == output["file out"]
 
 
 def python_run(words):
@@ -155,7 +172,7 @@ def python_run(words):
 
 def test_a_real_program_runs():
     """Without another runner the words are a program of the system."""
-    box = CommandBox((sys.executable, "-c", "print(open(r'{input}').read())"), Path.cwd() / "work")
+    box = CommandBox(((sys.executable, "-c", "print(open(r'{input}').read())"),), Path.cwd() / "work")
     (Path.cwd() / "work").mkdir()
 
     output = box.pair(Path("full.csv"), Path("less.csv")).first(1)[0]
@@ -173,6 +190,7 @@ def test_a_command_that_always_fails_is_no_audit():
     ("words", "inputs", "rule"),
     [
         (("cat", "full.csv"), ("full.csv", "less.csv"), "must contain"),
+        ((), ("full.csv", "less.csv"), "none may be empty"),
         (("cat", "{input}"), ("full.csv", "none.csv"), "an input must exist"),
         (("cat", "{input}"), ("full.csv", "."), "both inputs are files"),
         (("no-such-program", "{input}"), ("full.csv", "less.csv"), "must run"),

@@ -43,9 +43,9 @@ REFUTED = 1
 """Exit code of a refuted claim."""
 HELP = """Try to refute a privacy claim; exit code 1 if it is refuted.
 
-TARGET is a mechanism, a certificate.json or campaign.json, or a Python function module:function. With --command a whole
-command is audited: its exit code, printed text and every byte of its files. Finite channels are compared exactly. Of
-all else many outputs are drawn for neighbouring inputs; the result is a lower bound on epsilon."""
+TARGET is a mechanism, a certificate.json or campaign.json, or a Python function module:function. With --command whole
+commands are audited: exit codes, text, and bytes and modes of files. Finite channels are compared exactly. Of all else
+many outputs are drawn; the result is a lower bound on epsilon."""
 EXAMPLE = """crowdveil audit two-layer --epsilon 1 --labels no,yes --tasks 50
 crowdveil audit --command "crowdveil perturb {input} --out {out}
           --mechanism randomized-response --epsilon 1 ..."
@@ -57,7 +57,7 @@ is refuted with probability at most alpha. A bound below the claim proves nothin
 For a mechanism the claim is that of its source, or else its exact epsilon; for a file the stated epsilon. For a
 function or a command it is --epsilon (and --delta), for any change between --input and --neighbour. Several pairs are
 given by repeating both. The values of a function are JSON or text; an exception is an output, and so is the exit code
-of a command."""
+of a command. Several commands, by repeating --command, run in turn on the same paths."""
 
 
 @click.command(
@@ -65,7 +65,7 @@ of a command."""
     help=HELP,
     example=EXAMPLE,
     details=DETAILS,
-    main_options=("epsilon", "labels", "tasks", "neighbours", "command_line", "inputs", "others"),
+    main_options=("epsilon", "labels", "tasks", "neighbours", "command_lines", "inputs", "others"),
     short_help="Try to refute a privacy claim.",
 )
 @click.argument("target", required=False)
@@ -82,7 +82,13 @@ of a command."""
 )
 @click.option("--tasks", type=COUNT, metavar="N", help="Mechanisms, certificates: cells of a worker. [default: 1]")
 @click.option("--rounds", type=COUNT, metavar="R", help="Mechanisms: campaigns with the same answers.")
-@click.option("--command", "command_line", metavar="TEXT", help="Command to audit, with {input} and perhaps {out}.")
+@click.option(
+    "--command",
+    "command_lines",
+    multiple=True,
+    metavar="TEXT",
+    help="Command to audit, with {input} and perhaps {out}.",
+)
 @click.option("--input", "inputs", multiple=True, metavar="X", help="Input of a function or command.")
 @click.option("--neighbour", "others", multiple=True, metavar="Y", help="Its neighbour.")
 @options(participation_option, heading="Mechanism")
@@ -91,14 +97,16 @@ of a command."""
 @alphabet_options
 @json_option
 @click.pass_context
-def audit(context: click.Context, /, target: str | None, command_line: str | None, as_json: bool, **given: Any) -> None:
+def audit(
+    context: click.Context, /, target: str | None, command_lines: tuple[str, ...], as_json: bool, **given: Any
+) -> None:
     """Audit the target and print the result; see `HELP`."""
-    if (target is None) == (command_line is None):
+    if (target is None) == (not command_lines):
         raise click.UsageError("Give a TARGET or --command.")
     with progress_bar("drawing") as bar:
         progress = None if bar is None else lambda done, total: bar(done, total)
         if target is None:
-            result = _audit_command(context, command_line or "", given, progress)
+            result = _audit_commands(context, command_lines, given, progress)
         elif target in MECHANISM_NAMES:
             result = _audit_mechanism(target, given, progress)
         elif ":" in target and not Path(target).exists():
@@ -154,19 +162,24 @@ def _audit_function(name: str, given: dict[str, Any], progress: Progress | None)
     return audit_pairs(name, pairs, **_black_box_settings(given, DRAWS), progress=progress)
 
 
-def _audit_command(context: click.Context, line: str, given: dict[str, Any], progress: Progress | None) -> Audit:
+def _audit_commands(
+    context: click.Context, lines: tuple[str, ...], given: dict[str, Any], progress: Progress | None
+) -> Audit:
     from crowdveil.privacy.audit.claims import COMMAND_DRAWS, audit_pairs
     from crowdveil.privacy.audit.command import CommandBox, run_process
 
-    words = tuple(shlex.split(line))
-    group = context.find_root().command
+    own = run_in_process(context.find_root().command)
+
+    def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:
+        return (own if words[:1] == [PROGRAM] else run_process)(words)
+
     with tempfile.TemporaryDirectory(prefix="crowdveil-audit-") as folder:
-        box = CommandBox(words, Path(folder), _in_process(group) if words[:1] == (PROGRAM,) else run_process)
+        box = CommandBox(tuple(tuple(shlex.split(line)) for line in lines), Path(folder), run)
         pairs = [box.pair(Path(one), Path(two)) for one, two in _input_pairs(given)]
-        return audit_pairs(line, pairs, **_black_box_settings(given, COMMAND_DRAWS), progress=progress)
+        return audit_pairs(" && ".join(lines), pairs, **_black_box_settings(given, COMMAND_DRAWS), progress=progress)
 
 
-def _in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
+def run_in_process(group: click.Command) -> Callable[[Sequence[str]], tuple[int, bytes, bytes]]:
     """Return a runner of crowdveil's own commands, which need not start Python for every draw."""
 
     def run(words: Sequence[str]) -> tuple[int, bytes, bytes]:

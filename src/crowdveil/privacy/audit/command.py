@@ -1,10 +1,11 @@
-"""A whole command as a black box: exit code, printed text and every byte of every file that it writes.
+"""Whole commands as a black box: exit codes, printed text, and every byte, name and mode of the files that they write.
 
-The command line has the placeholders `{input}` and `{out}`. Both inputs are copied to the same path and `{out}` is a
+The command lines have the placeholders `{input}` and `{out}`. Both inputs are copied to the same path and `{out}` is a
 path that does not exist before each run, so that paths do not tell the inputs apart.
 """
 
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.privacy.audit.black_box import FAILURE, Pair
 
 INPUT, OUT = "{input}", "{out}"
+OUT_NAME, REMOVED = "out", ("removed", b"")
 MAX_SECONDS = 600
 Run = Callable[[Sequence[str]], tuple[int, bytes, bytes]]
 """Function that runs the words of a command and returns exit code, standard output and standard error."""
@@ -34,21 +36,22 @@ def run_process(words: Sequence[str]) -> tuple[int, bytes, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class CommandBox:
-    """Command that reads an input and writes files.
+    """Commands that read an input and write files.
 
     Attributes:
-        words: words of the command, with `{input}` and perhaps `{out}`.
-        folder: empty folder for inputs and outputs of the runs.
-        run: runs the words.
+        commands: words of each command, which run in turn until one fails; `{input}` occurs, and perhaps `{out}`.
+        folder: empty folder for inputs and outputs of the runs; all that a run leaves in it is compared.
+        run: runs the words of a command.
     """
 
-    words: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
     folder: Path
     run: Run = run_process
 
     def __post_init__(self) -> None:
-        if not any(INPUT in word for word in self.words):
-            raise SettingsError(f"the command must contain {INPUT}", value=" ".join(self.words))
+        if not all(self.commands) or not any(INPUT in word for words in self.commands for word in words):
+            shown = " && ".join(map(" ".join, self.commands))
+            raise SettingsError(f"the command must contain {INPUT}, and none may be empty", value=shown)
 
     def pair(self, first: Path, second: Path) -> Pair:
         """Return the pair of two inputs: files, or folders.
@@ -69,16 +72,23 @@ class CommandBox:
         return Pair(f"{first.name} against {second.name}", sampler(first), sampler(second), alternate=True)
 
     def _output(self, source: Path, suffix: str) -> dict[str, object]:
-        """Return what one run leaves: "exit code", "stdout", "stderr", and the files by their names."""
-        given, out = self.folder / f"input{suffix}", self.folder / "out"
-        for path in (given, out):
+        """Return what one run leaves: "exit code", "stdout" and "stderr" of each command, and the files by name."""
+        for path in self.folder.iterdir():
             _remove(path)
+        given, out = self.folder / f"input{suffix}", self.folder / OUT_NAME
         shutil.copytree(source, given) if source.is_dir() else shutil.copyfile(source, given)
-        code, printed, errors = self.run(
-            [word.replace(INPUT, str(given)).replace(OUT, str(out)) for word in self.words]
-        )
-        failed = {FAILURE: f"exit code {code}: ".encode() + errors[:200]} if code else {}
-        return {"exit code": code, "stdout": printed, "stderr": errors} | failed | _files(out)
+        before, left = _files(self.folder), dict[str, object]()
+        for number, words in enumerate(self.commands, start=1):
+            of = f" of command {number}" if number > 1 else ""
+            code, printed, errors = self.run([word.replace(INPUT, str(given)).replace(OUT, str(out)) for word in words])
+            left |= {f"exit code{of}": code, f"stdout{of}": printed, f"stderr{of}": errors}
+            if code:
+                left[FAILURE] = f"exit code {code}{of}: ".encode() + errors[:200]
+                break
+        after = _files(self.folder)
+        changed = {name: after.get(name, REMOVED) for name in before | after if before.get(name) != after.get(name)}
+        modes = "\n".join(f"{mode} {name}" for name, (mode, _) in sorted(changed.items()))
+        return left | {"modes": modes} | {f"file {name}": data for name, (_, data) in changed.items()}
 
 
 def _remove(path: Path) -> None:
@@ -88,9 +98,12 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _files(out: Path) -> dict[str, object]:
-    """Return the bytes of the files at a path, by name; folders have no bytes."""
-    if out.is_file():
-        return {"file": out.read_bytes()}
-    found = sorted(out.rglob("*")) if out.is_dir() else []
-    return {f"file {path.relative_to(out).as_posix()}": path.read_bytes() if path.is_file() else b"" for path in found}
+def _files(folder: Path) -> dict[str, tuple[str, bytes]]:
+    """Return mode and bytes of all files and folders in a folder, by name; names in `{out}` start there."""
+    return {
+        path.relative_to(folder).as_posix().removeprefix(f"{OUT_NAME}/"): (
+            stat.filemode(path.lstat().st_mode),
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in sorted(folder.rglob("*"))
+    }
