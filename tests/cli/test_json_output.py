@@ -98,6 +98,7 @@ DONE: dict[str, tuple[list[Words], Words]] = {
         ("handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
     ),
     "datasets list": ([], ()),
+    "reproduce": ([], ("sun2018/theorem1", "--quick", "--out", "shown", "--cache", "rows")),
 }
 """For every command: the commands that make its input, and the options of a run that is done."""
 
@@ -135,6 +136,7 @@ REFUSED: dict[str, Words] = {
     "answer": ("no link", "--answers", "labels.csv", "--home", "home"),
     "collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
     "datasets list": (),
+    "reproduce": ("sun2018/theorem9",),
 }
 """For every command: options of a run that must end with exit code 1."""
 

@@ -34,6 +34,7 @@ from crowdveil.cli.privacy.account import account
 from crowdveil.cli.privacy.audit import audit
 from crowdveil.cli.privacy.statement import statement
 from crowdveil.cli.privacy.verify import verify
+from crowdveil.cli.reproduce import reproduce
 from crowdveil.cli.results.agreement import agreement
 from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
@@ -67,6 +68,7 @@ COMMANDS: tuple[click.Command, ...] = (
     synthesize,
     campaign,
     datasets,
+    reproduce,
 )
 """Verbs, in the order of help."""
 INTERRUPTED = 130

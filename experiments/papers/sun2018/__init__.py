@@ -1,0 +1,1 @@
+"""Exhibits of Sun, Dong, Wang, Yu, Qin, Big Data 2018."""

@@ -1,0 +1,118 @@
+"""`crowdveil reproduce`: tables and figures of the papers, measured again."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import crowdveil
+from crowdveil.cli.display import print_result, progress_bar, replaced_rows
+from crowdveil.cli.options import GivenPath, json_option
+from crowdveil.cli.verb import Verb
+from crowdveil.errors import SettingsError
+
+PROGRAM = Path("experiments", "papers", "run.py")
+HELP = """Measure a table or figure of a paper again, beside the paper's numbers.
+
+EXHIBIT is a name that --list shows, such as sun2018/figure2; the name of a paper stands for all its exhibits. Each one
+writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its participation, the
+best public constant and a verdict."""
+DETAILS = """Measured steps are kept in a cache, so that an interrupted run continues. The exhibits are programs of the
+source distribution: they are taken from the current folder, or from the checkout that crowdveil is installed from.
+Simulation only: no privacy."""
+FOLDER = GivenPath(file_okay=False, path_type=Path)
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil reproduce sun2018/theorem1 --out shown",
+    main_options=("listed", "quick", "full", "out", "cache", "as_json"),
+    short_help="Measure a table or figure of the papers again.",
+)
+@click.argument("exhibits", nargs=-1, metavar="EXHIBIT...")
+@click.option("--list", "listed", is_flag=True, help="List the exhibits.")
+@click.option("--quick", is_flag=True, help="A small grid: seconds. Files are written with --out only.")
+@click.option("--full", is_flag=True, help="The paper's grid and repeats: up to hours. [default: minutes]")
+@click.option("--out", type=FOLDER, help="Folder of the files. [default: experiments/papers/PAPER/results]")
+@click.option("--cache", type=FOLDER, help="Folder of measured steps. [default: the user's cache directory]")
+@json_option
+def reproduce(
+    exhibits: tuple[str, ...],
+    listed: bool,
+    quick: bool,
+    full: bool,
+    out: Path | None,
+    cache: Path | None,
+    as_json: bool,
+) -> None:
+    """Find, run, print; see `HELP`."""
+    if quick and full:
+        raise click.UsageError("--quick and --full exclude each other.")
+    if not exhibits and not listed:
+        raise click.UsageError("Missing argument 'EXHIBIT...'. --list shows the names.")
+    program = _program()
+    if listed:
+        _print_list(program, as_json=as_json)
+        return
+    size = "quick" if quick else "full" if full else "default"
+    done = []
+    for name in program.selected(exhibits):
+        with progress_bar(name) as bar:
+            done.append(program.reproduce(name, size=size, out=out, cache=cache, progress=bar))
+    data = {
+        "size": size,
+        "exhibits": [one.to_json() for one in done],
+        "warnings": [text for one in done for text in one.warnings],
+        "files": [str(path) for one in done for path in one.files],
+        "replaced": [str(path) for one in done for path in one.replaced],
+    }
+    print_result(data, _rows(data), as_json=as_json)
+
+
+def _program() -> Any:
+    """Return the module that runs exhibits, of the checkout in the current folder or beside the package.
+
+    Raises:
+        SettingsError: there is no checkout.
+    """
+    for root in (Path.cwd(), Path(crowdveil.__file__).parents[2]):
+        if (root / PROGRAM).is_file():
+            if str(root) not in sys.path:
+                sys.path.insert(0, str(root))
+            return importlib.import_module(".".join(PROGRAM.with_suffix("").parts))
+    raise SettingsError(
+        f"the exhibits must be in the current folder ({PROGRAM.as_posix()})",
+        value=str(Path.cwd()),
+        hint="They are part of the source distribution, not of the installed package: unpack it, change to its folder.",
+    )
+
+
+def _print_list(program: Any, *, as_json: bool) -> None:
+    """Print every exhibit with its source and title."""
+    found = [program.described(program.load_exhibit(name)) for name in program.EXHIBITS]
+    rows = [(one["name"], f"{one['source']}: {one['title']}") for one in found]
+    print_result({"size": None, "exhibits": found}, rows, as_json=as_json)
+
+
+def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return name, verdict and number of rows of each exhibit, then the files."""
+    return [
+        *[row for one in data["exhibits"] for row in _exhibit_rows(one)],
+        *[("warning", text) for text in data["warnings"]],
+        *replaced_rows(data["replaced"]),
+        *[("written", path) for path in data["files"]],
+    ]
+
+
+def _exhibit_rows(one: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("exhibit", f"{one['name']} ({one['source']}): {one['title']}"),
+        ("verdict", f"{one['outcome']}: {one['verdict']}"),
+        ("rows", f"{len(one['rows']):,}"),
+    ]

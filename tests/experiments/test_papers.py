@@ -1,0 +1,152 @@
+"""Exhibits of the papers: each runs at the quick size, has its columns, and its verdict's inequality holds."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from experiments.papers import EXHIBITS
+from experiments.papers.exhibit import Exhibit, Verdict
+from experiments.papers.page import command
+from experiments.papers.run import PAPERS, load_exhibit, measured_rows, read_rows, reproduce, selected
+
+from crowdveil.cli import main
+from crowdveil.errors import SettingsError
+from tests.real_data import load_or_skip
+
+COMMITTED = sorted(name for name in EXHIBITS if (PAPERS / name.replace("/", "/results/")).with_suffix(".csv").exists())
+LARGEST = {".csv": 100_000, ".svg": 150_000}
+"""Largest size in bytes of a committed file."""
+
+
+def committed(name: str, ending: str) -> Path:
+    """Return the path of a committed result."""
+    return (PAPERS / name.replace("/", "/results/")).with_suffix(ending)
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_quick_run_holds(name: str, tmp_path: Path):
+    """The quick run has the columns of the exhibit, writes three files, and the inequality of the verdict holds."""
+    exhibit = load_exhibit(name)
+    for data in exhibit.data:
+        load_or_skip(data)
+
+    done = reproduce(name, size="quick", out=tmp_path / "out", cache=tmp_path / "cache")
+
+    assert name == exhibit.name
+    assert {exhibit.columns} == {tuple(row) for row in done.rows}
+    assert done.verdict.inequality
+    assert [".csv", ".svg", ".md"] == [path.suffix for path in done.files]
+    assert done.rows == read_rows(done.files[0])
+    assert f"`{command(exhibit, 'quick')}`" in done.files[2].read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_committed_results_hold(name: str):
+    """A committed table has the exhibit's columns, its verdict holds and is on the page; the files are small."""
+    exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
+    verdict = exhibit.verdict(rows)
+
+    assert {exhibit.columns} == {tuple(row) for row in rows}
+    assert verdict.inequality
+    assert verdict.sentence in committed(name, ".md").read_text("utf-8")
+    assert [] == [ending for ending, most in LARGEST.items() if committed(name, ending).stat().st_size > most]
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_every_size_has_distinct_steps(name: str):
+    """No configuration occurs twice, in any size; an exhibit has title, source and a note on the unit of epsilon."""
+    exhibit = load_exhibit(name)
+    for size in ("quick", "default", "full"):
+        steps = [tuple(sorted(step.items(), key=lambda item: item[0])) for step in exhibit.configurations(size)]
+        assert steps
+        assert len(steps) == len(set(steps))
+
+    assert exhibit.title
+    assert exhibit.source
+    assert exhibit.notes
+
+
+def counting(exhibit: Exhibit, measured: list[dict]) -> Exhibit:
+    """Return the exhibit with a list of the steps that it measures."""
+
+    def measure(step):
+        measured.append(step)
+        return exhibit.measure(step)
+
+    return replace(exhibit, measure=measure)
+
+
+def test_an_interrupted_run_continues(tmp_path: Path):
+    """Steps that were stored are not measured again; a damaged file is, and the rows are the same."""
+    measured: list[dict] = []
+    exhibit = counting(load_exhibit("sun2018/theorem1"), measured)
+    first = measured_rows(exhibit, "quick", tmp_path)
+    steps = len(measured)
+    next(tmp_path.rglob("*.json")).write_text("{", "utf-8")
+    again = measured_rows(exhibit, "default", tmp_path)
+
+    assert (first, steps) == (measured_rows(exhibit, "quick", tmp_path), len(exhibit.configurations("quick")))
+    assert len(measured) == len(exhibit.configurations("default")) + 1
+    assert all(row in again for row in first)
+
+
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path):
+    """A file that was not written by an exhibit stays, and nothing is written beside it."""
+    (tmp_path / "theorem1.md").write_text("mine", "utf-8")
+
+    with pytest.raises(SettingsError, match="not replaced"):
+        reproduce("sun2018/theorem1", size="quick", out=tmp_path, cache=tmp_path / "cache")
+    assert ["theorem1.md"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_rows_of_other_columns_are_refused(tmp_path: Path):
+    """A row that lacks a column ends the run."""
+    exhibit = replace(load_exhibit("sun2018/theorem1"), columns=("mechanism",))
+
+    with pytest.raises(SettingsError, match="has the columns"):
+        measured_rows(exhibit, "quick", tmp_path)
+
+
+def test_a_verdict_that_fails_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The page and a warning say that the inequality does not hold."""
+    exhibit = replace(load_exhibit("sun2018/theorem1"), verdict=lambda rows: Verdict("reproduced", "It holds.", False))
+    monkeypatch.setattr("experiments.papers.run.load_exhibit", lambda name: exhibit)
+    done = reproduce(exhibit.name, size="quick", out=tmp_path / "out", cache=tmp_path)
+
+    assert "does not hold" in done.warnings[0]
+    assert "does not hold" in (tmp_path / "out" / "theorem1.md").read_text("utf-8")
+
+
+def test_names_are_those_of_exhibits_or_papers():
+    """A paper's name stands for its exhibits; an unknown name is refused with names that are near."""
+    assert [name for name in EXHIBITS if name.startswith("sun2018/")] == selected(["sun2018", "sun2018/theorem1"])
+    with pytest.raises(SettingsError, match="sun2018/theorem1"):
+        selected(["sun218/theorem1"])
+
+
+def test_the_list_names_every_exhibit():
+    """`crowdveil reproduce --list` shows every name."""
+    result = CliRunner().invoke(main, ["reproduce", "--list"], env={"COLUMNS": "200"})
+
+    assert result.exit_code == 0
+    assert [name for name in EXHIBITS if name not in result.output] == []
+
+
+def test_without_a_checkout_the_error_names_the_source_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where no folder has the exhibits, the error says where they are."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("crowdveil.__file__", str(tmp_path / "a" / "b" / "__init__.py"))
+    result = CliRunner().invoke(main, ["reproduce", "--list"])
+
+    assert result.exit_code == 1
+    assert "source distribution" in result.output
+
+
+@pytest.mark.parametrize(("words", "text"), [((), "EXHIBIT"), (("sun2018", "--quick", "--full"), "exclude")])
+def test_wrong_usage_is_said(words: tuple[str, ...], text: str):
+    """No exhibit, or two sizes, are wrong usage."""
+    result = CliRunner().invoke(main, ["reproduce", *words])
+
+    assert result.exit_code == 2
+    assert text in result.output
