@@ -28,6 +28,7 @@ FLOORS = {
     "campaign": 3,
     "data": 3,
     "em": 4,
+    "sealing": 4,
     "synthesis": 4,
     "adaptive_rounds": 5,
     "channel_design": 5,
@@ -55,7 +56,7 @@ PUBLIC_FACE = "__init__"
 
 WORKERS_HALF = {"errors", "randomness", "registry", "presentation", "channels", "mechanisms", "campaign"}
 SEPARATE = {"mechanisms", "estimators"}
-OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "remote", "service", "sql")
+OPTIONAL = ("dask", "duckdb", "pandas", "plots", "polars", "relay", "remote", "service", "sql")
 """Extras of the library: engines, sources and pictures."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}
 """Packages that a dependency cannot be without: the compiler of numba, the safe text of jinja2."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign, Groups, Task
+from crowdveil.campaign.document import Campaign, Groups, Relay, Task
 from crowdveil.campaign.folder import TokenEntry, tokens_bytes
 from crowdveil.campaign.token import Link, Token, token_hash
 from crowdveil.channels.alphabet import Alphabet, Categories
@@ -97,3 +97,10 @@ def build_campaign(
     )
     campaign, parts = assemble(filled, assignment or [range(tasks)] * slots)
     return BuiltCampaign(campaign, parts, tuple(Token.new(slot) for slot in range(campaign.slots)))
+
+
+def relay_of_key(key: Any, unit: str = "report", *, least_batch: int = 2) -> Relay:
+    """Return a relay that forwards reports encrypted to a curator's private key."""
+    from crowdveil.sealing import public_text
+
+    return Relay("The library", public_text(key), least_batch, unit)  # type: ignore[arg-type]

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from hashlib import sha256
 from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart, split_assignment
 from crowdveil.campaign.canonical import canonical_bytes
-from crowdveil.campaign.document import Campaign, Groups, Task, bytes_per_symbol
+from crowdveil.campaign.document import Campaign, Groups, Relay, Task, bytes_per_symbol
 from crowdveil.campaign.document_fields import FORMAT
 from crowdveil.channels.channel import Channel
 
@@ -30,6 +30,7 @@ class Content:
     url: str | None = None
     purge_after_days: int | None = None
     groups: Groups | None = None
+    relay: Relay | None = None
     salt: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
@@ -64,6 +65,8 @@ def assemble(content: Content, assignment: Sequence[Sequence[int]]) -> tuple[Cam
         "body_bytes": cells * symbol_bytes,
         "symbol_bytes": symbol_bytes,
     }
+    if content.relay is not None:
+        document["relay"] = asdict(content.relay)
     return Campaign.from_bytes(canonical_bytes(document)), parts
 
 

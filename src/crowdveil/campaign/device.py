@@ -4,15 +4,18 @@ The states, files and ledger are those of `crowdveil.campaign.standalone.device`
 work, and never draw twice for one link on one computer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.document import Campaign
 from crowdveil.campaign.standalone import device as one_file
 from crowdveil.errors import DeviceError
+
+Sealing = Callable[[Campaign, bytes], bytes]
 
 
 class Device(one_file.Device):
@@ -20,7 +23,15 @@ class Device(one_file.Device):
 
     `open`, `answer`, `sample` and `send` (or `save_report`) are the steps; each continues from the stored record.
     Methods raise `standalone.device.Refused`; inside `refusals` it becomes a `DeviceError`.
+
+    Args:
+        sealing: encryption of a body to the curator's key, for a campaign with a relay.
     """
+
+    def __init__(self, *args: Any, sealing: Sealing | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if sealing is not None:
+            self.seal = lambda body: sealing(self.campaign, body)
 
     def open(self) -> None:
         """Fetch and verify the campaign with two implementations of the checks, which must agree on every row.
@@ -31,11 +42,19 @@ class Device(one_file.Device):
         super().open()
         if self.record["state"] == "receipted":
             return
-        campaign, number = Campaign.from_bytes((self.folder / "campaign.json").read_bytes()), self.slot // 100
+        campaign = self.campaign
+        number = self.slot // 100
         part = AssignmentPart.from_bytes((self.folder / f"parts-{number:04}.json").read_bytes(), campaign, number)
         rows = [tuple(map(tuple, channel.rows)) for channel in self.channels]
         if [campaign.channel_of(self.slot, task).rows for task in part.tasks(self.slot)] != rows:
             raise one_file.Refused("rows", "Two checks of the campaign disagree. Nothing was sent.")
+        if campaign.relay is not None and self.seal is not None:
+            self.seal(bytes(campaign.body_bytes))  # refuses a key that cannot be used before anything is asked
+
+    @property
+    def campaign(self) -> Campaign:
+        """The stored campaign, after the library's checks."""
+        return Campaign.from_bytes((self.folder / "campaign.json").read_bytes())
 
 
 @contextmanager
@@ -55,6 +74,7 @@ def answer_campaign(
     files: Path | None = None,
     out: Path = Path(),
     budget: Decimal | None = None,
+    sealing: Sealing | None = None,
 ) -> tuple[Device, Path | None]:
     """Answer a campaign, sample once and send, from wherever the record stands; return the device, and a report file.
 
@@ -66,10 +86,11 @@ def answer_campaign(
         out: folder of the report file of such a campaign.
         budget: epsilon over all campaigns on this computer. Above it nothing is sent if `answers` is a file;
             otherwise the worker is warned and decides.
+        sealing: encryption of a body to the curator's key; without it a campaign with a relay is refused.
 
     Raises:
         DeviceError: with a sentence for the worker.
         CampaignError, CertificateError: as `Device.open`.
     """
-    with refusals(), Device(link, home, files) as device:
+    with refusals(), Device(link, home, files, sealing=sealing) as device:
         return device, one_file.run(device, answers, out, budget)

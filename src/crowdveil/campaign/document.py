@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Literal, Self
 
 from crowdveil.campaign.canonical import canonical_bytes, parse_canonical
-from crowdveil.campaign.document_fields import check_fields
+from crowdveil.campaign.document_fields import SUITE, check_fields, sealed_bytes
 from crowdveil.channels.alphabet import Alphabet
 from crowdveil.channels.certificate import has_no_privacy_mark
 from crowdveil.channels.channel import Channel
@@ -76,6 +76,25 @@ class Groups:
     slot_group: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Relay between workers and curator, run by somebody else than the curator.
+
+    Attributes:
+        operator: who runs it, as workers read it.
+        public_key: the curator's key, to which reports are encrypted: point of P-256, uncompressed, in hexadecimal.
+        least_batch: least number of workers whose reports are forwarded together.
+        unit: what stays together: the whole report of a worker, or a single cell.
+        suite: suite of the encryption.
+    """
+
+    operator: str
+    public_key: str
+    least_batch: int
+    unit: Literal["report", "cell"]
+    suite: str = SUITE
+
+
 @dataclass(frozen=True, eq=False)
 class Campaign:
     """Checked campaign; made by `from_bytes`.
@@ -98,6 +117,8 @@ class Campaign:
         symbol_bytes: bytes of one symbol, 1 or 2.
         salt: 16 random bytes, hexadecimal.
         source: canonical bytes of the document.
+        relay: the relay; None if reports go to the curator's service.
+        sent_bytes: length of what every device sends: `body_bytes`, or that of the sealed report.
     """
 
     title: str
@@ -121,6 +142,8 @@ class Campaign:
     symbol_bytes: int
     salt: str
     source: bytes
+    relay: Relay | None
+    sent_bytes: int
 
     def __post_init__(self) -> None:
         if any(channel.alphabet != self.alphabet for channel in self.channels) or self.labels != self.alphabet.names:
@@ -129,6 +152,8 @@ class Campaign:
             raise CampaignError("participation", "all certificates must have the same participation.")
         if any(has_no_privacy_mark(channel.mechanism) for channel in self.channels):
             raise CampaignError("no privacy", "a certificate is marked as without privacy.")
+        if self.relay is not None and self.participation != "protected":
+            raise CampaignError("relay", "with a relay participation is protected: gaps would link reports.")
         if self.symbol_bytes != bytes_per_symbol(self.channels):
             raise CampaignError("number", f"symbol_bytes must be {bytes_per_symbol(self.channels)}.")
 
@@ -138,7 +163,7 @@ class Campaign:
 
         Raises:
             CampaignError: `defect` is one of oversize, not json, not canonical, key, text, number, format, url, day,
-                labels, task, picture, groups, part, salt, participation, no privacy.
+                labels, task, picture, groups, part, salt, participation, no privacy, relay.
             CertificateError: a certificate is invalid.
         """
         fields = parse_canonical(data, MAX_BYTES)
@@ -150,6 +175,8 @@ class Campaign:
             "closes": date.fromisoformat(fields["closes"]),
             "tasks": tuple(map(_task, fields["tasks"])),
             "groups": _groups(fields["groups"]),
+            "relay": Relay(**fields["relay"]) if "relay" in fields else None,
+            "sent_bytes": sealed_bytes(fields) if "relay" in fields else fields["body_bytes"],
         }
         tuples = {name: tuple(fields[name]) for name in ("labels", "certificates", "assignment_parts")}
         return cls(**{**fields, **tuples, **converted}, channels=channels, source=data)

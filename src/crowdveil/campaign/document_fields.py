@@ -40,12 +40,22 @@ MAX_TITLE, MAX_QUESTION, MAX_CONSENT = 200, 2_000, 20_000
 MAX_ID, MAX_TEXT, MAX_ALT = 200, 20_000, 2_000
 """Largest numbers of characters."""
 MAX_PICTURE_BYTES = 5_000_000
+MAX_OPERATOR = 200
 MAX_PURGE_DAYS = 3_650
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp")
 DIGEST = re.compile("[0-9a-f]{64}")
 SALT = re.compile("[0-9a-f]{32}")
 LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+OPTIONAL_FIELDS = frozenset(["relay"])
+"""Fields that a campaign may leave out; a reader that does not know one refuses the campaign."""
+RELAY_FIELDS = frozenset(["operator", "public_key", "least_batch", "unit", "suite"])
+SUITE = "hpke-p256-sha256-aes128gcm"
+UNITS = ("report", "cell")
+PUBLIC_KEY = re.compile("04[0-9a-f]{128}")
+SEAL_BYTES = 81
+"""Bytes by which a sealed text is longer than the text: ephemeral public key and tag."""
+MAX_SEALED_BYTES = 900_000
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 _PATH = r"(/[A-Za-z0-9._~-]+)*"
 URL = re.compile(rf"(https://{_HOST}|http://(127\.0\.0\.1|localhost))(:[1-9]\d{{0,4}})?{_PATH}", re.ASCII)
@@ -57,9 +67,9 @@ def check_fields(data: Any) -> None:
     """Check every field of a parsed campaign but the tables of the certificates.
 
     Raises:
-        CampaignError: format, text, url, day, number, labels, task, picture, groups, part, salt.
+        CampaignError: format, text, url, day, number, labels, task, picture, groups, part, salt, relay.
     """
-    if not isinstance(data, dict) or set(data) != FIELDS or data["format"] != FORMAT:
+    if not isinstance(data, dict) or set(data) - OPTIONAL_FIELDS != FIELDS or data["format"] != FORMAT:
         raise CampaignError("format", f"expected an object of format {FORMAT!r} with fields {sorted(FIELDS)}.")
     for name, most in (("title", MAX_TITLE), ("question", MAX_QUESTION), ("consent", MAX_CONSENT)):
         _require_text(name, data[name], most)
@@ -74,6 +84,8 @@ def check_fields(data: Any) -> None:
     _check_numbers(data)
     _check_parts(data)
     _check_groups(data)
+    if "relay" in data:
+        _check_relay(data)
 
 
 def _check_days(data: Mapping[str, Any]) -> None:
@@ -161,6 +173,30 @@ def _check_groups(data: Mapping[str, Any]) -> None:
         raise CampaignError("groups", "every certificate must occur in the choice.")
     _require_codes("task_group", groups["task_group"], len(data["tasks"]), width)
     _require_codes("slot_group", groups["slot_group"], data["slots"], len(choice))
+
+
+def _check_relay(data: Mapping[str, Any]) -> None:
+    """Check the relay, and that nothing in a report names its worker: every worker has the same tasks and channel."""
+    relay = data["relay"]
+    if not isinstance(relay, dict) or set(relay) != RELAY_FIELDS or relay["suite"] != SUITE:
+        raise CampaignError("relay", f"a relay has exactly the fields {sorted(RELAY_FIELDS)}, and suite {SUITE!r}.")
+    _require_text("operator of the relay", relay["operator"], MAX_OPERATOR)
+    _require("relay", "public_key of the relay", relay["public_key"], PUBLIC_KEY)
+    _require_integer("relay", "least_batch of the relay", relay["least_batch"], 2, data["slots"])
+    if relay["unit"] not in UNITS:
+        raise CampaignError("relay", f"the unit of a relay is one of {', '.join(UNITS)}.")
+    if data["url"] is None or data["purge_after_days"] is None:
+        raise CampaignError("relay", "a relay needs an address, and a number of days after which it deletes.")
+    if data["cells"] != len(data["tasks"]) or data["groups"] is not None:
+        raise CampaignError("relay", "with a relay every worker is asked every task, through one channel.")
+    if sealed_bytes(data) > MAX_SEALED_BYTES:
+        raise CampaignError("relay", f"a sealed report has at most {MAX_SEALED_BYTES} bytes.")
+
+
+def sealed_bytes(data: Mapping[str, Any]) -> int:
+    """Return the length of a sealed report, by the fields of a campaign with a relay."""
+    parts = 1 if data["relay"]["unit"] == "report" else data["cells"]
+    return int(data["body_bytes"] + parts * SEAL_BYTES)
 
 
 def _require(defect: str, name: str, value: object, pattern: re.Pattern[str]) -> None:

@@ -252,6 +252,13 @@ CAMPAIGN_FORM = {
     "symbol_bytes": range(1, 3),
     "salt": re.compile("[0-9a-f]{32}"),
 }
+RELAY_FORM = {
+    "operator": _text(200),
+    "public_key": re.compile("04[0-9a-f]{128}"),
+    "least_batch": range(2, 1_000_001),
+    "unit": re.compile("report|cell"),
+    "suite": re.compile("hpke-p256-sha256-aes128gcm"),
+}
 
 
 def _labels(alphabet: Mapping[str, Any]) -> list[str] | None:
@@ -436,7 +443,7 @@ def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], c
     """Check a campaign, its certificates, and the assignment parts that are at hand."""
     exact = len(source) <= MAX_CAMPAIGN_BYTES and source == _canonical(data) and all(map(_is_plain, _values(data)))
     claims.need("The file has the one canonical form, so that its SHA-256 names exactly this text.", exact)
-    claims.need("The campaign has exactly the documented fields.", _fits(data, CAMPAIGN_FORM) and data["tasks"])
+    claims.need("The campaign has exactly the documented fields.", _fits(data, _form(data)) and data["tasks"])
     claims.add("It opens before it closes.", data["opens"] <= data["closes"], f"{data['opens']} to {data['closes']}")
     ids = [task["id"] for task in data["tasks"]]
     claims.add("No two tasks have names that look alike.", len(set(map(_look, ids))) == len(ids))
@@ -456,9 +463,23 @@ def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], c
     same = (data["symbol_bytes"], data["body_bytes"]) == (width, data["cells"] * width)
     claims.add("Every report has the same length.", same, f"{data['body_bytes']:,} bytes")
     claims.add("No worker is asked more tasks than there are.", data["cells"] <= len(ids), f"{data['cells']:,}")
+    if "relay" in data:
+        claims.add("No report through the relay names its worker.", _is_anonymous(data, channels))
     _parts(data, parts, claims)
     name = urlsafe_b64encode(hashlib.sha256(source).digest()).rstrip(b"=").decode("ascii")
     return _outcome("campaign", claims, channels, certificates, digest=name, answers=data["cells"])
+
+
+def _form(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documented fields of a campaign, with a relay or without."""
+    return {**CAMPAIGN_FORM, "relay": RELAY_FORM} if "relay" in data else CAMPAIGN_FORM
+
+
+def _is_anonymous(data: Mapping[str, Any], channels: Sequence[_Channel]) -> bool:
+    """Return whether all workers have the same tasks and channel, and skip none visibly; the batch must be possible."""
+    same = data["cells"] == len(data["tasks"]) and data["groups"] is None
+    whole = data["relay"]["least_batch"] <= data["slots"] and channels[0].participation == "protected"
+    return same and whole and data["url"] is not None and data["purge_after_days"] is not None
 
 
 def _values(value: Any) -> Iterator[Any]:

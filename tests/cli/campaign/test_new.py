@@ -51,3 +51,57 @@ def test_a_second_campaign_needs_a_second_folder(run: Run, refusal: Callable[...
 
     assert "Choose another name with --out" in refusal("campaign", "new", "campaign.toml", "--out", "essays")
     assert before == Path("essays/campaign.json").read_bytes()
+
+
+RELAY = 'relay = { operator = "The library", least_batch = 5, unit = "report" }\n'
+
+
+def relay_settings(**changed: str) -> None:
+    """Turn the sample campaign into one with a relay."""
+    text = Path("campaign.toml").read_text("utf-8")
+    text = re.sub(r", per_worker = \d+", "", text)
+    Path("essays.csv").write_text("id,text\ne1,First\ne2,Second\n", "utf-8")
+    service = 'service = { url = "https://relay.example.org", purge_after_days = 30 }\n'
+    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("service")]
+    lines.insert(0, RELAY + service)
+    text = "".join(lines)
+    for old, new in changed.items():
+        text = text.replace(old, new)
+    Path("campaign.toml").write_text(text, "utf-8")
+
+
+def test_a_relay_has_the_curators_key_apart_from_the_folder(run_json: Callable[..., dict[str, Any]]) -> None:
+    """The private key lies beside the folder, readable by its owner alone; the folder holds the public one only."""
+    from crowdveil.campaign.folder import CampaignFolder
+    from crowdveil.sealing import public_text, read_key
+
+    relay_settings()
+    found = run_json("campaign", "new", "campaign.toml", "--out", "essays")
+    key = Path(found["curator_key"])
+    relay = CampaignFolder("essays").campaign.relay
+
+    assert relay is not None
+    assert ("The library", 5, "report") == (relay.operator, relay.least_batch, relay.unit)
+    assert public_text(read_key(key.read_bytes())) == relay.public_key
+    assert 0o600 == key.stat().st_mode & 0o777
+    assert Path("essays.key.pem") == key
+    assert not [path for path in Path("essays").rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"least_batch = 5": "least_batch = 1"}, "relay.least_batch must be a whole number from 2"),
+        ({", purge_after_days = 30": ""}, "service.purge_after_days"),
+        ({'participation = "protected"': 'participation = "public"'}, "participation must be"),
+        ({'"essays.csv"': '"essays.csv", per_worker = 1'}, "asked every task"),
+    ],
+)
+def test_settings_that_name_the_worker_of_a_report_are_refused(
+    changed: dict[str, str], rule: str, refusal: Callable[..., str]
+) -> None:
+    """A batch of one, gaps, an assignment, or a relay that never deletes are refused, and no key is left behind."""
+    relay_settings(**changed)
+
+    assert rule in refusal("campaign", "new", "campaign.toml", "--out", "essays")
+    assert not Path("essays.key.pem").exists()

@@ -5,7 +5,7 @@ from functools import partial
 
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
-from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document import Campaign, Relay
 from crowdveil.campaign.source.draw import draw_assignment
 from crowdveil.campaign.source.settings_file import CampaignSource, PrivacyRequest
 from crowdveil.channels.alphabet import Alphabet
@@ -17,13 +17,14 @@ from crowdveil.randomness import Source, secure
 
 
 def build_campaign(
-    source: CampaignSource, randomness: Source | None = None
+    source: CampaignSource, randomness: Source | None = None, *, relay: Relay | None = None
 ) -> tuple[Campaign, tuple[AssignmentPart, ...], ChannelMechanism]:
     """Return the campaign, its assignment parts and the mechanism of its channel.
 
     Args:
         source: checked settings.
         randomness: of the assignment; `secure()` by default.
+        relay: the requested relay, with the curator's public key.
 
     Raises:
         SettingsError: the exclusions leave a worker too few tasks, some tasks would have no worker, or the mechanism
@@ -55,6 +56,7 @@ def build_campaign(
         tasks=tasks,
         url=source.url,
         purge_after_days=source.purge_after_days,
+        relay=relay,
     )
     return *assemble(content, assignment), mechanism
 

@@ -10,11 +10,13 @@ from crowdveil.campaign.document import Task
 from crowdveil.campaign.document_fields import (
     LANGUAGE,
     MAX_CONSENT,
+    MAX_OPERATOR,
     MAX_PURGE_DAYS,
     MAX_QUESTION,
     MAX_SLOTS,
     MAX_TITLE,
     MAX_URL,
+    UNITS,
     URL,
 )
 from crowdveil.campaign.source.csv_files import TaskRow, read_tasks, read_workers
@@ -62,6 +64,15 @@ class ExpectedCrowd:
     sigmas: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayRequest:
+    """Requested relay; fields as in `Relay`."""
+
+    operator: str
+    least_batch: int
+    unit: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class CampaignSource:
     """Checked content of a settings file; texts and dates as in `Campaign`.
@@ -75,6 +86,7 @@ class CampaignSource:
         excluded: task indices that each slot must not get.
         privacy: requested privacy.
         expected: expectation for planning.
+        relay: requested relay, or None.
     """
 
     title: str
@@ -95,6 +107,7 @@ class CampaignSource:
     excluded: tuple[frozenset[int], ...]
     privacy: PrivacyRequest
     expected: ExpectedCrowd
+    relay: RelayRequest | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -147,8 +160,10 @@ def read_source(path: Path) -> CampaignSource:
         excluded=_excluded(rows, slots, names),
         privacy=_privacy(root.section("privacy", "Give privacy = { mechanism = 'laplace', budget_per_worker = 5 }.")),
         expected=_expected(root),
+        relay=_relay(root, slots),
     )
     root.close()
+    _check_relay(source)
     return source
 
 
@@ -286,3 +301,42 @@ def _expected(root: Section) -> ExpectedCrowd:
         raise SettingsError("expected.sigmas must be a list of numbers", value=sigmas)
     section.close()
     return ExpectedCrowd(answered=answered, ability=ability, sigmas=tuple(map(float, sigmas)))
+
+
+def _relay(root: Section, slots: int) -> RelayRequest | None:
+    if "relay" not in root:
+        return None
+    section = root.section("relay")
+    hint = "Reports are forwarded together with those of this many workers, or not at all."
+    request = RelayRequest(
+        operator=section.text("operator", MAX_OPERATOR, "Say who runs the relay; workers read it."),
+        least_batch=section.integer("least_batch", 2, slots, hint),
+        unit=section.choice("unit", UNITS),
+    )
+    section.close()
+    return request
+
+
+def _check_relay(source: CampaignSource) -> None:
+    """Refuse settings under which a report through the relay names its worker."""
+    if source.relay is None:
+        return
+    if source.url is None or source.purge_after_days is None:
+        raise SettingsError(
+            "a relay needs service.url, its address, and service.purge_after_days",
+            value=None,
+            hint="The relay knows who sent what, until it deletes.",
+            value_in_rule=True,
+        )
+    if source.participation != "protected":
+        raise SettingsError(
+            'with a relay participation must be "protected"',
+            value=source.participation,
+            hint="Which tasks are left out would tell whose report it is.",
+        )
+    if source.per_worker not in (None, len(source.rows)) or any(source.excluded):
+        raise SettingsError(
+            "with a relay every worker is asked every task",
+            value=source.per_worker if source.per_worker is not None else "not_for",
+            hint="Leave out tasks.per_worker and not_for: the assignment would tell whose report it is.",
+        )

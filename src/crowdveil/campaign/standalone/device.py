@@ -53,6 +53,8 @@ SENTENCES = {
     "locked": "Another program on this computer answers this campaign now.",
     "receipt": "The service confirmed another report than was sent. Tell the curator; nothing else will be sent.",
     "hash": "The file is not the one that the link or the campaign names: it was changed.",
+    "relay": "This campaign goes through a relay: reports are encrypted, which this one file cannot do. Answer "
+    "with the page of your link, or with crowdveil answer (pip install 'crowdveil[relay]'). Nothing was asked or sent.",
     "sampled": "The report is drawn already. Answers cannot be changed, and nothing is drawn again.",
 }
 BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
@@ -159,6 +161,13 @@ CAMPAIGN = {
     "symbol_bytes": range(1, 3),
     "salt": "[0-9a-f]{32}",
 }
+RELAY = {
+    "operator": ".{1,200}",
+    "public_key": "04[0-9a-f]{128}",
+    "least_batch": range(2, 1_000_001),
+    "unit": "report|cell",
+    "suite": "hpke-p256-sha256-aes128gcm",
+}
 PART = {"format": "crowdveil-assignment/1", "first": int, "tasks": [[int]]}
 LINE = dict.fromkeys(("campaign", "day", "host", "participation", "report", "title"), str)
 LEDGER = {
@@ -241,7 +250,8 @@ def _needed(name: str, at: int) -> bool:
 def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
     """Return the fields and the channels of a campaign after checking all of them."""
     fields = parse(data)
-    require(fits(fields, CAMPAIGN) and fields["tasks"], "form")
+    relayed = isinstance(fields, dict) and "relay" in fields
+    require(fits(fields, {**CAMPAIGN, "relay": RELAY} if relayed else CAMPAIGN) and fields["tasks"], "form")
     tasks, slots, groups = fields["tasks"], fields["slots"], fields["groups"]
     require(len({_visible(task["id"]) for task in tasks}) == len(tasks), "task")
     try:
@@ -265,6 +275,10 @@ def check_campaign(data: bytes) -> tuple[dict[str, Any], list[Channel]]:
     most = max(len(one.outputs) + (not one.protected) for one in channels)
     require(fields["symbol_bytes"] == (1 if most <= 256 else 2), "number")
     require(fields["body_bytes"] == fields["cells"] * fields["symbol_bytes"], "number")
+    if relayed:  # nothing in a report may name its worker
+        alike = groups is None and fields["cells"] == len(tasks) and channels[0].protected
+        named = fields["url"] is not None and fields["purge_after_days"] is not None
+        require(alike and named and fields["relay"]["least_batch"] <= slots, "misused relay")
     return fields, channels
 
 
@@ -428,6 +442,9 @@ def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> by
 class Device:
     """One worker's device for one campaign: a context that locks its record {state, link, report, answers or body}."""
 
+    seal: Callable[[bytes], bytes] | None = None
+    """Encryption of a body to the curator's key, for campaigns with a relay; this file has none."""
+
     def __init__(self, link: str, home: Path, files: Path | None = None, source: Source = os.urandom) -> None:
         self.url, self.name, self.token, self.slot = parse_link(link)
         self.link, self.home, self.files, self.source = link.strip(), home, files, source
@@ -456,6 +473,7 @@ class Device:
         data = self._document("campaign.json", "", base64.urlsafe_b64decode(self.name + "=").hex())
         self.fields, channels = check_campaign(data)
         require(self.slot < self.fields["slots"], "slot")
+        require(self.seal or "relay" not in self.fields, "relay")
         require(self.url == self.fields["url"], "url", "The link names another service than the campaign.")
         number, groups = self.slot // 100, self.fields["groups"]
         part = self._document(f"parts/{number:04}.json", f"/parts/{number}", self.fields["assignment_parts"][number])
@@ -531,6 +549,8 @@ class Device:
         self.require_open()
         body = draw(self.channels, self.record["answers"], self.fields["symbol_bytes"], self.source)
         body = body.ljust(self.fields["body_bytes"], b"\0")
+        if self.seal and "relay" in self.fields:
+            body = self.seal(body)
         self._keep(state="sampled", link=self.link, report=self.record["report"], body=body.hex(), tries=0)
 
     def send(self, tries: int = 8, pause: Callable[[float], None] = time.sleep) -> None:
@@ -623,10 +643,12 @@ def promise(device: Device) -> str:
     lines, ledger = device.ledger_lines(), device.ledger()
     single = max(epsilon([{**line, "cells": 1}]) for line in lines)
     hidden = "hidden, too" if device.channels[0].protected else "not hidden"
+    relay = device.fields.get("relay", {})
+    way = f"It is encrypted for the curator, and goes through the relay of {relay['operator']}.\n" if relay else ""
     to_host = epsilon(line for line in ledger if line["host"] == lines[0]["host"])
     return (
         f"{device.fields['title']}\n{device.fields['question']}\n{device.fields['consent']}\n"
-        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n"
+        f"One random symbol for each of {len(device.tasks)} tasks leaves this computer, once.\n{way}"
         f"Privacy loss: epsilon {shown(single)} for a single answer, {shown(epsilon(lines))} for all of yours; "
         f"which tasks you answer is {hidden}.\n"
         f"Someone who held two of your answers to be equally likely can then be at most {sure(single)} sure of either, "

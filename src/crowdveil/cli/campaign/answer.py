@@ -6,12 +6,16 @@ import sys
 from contextlib import redirect_stdout
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.campaign.document import Campaign
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no parameter here
@@ -28,6 +32,14 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no pa
         if not (number.is_finite() and number > 0):
             self.fail(f"{value!r} is not a positive number.", param, ctx)
         return number
+
+
+def _seal(campaign: Campaign, body: bytes) -> bytes:
+    """Return a body encrypted to the curator's key; the package for it is loaded only for a campaign with a relay."""
+    from crowdveil.workflow.campaigns.curator_key import require_sealing
+
+    sealed: bytes = require_sealing().seal_body(campaign, body)
+    return sealed
 
 
 @click.command(
@@ -71,7 +83,9 @@ def answer(
     if answers is None and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("Without a terminal, --answers FILE is needed.")
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
-        device, report = answer_campaign(link, answers=answers, home=home, files=files, out=out, budget=budget)
+        device, report = answer_campaign(
+            link, answers=answers, home=home, files=files, out=out, budget=budget, sealing=_seal
+        )
     data = {
         "campaign": device.name,
         "state": device.record["state"],

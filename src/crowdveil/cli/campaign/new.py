@@ -59,6 +59,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
         "min_reports": campaign.min_reports,
         "expected": created.expected.to_json(),
         "warnings": list(created.warnings),
+        "curator_key": None if created.key is None else str(created.key),
         "files": list(map(str, created.files)),
     }
 
@@ -83,4 +84,5 @@ def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
         ("unprotected", error_with_interval(error.unprotected)),
         ("assumed", f"{error.assumptions}; method {error.plan.estimator.name}"),
         ("written", f"{created.folder}"),
+        *([("curator's key", f"{created.key}: keep it; the relay gets the folder only")] if created.key else []),
     ]

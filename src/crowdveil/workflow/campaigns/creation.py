@@ -17,6 +17,7 @@ from crowdveil.errors import SettingsError
 from crowdveil.files.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, folder_errors
 from crowdveil.files.filesystem import temporary_folder
 from crowdveil.mechanisms import ChannelMechanism
+from crowdveil.workflow.campaigns.curator_key import curator_key, key_path
 from crowdveil.workflow.campaigns.expected_error import ExpectedError, OnSimulation, predict_error
 
 PAGE_LANGUAGES = ("de", "en")
@@ -38,6 +39,7 @@ class CreatedCampaign:
         files: paths of the files.
         loads: numbers of tasks of the workers with fewest and with most.
         warnings: sentences on what a person may have overlooked.
+        key: file of the curator's private key; None without a relay.
     """
 
     source: CampaignSource
@@ -48,6 +50,7 @@ class CreatedCampaign:
     files: tuple[Path, ...]
     loads: tuple[int, int]
     warnings: tuple[str, ...]
+    key: Path | None = None
 
 
 def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation | None = None) -> CreatedCampaign:
@@ -65,9 +68,10 @@ def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation
     """
     require_new(folder)
     source = read_source(settings)
-    campaign, parts, mechanism = build_campaign(source)
-    expected = predict_error(source, mechanism, on_simulation=on_simulation)
-    files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names)
+    with curator_key(source, folder) as relay:
+        campaign, parts, mechanism = build_campaign(source, relay=relay)
+        expected = predict_error(source, mechanism, on_simulation=on_simulation)
+        files = write_campaign(folder, campaign, parts, pictures=source.pictures, names=source.names)
     loads = [len(tasks) for part in parts for tasks in part.lists]
     return CreatedCampaign(
         source=source,
@@ -78,6 +82,7 @@ def create_campaign(settings: Path, folder: Path, *, on_simulation: OnSimulation
         files=files,
         loads=(min(loads), max(loads)),
         warnings=_warnings(campaign, expected, datetime.now(UTC).date()),
+        key=None if relay is None else key_path(folder),
     )
 
 
