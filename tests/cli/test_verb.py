@@ -39,6 +39,15 @@ def test_help_fits_on_one_screen(path: tuple[str, ...]) -> None:
     assert len(shown(*path, "--help").splitlines()) <= MAX_LINES
 
 
+def test_the_first_page_fits_on_a_screen() -> None:
+    """The help of crowdveil itself has at most 60 lines and no description is cut off."""
+    text = shown("--help")
+
+    assert len(text.splitlines()) <= 60
+    assert "..." not in text.replace("[ARGS]...", "")
+    assert set(main.commands) <= set(re.findall(r"^  ([a-z-]+) ", text, flags=re.MULTILINE))
+
+
 def test_every_command_has_an_example() -> None:
     """No command is without the help in two lengths, which begins with an example."""
     assert LEAVES == LONG

@@ -1,7 +1,7 @@
 """Command line: one command per verb, each in its own file: parse, one library call, print.
 
 Numerical modules are imported inside commands, so that `--help` is fast. A new verb is one file and one entry of
-`COMMANDS`; one whose help is longer than a screen is a `Verb`.
+`SECTIONS`; one whose help is longer than a screen is a `Verb`.
 """
 
 import os
@@ -40,37 +40,19 @@ from crowdveil.cli.results.next_answers import next_answers
 from crowdveil.cli.results.report import report
 from crowdveil.cli.results.review import review
 from crowdveil.cli.synthesize import synthesize
+from crowdveil.cli.verb import VerbGroup
 from crowdveil.errors import CrowdveilError, MemoryShortageError, memory_shortage
 from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 
-COMMANDS: tuple[click.Command, ...] = (
-    demo,
-    import_answers,
-    plan,
-    assign,
-    perturb,
-    encode,
-    infer,
-    export_results,
-    agreement,
-    next_answers,
-    review,
-    report,
-    serve,
-    answer,
-    collect,
-    join,
-    next_thresholds,
-    account,
-    verify,
-    statement,
-    audit,
-    synthesize,
-    campaign,
-    datasets,
-    reproduce,
-)
-"""Verbs, in the order of help."""
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Answers to truths": (infer, import_answers, export_results, report, datasets),
+    "Quality and the next answers": (agreement, review, next_answers),
+    "Campaigns": (plan, assign, campaign, serve, answer, collect),
+    "Files of reports": (perturb, encode, join, next_thresholds, synthesize),
+    "Privacy": (account, statement, verify, audit),
+    "Experiments": (demo, reproduce),
+}
+"""Verbs by the heading of help, in the order of help."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in a shell."""
 ARGUMENTS_KEY = "crowdveil.arguments"
@@ -79,12 +61,8 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if n
 """Signals after which the process removes its temporary files; not every system has both."""
 
 
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """Group of commands; an error is one line on stderr, and with --json one object on stdout."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of use."""
-        return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, from which errors name the command."""
@@ -129,7 +107,7 @@ class Verbs(click.Group):
                 click.echo(as_text(failure(error, self, words)))
 
 
-@click.group(name="crowdveil", cls=Verbs, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="crowdveil", cls=Verbs, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--man",
     is_flag=True,
@@ -142,26 +120,19 @@ class Verbs(click.Group):
 def main() -> None:
     """Truth inference from crowds under local differential privacy.
 
-    Each worker's answers are randomized on the worker's own device, so that only reports leave it. The truth of every
-    task and the quality of every worker are inferred from the reports and the channel, P(report | answer).
-
     \b
-    Consensus of a file of labels, without privacy:
+    The consensus of a file of labels:
       crowdveil infer labels.csv --out found
-    Simulate the reports of devices for the answers in a file, and infer:
+    Reports as devices would send them, what they cost, and their truths:
       crowdveil perturb answers.csv --mechanism randomized-response
-                        --epsilon 3 --seed 1 --out sent
-      crowdveil infer sent/reports.csv --out found
-    Total privacy loss of a worker:
+                        --epsilon 3 --out sent
       crowdveil account --mechanism randomized-response --epsilon 3
                         --labels no,yes --tasks 100
+      crowdveil infer sent/reports.csv --out found
 
-    Epsilon is the privacy loss, in nats, of a single answer: one worker's answer to one task, called a cell. With
-    protected participation "no answer" (NULL) is hidden like an answer; with public participation it is visible.
-
-    Exit codes: 0 done; 1 the request cannot be met (the message has the rule, the value and a hint), or audit or verify
-    refutes a claim; 2 wrong usage; 130 interrupted (Ctrl-C); 143 terminated. With --json every command prints one JSON
-    object on stdout, errors too.
+    Epsilon is the privacy loss of one answer of one worker (a cell), participation protected unless you say public.
+    Exit codes: 0 done; 1 the request cannot be met, or a claim is refuted; 2 wrong usage. With --json every command
+    prints one JSON object, errors too.
     """
 
 

@@ -18,7 +18,7 @@ EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
     cls=Verb,
     example=EXAMPLE,
     main_options=("per_task", "budget", "epsilon", "gold", "gold_per_worker"),
-    short_help="Draw a random public assignment of tasks to workers.",
+    short_help="Draw a random assignment of tasks to workers.",
 )
 @click.option("--tasks", type=PATH, required=True, metavar="FILE", help="CSV file, column task.")
 @click.option("--workers", type=PATH, required=True, metavar="FILE", help="CSV file, column worker.")

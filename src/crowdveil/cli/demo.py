@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from crowdveil.demo.trials import Row
 
 
-@click.command(cls=Verb, example="crowdveil demo --out shown", main_options=("data", "out", "seed"))
+@click.command(
+    cls=Verb,
+    example="crowdveil demo --out shown",
+    main_options=("data", "out", "seed"),
+    short_help="Compare every mechanism and method on one page.",
+)
 @click.option("--data", type=GivenPath(exists=True, file_okay=False, path_type=Path), help="Folder with the data sets.")
 @click.option(
     "--out", type=GivenPath(file_okay=False, path_type=Path), default=Path("crowdveil-demo"), show_default=True,

@@ -171,7 +171,7 @@ def _method(given: Given) -> Method:
     example=EXAMPLE,
     details=DETAILS,
     main_options=("method", "labels", "scale", "gold", "score", "out", "memory", "as_json"),
-    short_help="Infer the truth of every task and the quality of every worker.",
+    short_help="Infer the truth of each task, the quality of each worker.",
 )
 @sources_argument("reports")
 @method_options

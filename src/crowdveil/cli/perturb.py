@@ -88,7 +88,7 @@ list_options = options(
     example=EXAMPLE,
     details=DETAILS,
     main_options=("epsilon", "budget", "labels", "scale", "tasks", "workers", "lists_from_answers", "seed"),
-    short_help="Write the reports that devices would send for the answers in a file.",
+    short_help="Randomize the answers in a file as devices would.",
 )
 @sources_argument("answers")
 @mechanism_options

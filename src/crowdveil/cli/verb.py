@@ -1,7 +1,11 @@
-"""Command with help in two lengths: --help has an example and the main options, --help-all every option by heading."""
+"""Commands and groups of commands whose help fits on a screen.
+
+The help of a command has two lengths: --help has an example and the main options, --help-all every option by heading.
+A group lists its commands by heading, in the order of use.
+"""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -82,3 +86,33 @@ class Verb(click.Command):
             records = [record for option in listed if (record := option.get_help_record(ctx)) is not None]
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+class VerbGroup(click.Group):
+    """Group whose help lists the commands by heading.
+
+    Args:
+        sections: commands by heading, in the order of help.
+        settings: keyword arguments of `click.Group`.
+    """
+
+    def __init__(self, *, sections: Mapping[str, Sequence[click.Command]], **settings: Any) -> None:
+        super().__init__(commands=[command for listed in sections.values() for command in listed], **settings)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of use."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line for each command, under its heading."""
+        widest = max(map(len, self.commands))
+        for heading, listed in self.sections.items():
+            with formatter.section(heading):
+                width = formatter.width - widest - 4
+                formatter.write_dl([(f"{c.name:{widest}}", c.get_short_help_str(width)) for c in listed])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)

@@ -9,28 +9,15 @@ from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge
+from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (
-    new,
-    invite,
-    page,
-    close,
-    export,
-    purge,
-    demo,
-)
+SUBCOMMANDS: tuple[click.Command, ...] = (new, invite, page, close, export, purge, demo)
 """Subcommands, in the order of help."""
 
 
-class InOrder(click.Group):
-    """Group whose help lists the commands in the order of use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands in the order of use."""
-        return list(self.commands)
-
-
-@click.group(cls=InOrder, commands=SUBCOMMANDS, short_help="Ask real people: make a campaign, invite workers, end it.")
+@click.group(
+    cls=VerbGroup, sections={"Commands": SUBCOMMANDS}, short_help="Ask real people: make a campaign, invite, end it."
+)
 def campaign() -> None:
     """Ask real people: make a campaign, invite workers, end it.
 

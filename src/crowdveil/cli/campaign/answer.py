@@ -46,7 +46,7 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
     cls=Verb,
     example="crowdveil answer 'https://grades.example.org/a/#1....' --answers my.csv",
     main_options=("answers", "files", "out", "budget", "home"),
-    short_help="Answer a campaign: randomized on this computer, sent once.",
+    short_help="Answer a campaign from this computer, randomized here.",
 )
 @click.argument("link")
 @click.option("--answers", type=PATH, metavar="FILE", help="CSV file, columns task and label. [default: asks here]")

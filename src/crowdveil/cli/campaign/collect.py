@@ -16,7 +16,7 @@ from crowdveil.cli.verb import Verb
     cls=Verb,
     example="crowdveil collect received --campaign essays/campaign.json --out collected",
     main_options=("campaign", "as_json"),
-    short_help="Join the report files of a campaign without a service.",
+    short_help="Join the report files of a campaign.",
 )
 @click.argument("folder", type=PATH)
 @click.option("--campaign", type=CAMPAIGN_FILE, metavar="FILE", help="campaign.json. [default: that in FOLDER]")

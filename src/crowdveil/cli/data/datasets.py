@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crowdveil.data.datasets import Dataset
 
 
-@click.group()
+@click.group(short_help="List public data sets of real answers.")
 def datasets() -> None:
     """List public data sets of real answers in the folder CROWDVEIL_DATA."""
 

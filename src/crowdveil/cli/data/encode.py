@@ -37,7 +37,7 @@ The blocks have checksums, which infer verifies."""
     help=HELP,
     example="crowdveil encode sent/reports.csv --out blocks",
     main_options=("labels", "scale", "replace", "as_json"),
-    short_help="Convert a report file to encoded blocks, which infer reads without parsing.",
+    short_help="Convert a report file to blocks that infer reads faster.",
 )
 @sources_argument("reports")
 @alphabet_options

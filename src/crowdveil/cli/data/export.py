@@ -16,7 +16,7 @@ from crowdveil.cli.verb import Verb
     cls=Verb,
     example="crowdveil export label-studio found --tasks export.json\n          --out predictions.json",
     main_options=("question", "version", "as_json"),
-    short_help="Write inferred truths as predictions that a labelling tool imports.",
+    short_help="Write truths as predictions for a labelling tool.",
 )
 @click.argument("tool", type=click.Choice(["label-studio"]), metavar="TOOL")
 @click.argument("folder", type=PATH)

@@ -34,7 +34,7 @@ address or a time gets a number, which holds within one import only: import all 
     example="crowdveil import label-studio export.json --out answers.parquet",
     details=DETAILS,
     main_options=("question", "delimiter", "out", "form", "as_json"),
-    short_help="Write the answers in the export of a labelling tool as one table.",
+    short_help="Read the export of a labelling tool as one table.",
 )
 @click.argument("tool", type=NameChoice(TOOLS), metavar="TOOL")
 @sources_argument("files")

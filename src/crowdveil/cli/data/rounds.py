@@ -71,7 +71,7 @@ def join(reports: tuple[Path, ...], out: Path, accept_edited: bool, replace: boo
     cls=Verb,
     example=NEXT,
     main_options=("most",),
-    short_help="Choose the threshold of each task for the next round.",
+    short_help="Choose each task's threshold for the next round.",
 )
 @click.argument("truths", type=PATH)
 @click.option(

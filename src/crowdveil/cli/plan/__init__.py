@@ -75,7 +75,7 @@ expectation_options = options(
     example=EXAMPLE,
     details=DETAILS,
     main_options=("labels", "scale", "epsilon", "out"),
-    short_help="Predict the error of a campaign; choose mechanism, epsilon and workers.",
+    short_help="Choose mechanism, epsilon and workers; predict the error.",
 )
 @alphabet_options
 @click.option("--tasks", type=COUNT, required=True, metavar="N", help="Number of tasks.")

@@ -31,7 +31,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     help=HELP,
     example=EXAMPLE,
     main_options=("epsilon", "budget", "labels", "scale"),
-    short_help="Show claimed and exact epsilon, per cell and per worker.",
+    short_help="Show exact and claimed epsilon, per worker and answer.",
 )
 @mechanism_options
 @alphabet_options

@@ -15,7 +15,7 @@ from crowdveil.cli.verb import Verb
     cls=Verb,
     example="crowdveil statement asked/campaign.json",
     main_options=("answers",),
-    short_help="Print the statement of privacy, for the file of a data-protection officer.",
+    short_help="Print the statement of privacy that can be filed.",
 )
 @click.argument("source", type=PATH)
 @click.option(

@@ -29,7 +29,7 @@ NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside th
 @click.command(
     cls=Verb,
     example="crowdveil verify sent/certificate.json",
-    short_help="Check the claims of a certificate or a campaign, independently.",
+    short_help="Check a certificate or a campaign, independently.",
 )
 @click.argument("file", type=PATH)
 @json_option

@@ -36,7 +36,7 @@ reports without a certificate are refused."""
     details=DETAILS,
     example="crowdveil agreement labels.csv --out agreement.csv",
     main_options=("out", "labels", "scale", "as_json"),
-    short_help="Show how far workers agree: Krippendorff's alpha, pairwise agreement.",
+    short_help="Show how far workers agree (Krippendorff's alpha).",
 )
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file of each worker's agreement with the others.")
 @reports_options

@@ -39,7 +39,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     details=DETAILS,
     example="crowdveil next labels.csv --budget 500 --out next.csv",
     main_options=("budget", "out", "workers", "per_worker", "by", "as_json"),
-    short_help="List the next answers to ask for: task, worker, expected gain.",
+    short_help="List the next answers to ask for, by expected gain.",
 )
 @click.option("--budget", type=COUNT, required=True, metavar="N", help="Number of answers.")
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: task, worker, expected_gain, information, reports.")

@@ -17,7 +17,7 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
     cls=Verb,
     example='crowdveil report found --title "Cats and dogs" --out cats.html',
     main_options=("out", "reports", "campaign", "title", "question", "workers"),
-    short_help="Write the results as one HTML page that can be mailed or filed.",
+    short_help="Write the results as one HTML page.",
 )
 @click.argument("folder", type=PATH)
 @click.option("--out", type=PATH, metavar="FILE", help="The page. [default: report.html in FOLDER]")

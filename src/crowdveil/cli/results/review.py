@@ -33,7 +33,7 @@ refused."""
     details=DETAILS,
     example="crowdveil review labels.csv --out review.csv",
     main_options=("out", "below", "method", "as_json"),
-    short_help="List the workers to review: low ability, or answers like spam.",
+    short_help="List the workers to review: low ability, spam.",
 )
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
