@@ -17,6 +17,7 @@ from crowdveil.mechanisms import (
     MatrixFactorization,
     MatrixFactorizationPublished,
     Mechanism,
+    Memoised,
     OneLayer,
     QuantizedResponse,
     RandomizedResponse,
@@ -72,6 +73,9 @@ def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]
     yield "`laplace`", Laplace(alphabet=GRID, epsilon=1.0), 1, None, 1
     yield "`quantized-response`", QuantizedResponse(alphabet=GRID, epsilon=1.0, cuts=(2,)), 1, None, 1
     yield "`designed`", Designed.examples()[0], 1, None, 1
+    repeated = Memoised(alphabet=YES_NO, epsilon=1.0, report_epsilon=0.5)
+    yield "`memoised`, one report", repeated, 1, None, 1
+    yield "`memoised`, 12 reports", repeated, 1, None, 12
     published = TwoLayer.as_published(alphabet=YES_NO, epsilon=1.0, participation="public", answers=50)
     yield "`two-layer` as published, 50 cells", published, 50, None, 1
     yield "`two-layer`, 10 cells", TwoLayer.with_bounded_loss(alphabet=YES_NO, epsilon=1.0), 10, None, 1

@@ -269,6 +269,7 @@ MECHANISM_ENTRIES: Mapping[str, MechanismEntry] = by_name(
         "quantized-response", "mechanisms.quantized_response", "QuantizedResponse", ("cuts",), designed=True
     ),
     MechanismEntry("designed", "mechanisms.designed", "Designed", designed=True),
+    MechanismEntry("memoised", "mechanisms.memoised", "Memoised", ("report_epsilon",)),
 )
 """Mechanisms, in the order of help texts."""
 

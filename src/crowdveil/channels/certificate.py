@@ -25,7 +25,7 @@ MAX_SYMBOLS = 1025
 """Largest number of input or output symbols: 1,024 labels and NULL."""
 DESIGNED = "designed"
 """Mechanism of a channel given by its table."""
-CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED)
+CERTIFIED = ("randomized-response", "laplace", "one-layer", "quantized-response", DESIGNED, "memoised")
 """Mechanisms with the same channel for every cell, which a certificate can contain."""
 REAL_VALUED = "laplace, real-valued, binned (simulation only)"
 """Mechanism of the channel of binned simulated real-valued reports."""

@@ -75,6 +75,11 @@ class Mechanism(ABC):
         """
         return self.guarantee, self.guarantee.per_worker(cells)
 
+    def guarantees_over(self, cells: int, rounds: int) -> tuple[Guarantee, Guarantee]:
+        """Return the guarantees of one cell and of a whole worker over `rounds` campaigns on the same cells."""
+        cell, worker = self.guarantees(cells)
+        return cell.times(rounds), worker.times(rounds)
+
     @abstractmethod
     def channel(self) -> Channel | None:
         """Return the channel of each cell; None if the cells of one worker are not perturbed independently."""
@@ -82,6 +87,10 @@ class Mechanism(ABC):
     def single_cell_channel(self) -> Channel | None:
         """Return the marginal channel of one cell; None if the report does not consist of cells."""
         return self.channel()
+
+    def perturb_rounds(self, answers: NDArray[np.integer], rounds: int, source: Source) -> NDArray[Any]:
+        """Return the reports of one worker in several campaigns on the same answers, one row each."""
+        return np.stack([self.perturb(answers, source) for _ in range(rounds)])
 
     @abstractmethod
     def perturb(self, answers: NDArray[np.integer], source: Source) -> NDArray[Any]:
@@ -114,6 +123,15 @@ class ChannelMechanism(Mechanism):
     @abstractmethod
     def channel(self) -> Channel:
         """Return the exact integer channel of every cell."""
+
+    @property
+    def lasting_channel(self) -> Channel:
+        """Table whose loss a budget is charged for a cell; the channel unless reports on a cell are repeated."""
+        return self.channel()
+
+    def over_rounds(self, rounds: int) -> tuple[Channel, int]:
+        """Return a table, and how often it is used independently, for the reports of `rounds` campaigns on a cell."""
+        return self.channel(), rounds
 
     @property
     def guarantee(self) -> Guarantee:

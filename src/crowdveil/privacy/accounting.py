@@ -69,16 +69,14 @@ def account(mechanism: Mechanism, *, tasks: int, rounds: int = 1) -> tuple[Accou
     for name, count in (("tasks", tasks), ("rounds", rounds)):
         if not 1 <= count <= MAX_COUNT:
             raise SettingsError(f"{name} must be from 1 to {MAX_COUNT:,}", value=count, hint="Give another number.")
-    guarantees = mechanism.guarantees(tasks)
     return tuple(
         _row(mechanism, guarantee, tasks, count)
         for count in ((1, rounds) if rounds > 1 else (1,))
-        for guarantee in guarantees
+        for guarantee in mechanism.guarantees_over(tasks, count)
     )
 
 
-def _row(mechanism: Mechanism, guarantee: Guarantee, cells: int, rounds: int) -> Account:
-    total = guarantee.times(rounds)
+def _row(mechanism: Mechanism, total: Guarantee, cells: int, rounds: int) -> Account:
     requested = sum_rounded_up([(mechanism.epsilon, rounds * (cells if total.unit == "worker" else 1))])
     return Account(
         mechanism=mechanism.name,

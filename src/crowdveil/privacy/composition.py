@@ -17,7 +17,7 @@ from scipy.special import gammaln
 
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.guarantee import Participation, Unit
-from crowdveil.mechanisms import Mechanism, TwoLayer
+from crowdveil.mechanisms import ChannelMechanism, Mechanism, TwoLayer
 from crowdveil.mechanisms.two_layer import SharedFlipDistribution
 from crowdveil.privacy.loss_distribution import (
     PROFILE_ERROR,
@@ -79,19 +79,21 @@ def composition(mechanism: Mechanism, *, tasks: int, delta: float, rounds: int =
             cells=tasks if guarantee.unit == "worker" else 1,
             rounds=rounds,
             delta=delta,
-            pure=min(pure_epsilon(cells), guarantee.times(rounds).epsilon),
+            pure=min(pure_epsilon(cells), guarantee.epsilon),
             advanced=advanced_epsilon(cells, delta),
             exact=composed_epsilon(cells, delta),
         )
-        for guarantee, cells in zip(mechanism.guarantees(tasks), _units(mechanism, tasks, rounds), strict=True)
+        for guarantee, cells in zip(
+            mechanism.guarantees_over(tasks, rounds), _units(mechanism, tasks, rounds), strict=True
+        )
     )
 
 
 def _units(mechanism: Mechanism, tasks: int, rounds: int) -> tuple[Cells, Cells]:
     """Return the independent parts of a cell and of a worker, over all rounds."""
-    channel = mechanism.channel()
-    if channel is not None and channel.ratio is not None:
-        return [(channel_profile(channel), rounds)], [(channel_profile(channel), rounds * tasks)]
+    if isinstance(mechanism, ChannelMechanism) and mechanism.channel().ratio is not None:
+        channel, uses = mechanism.over_rounds(rounds)
+        return [(channel_profile(channel), uses)], [(channel_profile(channel), uses * tasks)]
     cell, worker = mechanism.guarantees(tasks)
     joint = pure_profile(worker.epsilon)
     if isinstance(mechanism, TwoLayer) and tasks <= MAX_SHARED_CELLS and math.isfinite(worker.epsilon):

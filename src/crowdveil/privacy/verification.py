@@ -205,7 +205,7 @@ def _is_day(value: Any) -> bool:
 
 
 DIGEST = re.compile("[0-9a-f]{64}")
-_NAME = "(randomized-response|laplace|one-layer|quantized-response|designed)"
+_NAME = "(randomized-response|laplace|one-layer|quantized-response|designed|memoised)"
 _SIMULATED = "laplace, real-valued, binned (simulation only)"
 MECHANISM = re.compile(
     rf"({re.escape(_SIMULATED)}|{_NAME}(\+{_NAME}){{0,15}})"

@@ -82,7 +82,7 @@ def set_up(
         raise SettingsError(
             "assigned tasks and channels by name need a mechanism with a channel per cell",
             value=mechanism.name,
-            hint="Use randomized-response, quantized-response, designed, one-layer or laplace.",
+            hint="Use randomized-response, quantized-response, designed, one-layer, laplace or memoised.",
         )
     return Setup(mechanism=mechanism, table=table, assignment=assignment)
 

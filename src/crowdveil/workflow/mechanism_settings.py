@@ -14,7 +14,7 @@ from crowdveil.channels.guarantee import MAX_EPSILON, Participation
 from crowdveil.channels.rounding import format_bound
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism
+from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism, Memoised
 from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
 
@@ -137,8 +137,11 @@ def within_budget(settings: MechanismSettings, alphabet: Alphabet, *, tasks: int
         raise SettingsError(
             "a budget per worker is divided among cells by a mechanism with a channel per cell",
             value=settings.name,
-            hint="Use randomized-response, quantized-response, designed, one-layer or laplace, or give --epsilon.",
+            hint="Use randomized-response, quantized-response, designed, one-layer, laplace or memoised; or --epsilon.",
         )
+
+    if settings.name == Memoised.name:
+        cells = tasks  # the permanent answers are charged once, whatever the number of rounds
 
     def build(epsilon: float) -> ChannelMechanism:
         mechanism = build_mechanism(replace(settings, epsilon=epsilon), alphabet, tasks=tasks)

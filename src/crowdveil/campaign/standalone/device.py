@@ -123,7 +123,7 @@ def fits(value: Any, form: Any) -> bool:
     return value is None if form is None else type(value) is form
 
 
-NAME = "randomized-response|laplace|one-layer|quantized-response|designed"
+NAME = "randomized-response|laplace|one-layer|quantized-response|designed|memoised"
 CERTIFICATE = {
     "format": "crowdveil-channel/1",
     "mechanism": rf"(laplace, real-valued, binned \(simulation only\)|({NAME})(\+({NAME})){{0,15}})"

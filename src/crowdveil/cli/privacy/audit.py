@@ -37,7 +37,7 @@ PROGRAM = "crowdveil"
 INTERRUPTED = 130
 """Exit code of a command after Ctrl-C."""
 OWN_OPTIONS = ("labels", "scale", "ordered", "null_value", "low", "high", "most_answers", "dimensions", "ridge", "cuts",
-    "prior", "participation_rate", "ability", "sigmas", "rounds")  # fmt: skip
+    "report_epsilon", "prior", "participation_rate", "ability", "sigmas", "rounds")  # fmt: skip
 """Options of mechanisms alone."""
 REFUTED = 1
 """Exit code of a refuted claim."""

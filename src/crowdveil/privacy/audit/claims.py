@@ -16,7 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable, is_channel_table
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound, log_rounded_up, sum_rounded_up
 from crowdveil.errors import SettingsError
-from crowdveil.mechanisms import Mechanism
+from crowdveil.mechanisms import ChannelMechanism, Mechanism
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, Progress, audit_black_box, require_claim
 from crowdveil.privacy.audit.finite import Neighbours, worst_loss
 from crowdveil.privacy.audit.neighbours import has_independent_cells, mechanism_pairs
@@ -115,7 +115,7 @@ def audit_mechanism(
     Raises:
         SettingsError: a number out of range, or neighbours in participation that is public.
     """
-    guarantee = mechanism.guarantees(tasks)[neighbours == "worker"].times(rounds)
+    guarantee = mechanism.guarantees_over(tasks, rounds)[neighbours == "worker"]
     kinds: tuple[Neighbours, ...] = (neighbours,) if neighbours else ("value",)
     if neighbours is None and mechanism.participation == "protected":
         kinds = ("value", "participation")
@@ -225,9 +225,9 @@ def _exact(mechanism: Mechanism, neighbours: Neighbours | None, guarantee: Guara
     """Return the exact or proved loss in nats; None if the guarantee is about other neighbours, too, and infinite."""
     if neighbours not in ("value", "participation") or mechanism.participation == "public":
         return guarantee.epsilon
-    channel = mechanism.channel()
-    if channel is not None:
-        return sum_rounded_up([(worst_loss([channel], neighbours).epsilon, rounds)])
+    if isinstance(mechanism, ChannelMechanism):
+        channel, uses = mechanism.over_rounds(rounds)
+        return sum_rounded_up([(worst_loss([channel], neighbours).epsilon, uses)])
     return guarantee.epsilon if math.isfinite(guarantee.epsilon) else None
 
 

@@ -105,7 +105,7 @@ function visible(name) {
 }
 
 // Certificate of one channel ------------------------------------------------------------------------------------------
-const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed)";
+const NAME = "(randomized-response|laplace|one-layer|quantized-response|designed|memoised)";
 const REAL_VALUED = "laplace, real-valued, binned \\(simulation only\\)";
 const MARK = ", SIMULATION from seed (0|[1-9][0-9]*): no privacy|, LISTS FROM ANSWERS: no privacy";
 const MECHANISM = new RegExp(`^(${REAL_VALUED}|${NAME}(\\+${NAME}){0,15})(${MARK})?$`);
