@@ -34,19 +34,19 @@ def sequence_probability(tables: MemoisedTables, answer: int, reports: tuple[int
 
 @given(
     labels=st.integers(2, 6),
-    epsilon=st.floats(0.2, 12.0),
+    epsilon=st.floats(0.2, 8.0),
     share=st.floats(0.05, 0.95),
     protected=st.booleans(),
 )
 @settings(max_examples=40, deadline=None)
 def test_both_claims_hold_in_integers_and_are_nearly_used(labels, epsilon, share, protected):
-    """One report loses at most report_epsilon, the permanent answer at most epsilon; neither wastes more than 1e-3."""
+    """One report loses at most report_epsilon, the permanent answer at most epsilon; neither wastes more than 0.002."""
     names = Categories(tuple(f"label {k}" for k in range(labels)))
     participation = "protected" if protected else "public"
     one = Memoised(alphabet=names, epsilon=epsilon, report_epsilon=epsilon * share, participation=participation)
 
-    assert one.report_epsilon - 1e-3 <= one.channel().epsilon <= one.report_epsilon
-    assert epsilon * (1 - 1e-2) <= one.tables.permanent.epsilon <= epsilon
+    assert one.report_epsilon - 2e-3 <= one.channel().epsilon <= one.report_epsilon
+    assert epsilon - 2e-3 <= one.tables.permanent.epsilon <= epsilon
 
 
 @pytest.mark.parametrize("mechanism", Memoised.examples(), ids=repr)
