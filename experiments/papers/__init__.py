@@ -5,5 +5,11 @@ The names of the exhibits, each with its module; see `experiments.papers.exhibit
 
 EXHIBITS: dict[str, str] = {
     "sun2018/theorem1": "experiments.papers.sun2018.theorem1",
+    "huai2019/table1": "experiments.papers.huai2019.table1",
+    "huai2019/table2": "experiments.papers.huai2019.table2",
+    "huai2019/figure1": "experiments.papers.huai2019.figure1",
+    "huai2019/figure3": "experiments.papers.huai2019.figure3",
+    "huai2019/figure4": "experiments.papers.huai2019.figure4",
+    "huai2019/figure5": "experiments.papers.huai2019.figure5",
 }
 """Name of each exhibit, "paper/exhibit", to the module with its `EXHIBIT`."""

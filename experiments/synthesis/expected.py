@@ -1,13 +1,13 @@
 """Expected errors of private releases against actual errors, and the accuracy of the warning against a constant.
 
 Errors of task means in shares of the bounds, for three crowds, both units, two methods. Usage:
-python experiments/synthesis/expected.py [--seed N].
+python -m experiments.synthesis.expected [--seed N].
 """
 
 import argparse
 
 import numpy as np
-from crowds import CROWDS
+from experiments.papers.huai2019.crowds import FLOORPLAN, crowd
 
 from crowdveil.channels.guarantee import Unit
 from crowdveil.randomness import seeded
@@ -21,7 +21,7 @@ EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 def row(name: str, method: PrivateMethod, chosen: bool, seed: int) -> bool:
     """Print one setting and return whether the warning was right."""
-    claims = CROWDS[name](seed)
+    claims = crowd(name, seed)
     release = method.release(claims, seeded(seed))
     count, total = (np.bincount(claims.task, weights=w, minlength=len(claims.tasks)) for w in (None, claims.value))
     with np.errstate(invalid="ignore"):
@@ -48,10 +48,10 @@ if __name__ == "__main__":
     seed = parser.parse_args().seed
     print("crowd | unit | epsilon | mechanism | truths anywhere | truths as in the records | made | constant | warning")
     found = []
-    for crowd in ("population_cut", "weather_temperature", "floorplan (simulated)"):
+    for name in ("population_cut", "weather_temperature", FLOORPLAN):
         for unit in UNITS:
             for epsilon in EPSILONS:
                 modes = Histogram(epsilon=epsilon, unit=unit), PooledShape(epsilon=epsilon, unit=unit)
-                best = more_accurate(*modes, CROWDS[crowd](seed))
-                found += [row(crowd, method, method is best, seed) for method in modes]
+                best = more_accurate(*modes, crowd(name, seed))
+                found += [row(name, method, method is best, seed) for method in modes]
     print(f"right: {sum(found)} of {len(found)}")

@@ -1,6 +1,6 @@
 """Error of the private methods on a known density: half N(-1, .6), half N(2, .9), bounds -4 .. 6 and ten times as wide.
 
-Mean integrated squared error over tasks, against the true density. Usage: python experiments/synthesis/simulated.py
+Mean integrated squared error over tasks, against the true density. Usage: python -m experiments.synthesis.simulated
 [--tasks N] [--seed N]. The number of bins, the budget of range selection and its penalty were tuned on this density.
 """
 
@@ -8,7 +8,13 @@ import argparse
 import math
 
 import numpy as np
-from density_error import DensityCurve, basic_release, histogram_curve, integrated_squared_error, kernel_curve
+from experiments.synthesis.density_error import (
+    DensityCurve,
+    basic_release,
+    histogram_curve,
+    integrated_squared_error,
+    kernel_curve,
+)
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded

@@ -2,13 +2,13 @@
 
 400 workers, half of them N(truth, 1.5), half N(truth, 6). Mean integrated squared error of `Histogram` over 150 tasks
 with bounds 0 .. 40, against the density of the reliable half and against that of all.
-Usage: python experiments/synthesis/trust.py
+Usage: python -m experiments.synthesis.trust
 """
 
 import math
 
 import numpy as np
-from density_error import DensityCurve, histogram_curve, integrated_squared_error
+from experiments.synthesis.density_error import DensityCurve, histogram_curve, integrated_squared_error
 from numpy.typing import NDArray
 
 from crowdveil.randomness import seeded

@@ -8,6 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from experiments.papers.huai2019.table1 import PRINTED as HUAI_TABLE_1
+from experiments.papers.huai2019.table2 import PRINTED as HUAI_TABLE_2
 from experiments.theory.published_bounds import (
     beta_flip_epsilon,
     density_distance_bound,
@@ -54,17 +56,8 @@ from tests.synthesis.exact_release import excess, lone_claims
 SUN_TABLE_II = {"snow_wsd": (34, 177, 0.903955, 0.0, 0.705882), "adult2": (825, 11_040, 0.999909, 0.316033, 0.993666)}
 """Workers, tasks; maximum, minimum and average sparsity as printed."""
 
-HUAI_TABLE_2 = {
-    "PrisCrowd": ((0.479, 1.699, 1.051), (6.209, 11.430, 8.405)),
-    "Uniform": ((0.628, 17.628, 1.220), (8.502, 47.217, 11.112)),
-    "Basic, strong": ((1.183, 12.799, 1.943), (12.013, 40.420, 15.111)),
-    "Basic, normal": ((1.119, 9.867, 1.937), (11.768, 35.391, 15.046)),
-    "Basic, weak": ((0.866, 2.125, 1.882), (10.149, 15.412, 14.723)),
-}
-"""ISE and SISE as printed, each on Population, Stock, Indoor Floorplan."""
-
-HUAI_OBJECTS = (1_124, 5_521, 129)
-"""Objects of the three data sets (Table 1)."""
+HUAI_OBJECTS = tuple(objects for _, objects in HUAI_TABLE_1.values())
+"""Objects of the three data sets."""
 
 LI_CLEAN_ACCURACY = (0.73, 0.76)
 """Of the Peer Grading and the Duchenne set, section 7.2."""

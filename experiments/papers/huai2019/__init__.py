@@ -1,0 +1,1 @@
+"""Exhibits of Huai et al. (2019), "Privacy-aware synthesizing for crowdsourced data"."""

@@ -1,0 +1,141 @@
+"""Figure 1: a kernel density of five claims, its components, and a private density of the same claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.synthesis.density_error import (
+    DensityCurve,
+    histogram_curve,
+    integrated_squared_error,
+    kernel_curve,
+)
+
+from crowdveil.randomness import seeded
+from crowdveil.synthesis.claims import Claims
+from crowdveil.synthesis.huai2019.kernel_density import GaussianKernel, WeightedKernelDensity
+from crowdveil.synthesis.private.histogram import Histogram
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS, BOUNDS = (5.0, 6.5, 8.0, 10.0, 11.5), (2.0, 14.0)
+WIDTHS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (1.0, 0.5, 2.0), "full": (1.0, 0.5, 2.0)}
+EPSILON, RELEASES = 5.0, 20
+COLUMNS = ("bandwidth", "curve", "exact_epsilon", "x", "density", "error")
+KERNEL, PRIVATE, CONSTANT = "kernel density", "histogram", "constant"
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per bandwidth."""
+    return [{"bandwidth": width, "epsilon": EPSILON, "releases": RELEASES, "seed": 1} for width in WIDTHS[size]]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return the curves, and the distance of each whole curve from the kernel density."""
+    width, seed = float(configuration["bandwidth"] or 0), int(configuration["seed"] or 0)
+    claims = Claims.from_arrays(["object"] * 5, range(5), POINTS, bounds=BOUNDS)
+    whole = _density(POINTS, width)
+    curve = kernel_curve(whole)
+    method, releases = Histogram(epsilon=EPSILON), range(int(configuration["releases"] or 0))
+    private = [histogram_curve(method.private_densities(claims, seeded(seed + place))[0], 0) for place in releases]
+    level = 1 / (BOUNDS[1] - BOUNDS[0])
+    flat = DensityCurve(lambda x: np.where((x >= BOUNDS[0]) & (x <= BOUNDS[1]), level, 0.0), np.array(BOUNDS))
+    curves = {f"component {place}": (None, _density((at,), width).pdf, None) for place, at in enumerate(POINTS, 1)}
+    curves[KERNEL] = (np.inf, whole.pdf, 0.0)
+    error = float(np.mean([integrated_squared_error(one, curve) for one in private]))
+    curves[PRIVATE] = (EPSILON, private[0].at, error)
+    curves[CONSTANT] = (0.0, flat.at, integrated_squared_error(flat, curve))
+    grid = np.linspace(*BOUNDS, 49)
+    rows: list[Row] = []
+    for name, (exact, at, distance) in curves.items():
+        share = 0.2 if name.startswith("component") else 1.0
+        heights = share * at(grid)
+        rows += [_row(width, name, exact, float(x), float(y), None) for x, y in zip(grid, heights, strict=True)]
+        if distance is not None:
+            rows.insert(0, _row(width, name, exact, None, None, distance))
+    return rows
+
+
+def _density(points: tuple[float, ...], width: float) -> WeightedKernelDensity:
+    """Return the kernel density of some points with equal weights."""
+    weight = np.full(len(points), 1 / len(points))
+    return WeightedKernelDensity(value=np.array(points), weight=weight, bandwidth=width, kernel=GaussianKernel())
+
+
+def _row(
+    width: float, curve: str, exact: float | None, x: float | None, density: float | None, error: float | None
+) -> Row:
+    return {
+        "bandwidth": width, "curve": curve, "exact_epsilon": exact, "x": x, "density": density, "error": error,
+    }  # fmt: skip
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the components, the density, and the private and the constant one, at the first bandwidth."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    mine = [row for row in rows if row["bandwidth"] == rows[0]["bandwidth"] and row["x"] is not None]
+    styles = {KERNEL: ("#2563eb", "-"), PRIVATE: ("#0f766e", "-"), CONSTANT: ("#7a8594", "--")}
+    for name in dict.fromkeys(str(row["curve"]) for row in mine):
+        color, style = styles.get(name, ("#dc2626", "-"))
+        points = [(row["x"], row["density"]) for row in mine if row["curve"] == name]
+        shown = f"{name}, epsilon {EPSILON:g}" if name == PRIVATE else name
+        label = {"component 1": "components"}.get(name, None if name.startswith("component") else shown)
+        axes.plot(*zip(*points, strict=True), color=color, linestyle=style, label=label)
+    axes.plot(POINTS, np.zeros(5), "o", color="black", clip_on=False)
+    axes.set(xlabel="X", ylabel="density", ylim=(0, None))
+    axes.legend(frameon=False)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that the components add up to the density, which integrates to 1."""
+    holds = True
+    for width in {row["bandwidth"] for row in rows}:
+        mine = [row for row in rows if row["bandwidth"] == width and row["x"] is not None]
+        whole = np.array([row["density"] for row in mine if row["curve"] == KERNEL], dtype=float)
+        parts = [row["density"] for row in mine if str(row["curve"]).startswith("component")]
+        holds &= bool(np.abs(np.reshape(parts, (5, -1)).sum(axis=0) - whole).max() < 1e-5)
+    error = {row["curve"]: float(row["error"] or 0) for row in rows if row["error"] is not None}
+    first = {row["curve"]: float(row["error"] or 0) for row in reversed(rows) if row["error"] is not None} or error
+    holds &= first[KERNEL] < first[PRIVATE]
+    better = "less" if first[PRIVATE] < first[CONSTANT] else "not less"
+    sentence = (
+        "the five components add up to the density; publishing such a curve protects nothing (exact epsilon infinite), "
+        f"and a private one of five claims, at epsilon {EPSILON:g}, is {better} distant than the constant "
+        f"(ISE {first[PRIVATE]:.3g} against {first[CONSTANT]:.3g})."
+    )
+    return Verdict("reproduced", sentence, holds)
+
+
+EXHIBIT = Exhibit(
+    name="huai2019/figure1",
+    title="Kernel density of five claims",
+    source="Huai et al. 2019, Figure 1",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=(
+        {"quantity": "number of claims", "value": 5, "read_off": "printed"},
+        {"quantity": "axes: X, density", "value": "4 to 14, 0 to 0.20", "read_off": "labels of the axes"},
+    ),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(
+        OpenParameter(
+            "places of the five claims", ", ".join(f"{one:g}" for one in POINTS), "none: an illustration",
+            "The identity holds for any places.",
+        ),
+        OpenParameter("bandwidth h", "1", "0.5, 2", "The narrower, the further both other densities are."),
+    ),
+    notes=(
+        f"Unit: a single claim, participation public. `histogram` is crowdveil's private density at epsilon "
+        f"{EPSILON:g}; its error is the mean integrated squared distance (ISE) from the kernel density over "
+        f"{RELEASES} releases, and one of these is drawn.",
+    ),
+)  # fmt: skip
