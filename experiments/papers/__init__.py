@@ -11,5 +11,10 @@ EXHIBITS: dict[str, str] = {
     "huai2019/figure3": "experiments.papers.huai2019.figure3",
     "huai2019/figure4": "experiments.papers.huai2019.figure4",
     "huai2019/figure5": "experiments.papers.huai2019.figure5",
+    "wang2018/theorem1": "experiments.papers.wang2018.theorem1",
+    "wang2018/theorem2": "experiments.papers.wang2018.theorem2",
+    "wang2018/condition16": "experiments.papers.wang2018.condition16",
+    "wang2018/theorem3": "experiments.papers.wang2018.theorem3",
+    "wang2018/theorem4": "experiments.papers.wang2018.theorem4",
 }
 """Name of each exhibit, "paper/exhibit", to the module with its `EXHIBIT`."""

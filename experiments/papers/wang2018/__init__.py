@@ -1,0 +1,1 @@
+"""Exhibits of Wang and Xu, private Dawid-Skene under local attribute differential privacy."""

@@ -1,0 +1,50 @@
+"""Line charts of measured rows: one line per column, drawn against one column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from experiments.papers.exhibit import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SMALLEST = 1e-6
+"""Values below, zeros included, are drawn here on a logarithmic axis."""
+
+
+def numbers(row: Row, column: str) -> float:
+    """Return the number in a column."""
+    value = row[column]
+    assert isinstance(value, int | float), (column, value)
+    return float(value)
+
+
+def panels(count: int, *, across: int = 4) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels, at most `across` of them beside each other; unused places stay empty."""
+    from matplotlib.figure import Figure
+
+    down = -(-count // across)
+    across = min(across, count)
+    figure = Figure(figsize=(3 * across + 0.8, 2.9 * down + 0.3), layout="constrained")
+    axes = list(figure.subplots(down, across, squeeze=False).flat)
+    for unused in axes[count:]:
+        unused.set_axis_off()
+    return figure, axes
+
+
+def draw_lines(
+    axes: Axes, rows: Sequence[Row], x: str, columns: Mapping[str, str], *, log_x: bool = True, log_y: bool = True
+) -> None:
+    """Draw the columns (name: label) against column `x`; a dashed line is a bound."""
+    for column, label in columns.items():
+        points = sorted((numbers(row, x), numbers(row, column)) for row in rows if row[column] is not None)
+        if points:
+            at, value = zip(*points, strict=True)
+            shown = [max(number, SMALLEST) for number in value] if log_y else value
+            axes.plot(at, shown, marker="o", markersize=3, label=label, linestyle="--" if "bound" in column else "-")
+    axes.set(xlabel=x, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    axes.minorticks_off()
+    axes.grid(alpha=0.25)

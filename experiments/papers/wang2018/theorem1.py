@@ -1,0 +1,103 @@
+"""Theorem 1: privacy of the reports of one worker, by enumeration of all answers and all reports."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.wang2018.dense_crowd import private_mechanism
+from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = (
+    "mechanism", "tasks", "claimed_epsilon", "exact_epsilon", "exact_epsilon_definition_3",
+    "exact_epsilon_not_answered", "exact_epsilon_protected_participation",
+)  # fmt: skip
+EPSILONS: dict[Size, tuple[float, ...]] = {
+    "quick": (1.0,),
+    "default": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
+    "full": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
+}
+TASKS: dict[Size, tuple[int, ...]] = {"quick": (1, 3), "default": (1, 2, 3, 5, 7), "full": (1, 2, 3, 5, 7, 9)}
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per epsilon and number of tasks."""
+    return [{"epsilon": epsilon, "tasks": tasks} for epsilon in EPSILONS[size] for tasks in TASKS[size]]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return the largest loss over all reports: one answer differs, any differ, an answer is missing."""
+    epsilon, tasks = numbers(configuration, "epsilon"), int(numbers(configuration, "tasks"))
+    table = np.log(np.array(private_mechanism(epsilon).channel().probabilities, dtype=float))
+    vectors = list(product((0, 1), repeat=tasks))
+    log_probability = np.array([[table[list(a), list(b)].sum() for b in vectors] for a in vectors])
+    loss = np.abs(log_probability[:, None] - log_probability[None]).max(axis=2)
+    differing = np.array([[sum(x != y for x, y in zip(a, b, strict=True)) for b in vectors] for a in vectors])
+    protected = private_mechanism(epsilon, "protected").guarantee.epsilon
+    return [
+        {
+            "mechanism": "randomized-response, public participation",
+            "tasks": tasks,
+            "claimed_epsilon": epsilon,
+            "exact_epsilon": float(loss[differing == 1].max()),
+            "exact_epsilon_definition_3": float(loss[differing >= 1].max()),
+            "exact_epsilon_not_answered": "infinite",
+            "exact_epsilon_protected_participation": protected,
+        }
+    ]
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the losses at the largest number of tasks."""
+    figure, (axes,) = panels(1)
+    largest = max(numbers(row, "tasks") for row in rows)
+    lines = {"exact_epsilon": "one answer differs", "exact_epsilon_definition_3": "Definition 3 as printed"}
+    draw_lines(axes, [row for row in rows if row["tasks"] == largest], "claimed_epsilon", lines)
+    axes.set_ylabel(f"exact epsilon, {largest:.0f} tasks")
+    axes.legend(frameon=False)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that one answer loses epsilon, and all tasks together their sum."""
+    rounding = 1 + 1e-9
+    one = all(numbers(row, "exact_epsilon") <= numbers(row, "claimed_epsilon") * rounding for row in rows)
+    several = [row for row in rows if numbers(row, "tasks") > 1]
+    printed = all(numbers(row, "exact_epsilon_definition_3") > 1.9 * numbers(row, "claimed_epsilon") for row in several)
+    sentence = (
+        "two workers who differ in one answer are told apart with epsilon as claimed; Definition 3 as printed asks "
+        "only that some coordinate differs, which is any two workers, and there m tasks lose m epsilon; a missing "
+        "answer is visible, since nothing is sent for it."
+    )
+    return Verdict("reproduced", sentence, one and printed)
+
+
+EXHIBIT = Exhibit(
+    name="wang2018/theorem1",
+    title="Privacy of private Dawid-Skene",
+    source="Wang and Xu, Theorem 1, Definition 3 and equation 9",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=({"quantity": "epsilon of one answer (LADP)", "value": "epsilon", "read_off": "printed"},
+           {"quantity": "epsilon of all m answers (LDP)", "value": "m epsilon", "read_off": "printed"}),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(
+        OpenParameter(
+            "neighbours of Definition 3", "the workers differ in one answer only (exact_epsilon)",
+            "any two different workers (exact_epsilon_definition_3)", "The loss is m times as large.",
+        ),
+        OpenParameter(
+            "participation", "public", "protected, with NULL as third symbol",
+            "The same epsilon then covers whether a task was answered; if public, that loss is infinite.",
+        ),
+    ),
+    notes=("Epsilon in nats, by enumeration of all pairs of answers and all reports of one worker. No crowd is "
+           "simulated: there is no error, constant or inference to compare.",),
+)  # fmt: skip

@@ -1,0 +1,53 @@
+"""Programs of the exhibits of Wang and Xu: Algorithm 1, the exact error of the vote, and the proved bound."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from experiments.papers.wang2018.dense_crowd import (
+    ITERATIONS,
+    as_reports,
+    channel_projection,
+    draw_crowd,
+    log_odds_of,
+    majority_vote,
+    private_dawid_skene,
+    private_mechanism,
+    unbiased_abilities,
+)
+from experiments.papers.wang2018.theorem4 import distance_to_normal, vote_error
+
+from crowdveil.estimators import PrivateDawidSkene
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_dense_algorithm_is_the_library_s(epsilon: float) -> None:
+    """Algorithm 1 on a dense crowd gives the truths and abilities of `private-dawid-skene` after as many steps."""
+    crowd = draw_crowd(np.linspace(0.5, 1, 40), 200, epsilon, np.random.default_rng(5))
+    start = majority_vote(crowd.reports) / 40
+
+    log_odds, right = private_dawid_skene(crowd.reports, start, channel_projection(epsilon))
+    library = PrivateDawidSkene(max_steps=ITERATIONS + 1, tolerance=0).fit(
+        as_reports(crowd.reports), channel=private_mechanism(epsilon).channel()
+    )
+
+    np.testing.assert_allclose(np.clip(log_odds, -50, 50), log_odds_of(library), atol=1e-3)
+    abilities = np.clip(unbiased_abilities(right, epsilon), 0, 1)
+    np.testing.assert_allclose(abilities, library.workers.quality, atol=1e-5)
+
+
+@pytest.mark.parametrize(("workers", "experts"), [(4, 1), (5, 2), (6, 6)])
+def test_vote_error_is_that_of_all_outcomes(workers: int, experts: int) -> None:
+    """The exact error of the vote is the sum over all patterns of right reports; a tie is wrong half the time."""
+    kept, total = 0.8, 0.0
+    for right in product((0, 1), repeat=workers):
+        probability = np.prod([(kept if r else 1 - kept) if i < experts else 0.5 for i, r in enumerate(right)])
+        total += probability * (1.0 if sum(right) < workers / 2 else 0.5 * (sum(right) == workers / 2))
+
+    assert vote_error(workers, experts, kept) == pytest.approx(total, abs=1e-14)
+
+
+def test_printed_distance_to_the_normal_is_too_small() -> None:
+    """Inequality (36) fails: the step of the distribution function at the middle alone is more than its bound."""
+    assert distance_to_normal(1) == pytest.approx(0.3413, abs=1e-4)
+    assert all(distance_to_normal(count) > 6 * count**-0.5 / 16 for count in (10, 1001))
