@@ -4,7 +4,19 @@ The names of the exhibits, each with its module; see `experiments.papers.exhibit
 """
 
 EXHIBITS: dict[str, str] = {
+    "sun2018/table2": "experiments.papers.sun2018.table2",
+    "sun2018/figure1": "experiments.papers.sun2018.figure1",
+    "sun2018/figure2": "experiments.papers.sun2018.figure2",
+    "sun2018/figure3": "experiments.papers.sun2018.figure3",
+    "sun2018/figure4": "experiments.papers.sun2018.figure4",
+    "sun2018/figure5": "experiments.papers.sun2018.figure5",
+    "sun2018/parameters": "experiments.papers.sun2018.parameters",
     "sun2018/theorem1": "experiments.papers.sun2018.theorem1",
+    "sun2018/theorem2": "experiments.papers.sun2018.theorem2",
+    "sun2018/theorem3": "experiments.papers.sun2018.theorem3",
+    "sun2018/theorem4": "experiments.papers.sun2018.theorem4",
+    "sun2018/theorem5": "experiments.papers.sun2018.theorem5",
+    "sun2018/participation": "experiments.papers.sun2018.participation",
     "huai2019/table1": "experiments.papers.huai2019.table1",
     "huai2019/table2": "experiments.papers.huai2019.table2",
     "huai2019/figure1": "experiments.papers.huai2019.figure1",

@@ -1,0 +1,202 @@
+"""MAE change of Algorithm 1 on protected answers (section VI-C, VI-D), and crowdveil at the exact epsilon of RR."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.sun2018.crowds import SunCrowd, real, synthetic
+from experiments.papers.sun2018.published import MECHANISMS, send, setting_text, settings
+from experiments.utility.sun_crowd import SCALE, objective
+from numpy.typing import NDArray
+
+from crowdveil import DawidSkene, Gaussian, OrdinalDawidSkene, QuantizedResponse, RandomizedResponse, WeightedMean
+from crowdveil.channel_design import design_channel
+from crowdveil.channels.channel import Channel
+from crowdveil.randomness import seeded
+from crowdveil.simulate import perturb_cells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    "data", "workers", "tasks", "sparsity", "mechanism", "setting", "inference", "claimed_epsilon", "exact_epsilon",
+    "change", "error", "unprotected", "constant", "correlation", "repeats", "standard_error",
+)  # fmt: skip
+OURS = "crowdveil"
+ALGORITHM_1 = WeightedMean(tolerance=1e-4)
+COLOURS = {"RR": "#1b6ca8", "LP": "#b3541e", "MF": "#3d7a3d", "2-Layer": "#7a4fa3", OURS: "#c2185b"}
+SEED_OF_REPORTS = 1000
+"""Added to the seed of a crowd, for its reports."""
+
+
+class Score(NamedTuple):
+    """Figures of one repeat."""
+
+    error: float
+    unprotected: float
+    constant: float
+    correlation: float
+    exact: float
+
+
+def step(
+    mechanism: str, epsilon: float, *, workers: int, tasks: int, sparsity: float, repeats: int,
+    rounding: str = "nearest", scored: str = "clipped", **changed: str | float,
+) -> Configuration:  # fmt: skip
+    """Return the configuration of one point on a synthetic crowd; `changed` are parameters of the mechanism."""
+    crowd: Configuration = {"data": "synthetic", "workers": workers, "tasks": tasks, "sparsity": sparsity}
+    crowd |= {"rounding": rounding, "scored": scored, "repeats": repeats, "seed": 1}
+    return crowd | {"mechanism": mechanism, "claimed_epsilon": epsilon} | settings(mechanism, **changed)
+
+
+def real_step(name: str, mechanism: str, epsilon: float, *, repeats: int, scores: int | None = None) -> Configuration:
+    """Return the configuration of one point on a real set."""
+    crowd: Configuration = {"data": name, "scores": scores, "repeats": repeats, "seed": 1}
+    return crowd | {"mechanism": mechanism, "claimed_epsilon": epsilon} | settings(mechanism)
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return the row of one point: means over the repeats."""
+    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
+    scores = [_score(configuration, seed) for seed in range(first, first + repeats)]
+    mean = Score(*np.mean(scores, axis=0).tolist())
+    crowd = crowd_of(configuration, first)
+    tasks, workers = len(crowd.answers.tasks), len(crowd.answers.workers)
+    deviation = float(np.std([one.error for one in scores], ddof=1)) if repeats > 1 else None
+    return [{
+        "data": configuration["data"], "workers": workers, "tasks": tasks,
+        "sparsity": configuration.get("sparsity", 1 - len(crowd.answers) / (tasks * workers)),
+        "mechanism": configuration["mechanism"], "setting": _setting(configuration),
+        "inference": _inference(configuration), "claimed_epsilon": configuration["claimed_epsilon"],
+        "exact_epsilon": mean.exact, "change": mean.error - mean.unprotected, "error": mean.error,
+        "unprotected": mean.unprotected, "constant": mean.constant, "correlation": mean.correlation,
+        "repeats": repeats, "standard_error": None if deviation is None else deviation / repeats**0.5,
+    }]  # fmt: skip
+
+
+def crowd_of(configuration: Configuration, seed: int) -> SunCrowd:
+    """Return the crowd of a configuration; a real set does not depend on the seed."""
+    if configuration["data"] != "synthetic":
+        scores = configuration["scores"]
+        return real(str(configuration["data"]), None if scores is None else int(scores))
+    return synthetic(
+        int(configuration["workers"]), int(configuration["tasks"]), float(configuration["sparsity"]), seed,
+        rounding=str(configuration["rounding"]), scored=str(configuration["scored"]),
+    )  # fmt: skip
+
+
+def draw_changes(axes: Axes, rows: list[Row], across: str) -> None:
+    """Draw MAE change against a column, one line per mechanism, and that of the constant."""
+    for mechanism, colour in COLOURS.items():
+        mine = sorted((row for row in rows if row["mechanism"] == mechanism), key=lambda row: row[across])
+        if mine:
+            points = [row[across] for row in mine], [row["change"] for row in mine]
+            axes.plot(*points, marker="o", ms=4, color=colour, label=mechanism)
+    base = sorted({(row[across], row["constant"] - row["unprotected"]) for row in rows if row["mechanism"] == "MF"})
+    if base:
+        axes.plot(*zip(*base, strict=True), color="#7a8594", linestyle=":", label="best constant")
+    axes.set(xlabel=across.removeprefix("claimed_"), ylabel="MAE change")
+
+
+def at(rows: list[Row], mechanism: str, **where: object) -> Row:
+    """Return the row of a mechanism with these values."""
+    (found,) = (
+        row
+        for row in rows
+        if row["mechanism"] == mechanism and all(row[name] == value for name, value in where.items())
+    )
+    return found
+
+
+def points(rows: list[Row], *names: str) -> list[dict[str, object]]:
+    """Return the distinct values of some columns, in order of occurrence."""
+    return [
+        dict(zip(names, values, strict=True)) for values in dict.fromkeys(tuple(row[n] for n in names) for row in rows)
+    ]
+
+
+def ours_is_best(rows: list[Row], where: dict[str, object]) -> bool:
+    """Return whether crowdveil has a smaller error than every published mechanism at a point."""
+    return all(at(rows, OURS, **where)["error"] < at(rows, name, **where)["error"] for name in MECHANISMS)
+
+
+def _score(configuration: Configuration, seed: int) -> Score:
+    crowd = crowd_of(configuration, seed)
+    sent_seed = seed + SEED_OF_REPORTS
+    if configuration["mechanism"] == OURS:
+        found, exact = _ours(crowd, configuration, sent_seed)
+    else:
+        sent = send(crowd, configuration, sent_seed)
+        found, exact = ALGORITHM_1.fit(sent.reports).truth, sent.exact
+    unprotected = crowd.error(ALGORITHM_1.fit(crowd.answers).truth)
+    return Score(crowd.error(found), unprotected, crowd.constant, crowd.correlation(found), exact)
+
+
+def _ours(crowd: SunCrowd, configuration: Configuration, seed: int) -> tuple[NDArray[np.float64], float]:
+    """Return crowdveil's estimates and the exact epsilon of its channel."""
+    epsilon = float(configuration["claimed_epsilon"])
+    if crowd.prior is None:
+        return _ours_on_labels(crowd, epsilon, seed)
+    workers, sparsity = len(crowd.answers.workers), float(configuration["sparsity"])
+    channel = synthetic_channel(workers, sparsity, epsilon)
+    # Where NULL is merged with answers, how often workers answer cannot be learned: it is taken as public.
+    rates = None if channel.null_output is not None else (1 - sparsity,)
+    mean, deviation = crowd.prior
+    speed = {"tolerance": 0.01, "points_per_step": 2, "max_steps": 100}
+    method = Gaussian(prior_mean=mean, prior_deviation=deviation, participations=rates, **speed)
+    return method.fit(perturb_cells(crowd.answers, channel, seeded(seed)), channel=channel).truth, channel.epsilon
+
+
+def _ours_on_labels(crowd: SunCrowd, epsilon: float, seed: int) -> tuple[NDArray[np.float64], float]:
+    """Return posterior medians of labels, read through randomized response."""
+    channel = RandomizedResponse(alphabet=crowd.answers.alphabet, epsilon=epsilon).channel()
+    reports = perturb_cells(crowd.answers, channel, seeded(seed))
+    fitted = _label_method(crowd).fit(reports, channel=channel)
+    median = (np.cumsum(fitted.posterior, axis=1) < 0.5).sum(axis=1)
+    return median.astype(float), channel.epsilon
+
+
+def _label_method(crowd: SunCrowd) -> OrdinalDawidSkene | DawidSkene:
+    """Return the ordered model for the ratings of AdultContent, the unordered one for the senses of Web."""
+    large = len(crowd.answers.tasks) > 1000
+    return OrdinalDawidSkene(tolerance=1e-3, max_steps=100) if large else DawidSkene(tolerance=1e-3)
+
+
+@lru_cache(maxsize=8)
+def synthetic_channel(workers: int, sparsity: float, epsilon: float) -> Channel:
+    """Return crowdveil's channel for a synthetic crowd, chosen from public numbers as in `experiments/utility`."""
+    kept = workers * (1 - sparsity) * np.expm1(epsilon) / (np.exp(epsilon) + 2)
+    if epsilon <= 1 or kept < 150:
+        return design_channel(objective(1 - sparsity), epsilon)
+    return QuantizedResponse(alphabet=SCALE, epsilon=epsilon, cuts=(1, 2)).channel()
+
+
+def _setting(configuration: Configuration) -> str | None:
+    """Return the open parameters in words, with those of the crowd where they differ from the main rows."""
+    parts = [setting_text(configuration)]
+    if configuration.get("rounding") == "down":
+        parts.append("answers rounded down")
+    if configuration.get("scored") == "raw":
+        parts.append("raw truths scored")
+    if configuration["mechanism"] == OURS:
+        parts.append(_channel_text(configuration))
+    if configuration.get("scores") is not None:
+        parts.append(f"scores 0 to {int(configuration['scores']) - 1}")
+    return "; ".join(part for part in parts if part) or None
+
+
+def _channel_text(configuration: Configuration) -> str:
+    if configuration["data"] != "synthetic":
+        return "randomized-response"
+    sparsity, epsilon = float(configuration["sparsity"]), float(configuration["claimed_epsilon"])
+    return synthetic_channel(int(configuration["workers"]), sparsity, epsilon).mechanism
+
+
+def _inference(configuration: Configuration) -> str:
+    if configuration["mechanism"] != OURS:
+        return "Algorithm 1"
+    method = Gaussian() if configuration["data"] == "synthetic" else _label_method(crowd_of(configuration, 1))
+    return f"{method.name} + channel"

@@ -1,0 +1,97 @@
+"""Measured errors of Algorithm 1 beside the bounds of Theorems 2, 3 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Row
+from experiments.papers.sun2018.accuracy import ALGORITHM_1, SEED_OF_REPORTS
+from experiments.papers.sun2018.crowds import SunCrowd
+from experiments.papers.sun2018.published import send
+
+from crowdveil import Reports, Scale
+from crowdveil.randomness import seeded
+from crowdveil.simulate import numeric_crowd
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCALE = Scale(0, 9)
+COLUMNS = (
+    "mechanism", "inference", "case", "workers", "tasks", "participation_rate", "claimed_epsilon", "exact_epsilon",
+    "bound", "error", "constant", "unprotected", "repeats", "standard_error",
+)  # fmt: skip
+NOTES = (
+    "Epsilon is in nats and of a single cell (one worker's answer to one task); participation is protected. `bound` is "
+    "the theorem's, `error` the mean absolute error of Algorithm 1 on simulated reports, with its standard error.",
+)
+
+
+def equal_workers(workers: int, tasks: int, rate: float, seed: int, truth: float = 0.0) -> SunCrowd:
+    """Return workers with sigma 1 who answer a share `rate` of the tasks, all with one truth."""
+    crowd = numeric_crowd(
+        workers=workers, tasks=tasks, sparsity=1 - rate, truth=lambda _, n: np.full(n, truth), sigmas=(1.0,),
+        source=seeded(seed),
+    )  # fmt: skip
+    return SunCrowd(crowd.answers, crowd.truth, (truth, 1.0))
+
+
+def lone_worker(tasks: int, truth: float) -> SunCrowd:
+    """Return one worker who answered the first of many tasks."""
+    names = np.arange(1, tasks + 1), np.array([1])
+    answers = Reports(np.array([0]), np.array([0]), np.array([int(truth)]), *names, SCALE)
+    return SunCrowd(answers, np.full(tasks, truth), (truth, 1.0))
+
+
+def measured(
+    configuration: Configuration, crowd: Callable[[int], SunCrowd], bound: Callable[[SunCrowd], float], constant: float
+) -> list[Row]:
+    """Return the row of one case.
+
+    Args:
+        configuration: names mechanism, case, epsilon, repeats and seed.
+        crowd: the crowd of a seed.
+        bound: the theorem's bound for a crowd.
+        constant: best public constant; its error is measured.
+    """
+    first, repeats = int(configuration["seed"]), int(configuration["repeats"])
+    figures = []
+    for seed in range(first, first + repeats):
+        one = crowd(seed)
+        sent = send(one, configuration, seed + SEED_OF_REPORTS)
+        unprotected = one.error(ALGORITHM_1.fit(one.answers).truth)
+        error = one.error(ALGORITHM_1.fit(sent.reports).truth)
+        figures.append((bound(one), error, unprotected, sent.exact, float(np.abs(one.truth - constant).mean())))
+    mean = np.mean(figures, axis=0).tolist()
+    deviation = float(np.std([figure[1] for figure in figures], ddof=1)) if repeats > 1 else None
+    answers = crowd(first).answers
+    return [{
+        "mechanism": f"{configuration['mechanism']} as printed", "inference": "Algorithm 1",
+        "case": configuration["case"], "workers": len(answers.workers), "tasks": len(answers.tasks),
+        "participation_rate": len(answers) / (len(answers.workers) * len(answers.tasks)),
+        "claimed_epsilon": configuration["claimed_epsilon"], "exact_epsilon": mean[3], "bound": mean[0],
+        "error": mean[1], "constant": mean[4], "unprotected": mean[2], "repeats": repeats,
+        "standard_error": None if deviation is None else deviation / repeats**0.5,
+    }]  # fmt: skip
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw measured error against bound, one colour per case; above the line the bound fails."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for case in dict.fromkeys(row["case"] for row in rows):
+        mine = [row for row in rows if row["case"] == case]
+        axes.plot([row["bound"] for row in mine], [row["error"] for row in mine], "o", ms=5, label=case)
+    axes.axline((1, 1), (2, 2), color="#7a8594", linestyle="--", label="error = bound")
+    axes.set(xlabel="bound of the theorem", ylabel="measured error", xscale="log", yscale="log")
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def exceeds(row: Row) -> bool:
+    """Return whether the measured error exceeds the bound by more than five standard errors."""
+    return float(row["error"]) - 5 * float(row["standard_error"]) > float(row["bound"])

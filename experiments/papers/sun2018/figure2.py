@@ -1,0 +1,93 @@
+"""Figure 2: MAE change against epsilon, 2,000 workers and 200 tasks, sparsity 0.9 and 0.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import (
+    COLUMNS,
+    OURS,
+    at,
+    draw_changes,
+    measure,
+    ours_is_best,
+    points,
+    step,
+)
+from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
+from experiments.papers.sun2018.published import MECHANISMS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIMS: dict[Size, tuple[float, ...]] = {
+    "quick": (1.0, 5.0),
+    "default": (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0),
+    "full": (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
+}
+SPARSITIES: dict[Size, tuple[float, ...]] = {"quick": (0.9,), "default": (0.9, 0.5), "full": (0.9, 0.5)}
+REPEATS: dict[Size, tuple[int, int]] = {"quick": (1, 1), "default": (5, 1), "full": (20, 3)}
+"""Repeats of the published mechanisms and of crowdveil."""
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per sparsity, epsilon and mechanism."""
+    workers, tasks = (1000, 100) if size == "quick" else (2000, 200)
+    return [
+        step(name, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=REPEATS[size][name == OURS])
+        for sparsity in SPARSITIES[size]
+        for epsilon in CLAIMS[size]
+        for name in (*MECHANISMS, OURS)
+    ]
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw one panel per sparsity, as in the paper."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    panels = points(rows, "sparsity")
+    for axes, where in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        draw_changes(axes, [row for row in rows if row["sparsity"] == where["sparsity"]], "claimed_epsilon")
+        axes.set_title(f"sparsity {where['sparsity']:g}")
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that the order of the mechanisms is the paper's, and that it says nothing about MF."""
+    places = points(rows, "sparsity", "claimed_epsilon")
+    least = all(at(rows, "MF", **p)["change"] < at(rows, name, **p)["change"] for p in places for name in ("RR", "LP"))
+    trivial = all(at(rows, "MF", **p)["constant"] < at(rows, "MF", **p)["error"] for p in places)
+    best = all(ours_is_best(rows, p) for p in places)
+    correlation = max(abs(at(rows, "MF", **p)["correlation"]) for p in places)
+    sentence = (
+        "MF has the smallest MAE change at every epsilon, as printed, and RR falls with epsilon; but the constant 0 "
+        "has a smaller error than MF everywhere, the correlation of MF with the truth is at most "
+        f"{correlation:.2f}, and crowdveil at the exact epsilon of RR has the smallest error of all."
+    )
+    return Verdict("reproduced but trivial", sentence, least and trivial and best and correlation < 0.3)
+
+
+EXHIBIT = Exhibit(
+    name="sun2018/figure2",
+    title="MAE change against epsilon, 2,000 workers and 200 tasks",
+    source="Sun et al. 2018, Figure 2",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=(
+        {"statement": "MF always has the smallest MAE change of RR, LP and MF", "read_off": "text of section VI-C"},
+        {"statement": "LP falls from epsilon 0.1 to 1 and is stable then", "read_off": "text of section VI-C"},
+        {"statement": "RR falls sharply with epsilon", "read_off": "text of section VI-C"},
+        {
+            "statement": "LP is smaller at sparsity 0.5 than at 0.9; MF does not change",
+            "read_off": "text of section VI-C",
+        },
+    ),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=OPEN_PARAMETERS,
+    notes=NOTES,
+)

@@ -1,0 +1,92 @@
+"""Parameters that section VI-A does not print, each changed alone at sparsity 0.9."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import COLUMNS, measure, step
+from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
+from experiments.papers.sun2018.published import MECHANISMS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIMS: dict[Size, tuple[float, ...]] = {"quick": (1.0,), "default": (0.1, 1.0, 5.0), "full": (0.1, 0.5, 1.0, 3.0, 5.0)}
+REPEATS: dict[Size, int] = {"quick": 1, "default": 5, "full": 20}
+OF_MECHANISMS: tuple[tuple[str, dict[str, str | float]], ...] = (
+    ("MF", {}),
+    ("MF", {"dimensions": 2}),
+    ("MF", {"dimensions": 20}),
+    ("MF", {"dimensions": 50}),
+    ("MF", {"ridge": 1e-6}),
+    ("MF", {"ridge": 1.0}),
+    ("MF", {"profiles": "uniform"}),
+    ("MF", {"dimensions": 20, "ridge": 1e-6}),
+    ("LP", {}),
+    ("LP", {"null": "0"}),
+    ("2-Layer", {}),
+    ("2-Layer", {"low": 0.5}),
+)
+"""Changed parameters of mechanisms; {} is the main row."""
+OF_CROWDS = ({"rounding": "down"}, {"scored": "raw"})
+"""Changed parameters of the crowd."""
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per epsilon and change."""
+    workers, tasks = (1000, 100) if size == "quick" else (2000, 200)
+    crowd = {"workers": workers, "tasks": tasks, "sparsity": 0.9, "repeats": REPEATS[size]}
+    changed = [(name, one) for one in OF_CROWDS for name in MECHANISMS]
+    return [step(name, epsilon, **crowd, **one) for epsilon in CLAIMS[size] for name, one in (*OF_MECHANISMS, *changed)]
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the MAE change of every setting, one mark per epsilon."""
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(_name(row) for row in rows))
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    axes = figure.subplots()
+    for epsilon in dict.fromkeys(row["claimed_epsilon"] for row in rows):
+        mine = [row for row in rows if row["claimed_epsilon"] == epsilon]
+        axes.plot([row["change"] for row in mine], [names.index(_name(row)) for row in mine], "o", label=f"{epsilon:g}")
+    axes.axvline(0.5, color="#7a8594", linewidth=0.8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set(xlabel="MAE change")
+    axes.legend(frameon=False, title="epsilon")
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that no setting of MF beats the constant."""
+    factorizations = [row for row in rows if row["mechanism"] == "MF"]
+    correlation = max(abs(float(row["correlation"])) for row in factorizations)
+    spread = [float(row["change"]) for row in factorizations]
+    trivial = all(row["constant"] < row["error"] for row in factorizations)
+    sentence = (
+        f"the MAE change of MF lies between {min(spread):.2f} and {max(spread):.3g}, as rank and ridge are chosen; "
+        f"whatever they are, the constant 0 has a smaller error, and the correlation with the truth is at most "
+        f"{correlation:.2f}."
+    )
+    return Verdict("reproduced but trivial", sentence, trivial and correlation < 0.35)
+
+
+def _name(row: Row) -> str:
+    return f"{row['mechanism']}: {row['setting']}" if row["setting"] else str(row["mechanism"])
+
+
+EXHIBIT = Exhibit(
+    name="sun2018/parameters",
+    title="Parameters that the paper does not print",
+    source="Sun et al. 2018, section VI-A",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=(),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=OPEN_PARAMETERS,
+    notes=NOTES,
+)

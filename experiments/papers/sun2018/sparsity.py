@@ -1,0 +1,96 @@
+"""MAE change against sparsity at epsilon 0.1 and 1: what Figures 3 and 4 share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from experiments.papers.exhibit import Configuration, Exhibit, Row, Size, Verdict
+from experiments.papers.sun2018.accuracy import (
+    COLUMNS,
+    OURS,
+    at,
+    draw_changes,
+    measure,
+    ours_is_best,
+    points,
+    step,
+)
+from experiments.papers.sun2018.open_parameters import NOTES, OPEN_PARAMETERS
+from experiments.papers.sun2018.published import MECHANISMS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLAIMS = (0.1, 1.0)
+SPARSITIES: dict[Size, tuple[float, ...]] = {
+    "quick": (0.5, 0.9),
+    "default": (0.5, 0.7, 0.9),
+    "full": (0.5, 0.6, 0.7, 0.8, 0.9),
+}
+Crowds = dict[Size, tuple[int, int]]
+"""Workers and tasks of a size."""
+Repeats = dict[Size, tuple[int, int]]
+"""Repeats of the published mechanisms and of crowdveil; without repeats of crowdveil it is left out."""
+Judge = Callable[[list[Row]], Verdict]
+PAPER: tuple[Row, ...] = (
+    {"statement": "the MAE change of MF never exceeds 0.5, even at sparsity 0.9", "read_off": "text of section VI-C"},
+    {"statement": "MF is insensitive to sparsity", "read_off": "text of section VI-C"},
+    {"statement": "LP and RR grow with sparsity", "read_off": "text of section VI-C"},
+)
+
+
+class Summary(NamedTuple):
+    """Largest MAE change of MF at epsilon 0.1 and 1; whether RR and LP grow at epsilon 1, the constant 0 is better than
+    MF and crowdveil best everywhere; and a clause on crowdveil, empty if it was left out."""
+
+    at_tenth: float
+    at_one: float
+    holds: bool
+    better: str
+
+
+def exhibit(name: str, title: str, source: str, crowds: Crowds, repeats: Repeats, verdict: Judge) -> Exhibit:
+    """Return the exhibit of one of the two figures."""
+
+    def configurations(size: Size) -> list[Configuration]:
+        workers, tasks = crowds[size]
+        return [
+            step(one, epsilon, workers=workers, tasks=tasks, sparsity=sparsity, repeats=repeats[size][one == OURS])
+            for epsilon in CLAIMS
+            for sparsity in SPARSITIES[size]
+            for one in (*MECHANISMS, OURS)
+            if repeats[size][one == OURS]
+        ]
+
+    return Exhibit(
+        name, title, source, COLUMNS, configurations, measure, PAPER, draw, verdict, OPEN_PARAMETERS, NOTES
+    )  # fmt: skip
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw one panel per epsilon, as in the paper."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, epsilon in zip(figure.subplots(1, len(CLAIMS)), CLAIMS, strict=True):
+        draw_changes(axes, [row for row in rows if row["claimed_epsilon"] == epsilon], "sparsity")
+        axes.axhline(0.5, color="#7a8594", linewidth=0.8)
+        axes.set_title(f"epsilon {epsilon:g}")
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def summary(rows: list[Row]) -> Summary:
+    """Return what both verdicts rest on."""
+    places = points(rows, "sparsity", "claimed_epsilon")
+    most = {
+        epsilon: max(float(at(rows, "MF", **p)["change"]) for p in places if p["claimed_epsilon"] == epsilon)
+        for epsilon in CLAIMS
+    }
+    trivial = all(at(rows, "MF", **p)["constant"] < at(rows, "MF", **p)["error"] for p in places)
+    dense, sparse = ({"sparsity": sparsity, "claimed_epsilon": 1.0} for sparsity in (0.5, 0.9))
+    grows = all(at(rows, name, **dense)["change"] < at(rows, name, **sparse)["change"] for name in ("RR", "LP"))
+    ours = [p for p in places if any(row["mechanism"] == OURS for row in rows)]
+    better = "; crowdveil at the exact epsilon of RR has the smallest error at every point" if ours else ""
+    return Summary(most[0.1], most[1.0], trivial and grows and all(ours_is_best(rows, p) for p in ours), better)
