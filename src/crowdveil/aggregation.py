@@ -32,6 +32,7 @@ def aggregate(
     assignment: Assignment | None = None,
     gold: Mapping[Any, Any] | None = None,
     prior: Mapping[str, float] | None = None,
+    history: Any = None,
     with_workers: bool = False,
     progress: Progress | bool | None = None,
     engine: Engine | None = None,
@@ -46,8 +47,8 @@ def aggregate(
         answers: one row per answer: a pandas, Polars, Arrow or Dask table, a DuckDB relation, or a dict of columns.
         method: name of an estimator, or an estimator; by default that of `crowdveil infer`.
         task, worker, label, value: names of columns; by default the usual ones, as in `Reports.from_frame`.
-        channel, assignment, gold, prior, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks or more,
-            the confidence of the default method is calibrated to them.
+        channel, assignment, gold, prior, history, progress, engine, memory: as in `Estimator.fit`; with 50 gold tasks
+            or more, the confidence of the default method is calibrated to them.
         with_workers: return two frames, tasks and workers.
         options: as in `Reports.from_frame`.
 
@@ -72,7 +73,7 @@ def aggregate(
         assignment=assignment,
     )
     inputs: dict[str, Any] = {"channel": channel, "assignment": assignment, "gold": gold, "prior": prior}
-    inputs |= {"progress": progress, "engine": engine, "memory": memory}
+    inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
     estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
     estimate = estimator.fit(reports, **inputs)
     for note in _notes(evidence, estimate):

@@ -23,6 +23,7 @@ class Capabilities:
         needs_alphabet: whether numbers without a scale are refused.
         needs_ordered_labels: whether labels without an order are refused.
         uses_prior: whether a public prior over labels is accepted.
+        uses_history: whether the earlier quality of workers can be a prior.
         online: whether it can follow a stream of reports.
         plannable: whether `crowdveil.planning` can predict its error.
     """
@@ -36,6 +37,7 @@ class Capabilities:
     needs_alphabet: bool = False
     needs_ordered_labels: bool = False
     uses_prior: bool = True
+    uses_history: bool = False
     online: bool = False
     plannable: bool = False
 
@@ -109,6 +111,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
             online=True,
             plannable=True,
         ),
@@ -122,6 +125,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
         ),
     ),
     EstimatorEntry(
@@ -133,6 +137,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
             online=True,
             plannable=True,
         ),
@@ -146,6 +151,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
             needs_ordered_labels=True,
             plannable=True,
         ),
@@ -211,6 +217,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
         ),
     ),
     EstimatorEntry(
@@ -237,6 +244,7 @@ ESTIMATOR_ENTRIES: Mapping[str, EstimatorEntry] = by_name(
             reads_channel=True,
             reads_label_blocks=True,
             reads_channel_tables=True,
+            uses_history=True,
             needs_alphabet=True,
             plannable=True,
         ),
@@ -296,6 +304,7 @@ PUBLIC_MODULES: Mapping[str, str] = {
     "SavedFit": "incremental.saved_fit",
     "Scale": "channels.alphabet",
     "Stream": "incremental.stream",
+    "WorkerHistory": "em.history",
     "aggregate": "aggregation",
     "compare": "comparison",
     "fit_on": "incremental.warm_start",

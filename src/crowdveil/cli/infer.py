@@ -56,7 +56,7 @@ ENDS = {
     "limit": "NOT CONVERGED",
 }
 """Why a fit ended, by `Estimate.stopped`."""
-FOR_ONE_QUESTION = ("gold", "score", "prior", "costs", "start_from", "save_fit")
+FOR_ONE_QUESTION = ("gold", "score", "prior", "history", "costs", "start_from", "save_fit")
 """Options that do not go with several questions."""
 OF_A_QUESTION = ("question", "folder", "method", "reports", "tasks", "workers", "steps", "converged", "stopped")
 """What is printed of each of several questions."""
@@ -108,6 +108,9 @@ channel_options = options(
 )
 truth_options = options(
     click.option("--prior", type=PATH, metavar="FILE", help="Public prior: label,probability."),
+    click.option(
+        "--history", type=PATH, metavar="FILE", help="Workers of an earlier infer, or worker,correct,answers."
+    ),
     click.option("--gold", metavar="FILE", help="Known truths that guide the fit: task,truth; or dataset:NAME."),
     click.option(
         "--score", metavar="FILE", help="Known truths that only score the result: task,truth; or dataset:NAME."
@@ -217,6 +220,7 @@ def _fit_options(given: Given, bar: Bar | None) -> dict[str, Any]:
     return {
         "gold": given["gold"],
         "prior": given["prior"],
+        "history": given["history"],
         "fits": _fits(given),
         "resources": resources_of(given),
         "progress": None if bar is None else lambda number, _: bar(number, None),
@@ -263,7 +267,7 @@ def _infer_from_sums(sums: Path, as_json: bool, given: Given) -> None:
     from crowdveil.workflow.inference import infer_from_sums
 
     method = _method(given)
-    names = ("certificate", "prior", "gold")
+    names = ("certificate", "prior", "history", "gold")
     _refuse_for_sums(given["no_certificate"], *(given[name] for name in names), *_changed(given))
     inference = infer_from_sums(sums, method, accept_edited=given["accept_edited"])
     outputs = _outputs(given, sums.parent)
@@ -309,7 +313,7 @@ def _read(
         )
     if score is not None:
         check_score(evidence, score)
-    names = ("certificate", "prior", "gold", "score", "costs")
+    names = ("certificate", "prior", "history", "gold", "score", "costs")
     inputs = [*evidence_files(source), *(given[name] for name in names)]
     files = _checked(outputs, _fits(given), inputs)
     announced = unread_channel(evidence, type(build_estimator(method, evidence)))
@@ -398,6 +402,7 @@ def _summary(inference: Inference) -> dict[str, Any]:
         "truths": truncated_list(_first_truths(estimate), len(estimate.tasks)),
         "quality": _quality(estimate),
         "confidence": inference.confidence_note,
+        "history": inference.history_note,
         "warnings": list(inference.notes),
     }
 
@@ -468,6 +473,7 @@ def _rows(data: dict[str, Any], announced: str | None) -> list[tuple[str, str]]:
         ("reports", crowd),
         ("steps", f"{data['steps']:,}, {ENDS[data['stopped']]}"),
         *([] if data["continued"] is None else [("passes", f"{data['continued']['passes']:,} over all reports")]),
+        *([] if data["history"] is None else [("history", data["history"])]),
         *([("gold", gold)] if data["gold_used"] or data["gold_unknown"] else []),
         ("baseline", data["baseline"]["sentence"]),
         *([] if data["score"] is None else [("score", data["score"]["sentence"])]),

@@ -95,6 +95,26 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
         ) from error
 
 
+def as_table(frame: Any) -> pa.Table:
+    """Return all columns of a pandas, Polars or Arrow table, or of a dict of columns, as an Arrow table.
+
+    Raises:
+        ReportsError: not a frame, or columns of different lengths or of mixed kinds.
+    """
+    import narwhals as nw
+
+    try:
+        return (
+            pa.table(dict(frame)) if isinstance(frame, Mapping) else nw.from_native(frame, eager_only=True).to_arrow()
+        )
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise ReportsError(
+            "a frame must be a pandas, Polars or Arrow table or a dict of columns of equal length",
+            source=SOURCE,
+            examples=str(error).partition("\n")[0][:200],
+        ) from error
+
+
 def kind_of_frame(frame: Any) -> FrameKind:
     """Return the kind of a frame; "arrow" for all that are none of the others."""
     import narwhals as nw

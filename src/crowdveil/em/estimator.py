@@ -15,6 +15,7 @@ from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate, FitState
 from crowdveil.em.executor import Engine
 from crowdveil.em.gold import align_gold
+from crowdveil.em.history import EarlierAnswers, as_history
 from crowdveil.em.kernels import count_symbols, use_compiled
 from crowdveil.em.loop import run_em
 from crowdveil.em.model import FitInput, FitResult, Model, P, Progress, S, Summary
@@ -93,6 +94,7 @@ class Estimator(Model[P, S]):
         assignment: Assignment | None = None,
         gold: Mapping[Any, Any] | None = None,
         prior: Mapping[str, float] | None = None,
+        history: Any = None,
         warm_start: FitState | None = None,
         progress: Progress | bool | None = None,
         engine: Engine | None = None,
@@ -107,6 +109,8 @@ class Estimator(Model[P, S]):
             assignment: the cells that report; None if every worker reports on every task.
             gold: known truths by task name (label, or number).
             prior: public prior probability of each label.
+            history: earlier quality of workers, as prior: a `WorkerHistory`, an earlier estimate, or a frame as in
+                `WorkerHistory.from_frame`; other workers have the usual prior.
             warm_start: learned parameters of an earlier fit (`Estimate.state`); workers are matched by name.
             progress: called after every step; True shows the steps, in notebooks and on terminals.
             engine: executor of the E-step, see `crowdveil.engines`; None for threads of this process.
@@ -114,8 +118,8 @@ class Estimator(Model[P, S]):
                 computed again in each step, or stored in a temporary file. Results do not depend on it.
 
         Raises:
-            SettingsError: the estimator cannot use the channel, the prior or the state, `max_steps` is 0, or one block
-                does not fit into the memory.
+            SettingsError: the estimator cannot use the channel, the prior, the history or the state, `max_steps` is 0,
+                or one block does not fit into the memory.
             EngineError: the engine cannot be reached, or its workers failed repeatedly.
             ReportsError: the reports have the wrong type or do not match the channel, or a gold truth is no label.
         """
@@ -123,11 +127,13 @@ class Estimator(Model[P, S]):
             with ProgressDisplay(self.name) as display:
                 shown = display if progress else None
                 given: Any = {"engine": engine, "memory": memory, "warm_start": warm_start, "progress": shown}
-                return self.fit(reports, channel=channel, assignment=assignment, gold=gold, prior=prior, **given)
+                given |= {"prior": prior, "history": history}
+                return self.fit(reports, channel=channel, assignment=assignment, gold=gold, **given)
         reports = self._as_reports(reports)
-        data = validate(self, reports, channel, assignment, gold, prior)
+        data = validate(self, reports, channel, assignment, gold, prior, history)
         model = self.simplify(data.summary)
         if warm_start is not None and warm_start.by_worker:
+            _refuse_history(history)
             initial = _resumed(model, model.initialize(data.summary), warm_start, reports)
             # Gold may be new, which the counts of reports do not show.
             model = model if data.gold.used else model.resumed(data.summary, warm_start)
@@ -271,9 +277,12 @@ def validate(
     assignment: Assignment | None = None,
     gold: Mapping[Any, Any] | None = None,
     prior: Mapping[str, float] | None = None,
+    history: Any = None,
 ) -> FitInput:
     """Return the validated input of a fit; errors as in `Estimator.fit`."""
     coded, summary = summarize(estimator, reports, channel, assignment, prior)
+    if history is not None:
+        summary = replace(summary, history=_earlier_answers(estimator, history, reports, summary))
     numeric = estimator.capabilities.kind == "numeric"
     return FitInput(coded, summary, align_gold(reports, gold, summary.alphabet, numeric=numeric))
 
@@ -328,6 +337,26 @@ def summarize(
         known_model=model,
         prior=None if prior is None else prior_vector(alphabet, prior),
     )
+
+
+def _refuse_history(history: Any) -> None:
+    """Refuse a history beside the state of an earlier fit."""
+    if history is not None:
+        hint = "The state already holds the workers."
+        raise SettingsError("a fit starts from a state or with a history", value="both", hint=hint)
+
+
+def _earlier_answers(
+    estimator: Estimator[Any, Any], history: Any, reports: Reports, summary: Summary
+) -> EarlierAnswers | None:
+    """Return the earlier answers of the workers; refuse a history that the method cannot use."""
+    kind = estimator.capabilities.kind
+    if not estimator.capabilities.uses_history:
+        hint = f"Use {one_of(kind=kind, uses_history=True)}, or fit without it."
+        raise SettingsError(f"{estimator.name} cannot use a worker history", value="history", hint=hint)
+    known = as_history(history)
+    known.check(kind, summary.alphabet, estimator.name)
+    return known.aligned(reports.workers)
 
 
 def _check_order(estimator: Estimator[Any, Any], alphabet: Alphabet | None) -> None:

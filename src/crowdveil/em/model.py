@@ -19,6 +19,7 @@ from crowdveil.data.reports import Block, Reports
 from crowdveil.em.estimate import FitState, StateField, WorkerTable
 from crowdveil.em.estimate_views import StopReason
 from crowdveil.em.gold import Gold
+from crowdveil.em.history import EarlierAnswers
 from crowdveil.em.kernels import EncodedBlock, use_compiled
 from crowdveil.em.observation_model import ObservationModel
 from crowdveil.registry import Capabilities
@@ -42,6 +43,7 @@ class Summary:
         channel: the channel of the reports; None if reports are read as answers.
         known_model: P(symbol | answer); None if the estimator reads no channel.
         prior: public prior over labels, shape (labels,), sums to 1; None if it is learned or not used.
+        history: earlier answers of the workers; None without any.
     """
 
     alphabet: Alphabet | None
@@ -54,6 +56,7 @@ class Summary:
     channel: Channel | ChannelTable | None
     known_model: ObservationModel | None
     prior: NDArray[np.float64] | None
+    history: EarlierAnswers | None = None
 
     @property
     def labels(self) -> int:

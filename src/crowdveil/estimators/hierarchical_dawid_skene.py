@@ -37,6 +37,7 @@ from crowdveil.estimators.confusion.model import (
     CrowdStatistics,
     all_reports,
     expected_answers,
+    with_history,
 )
 from crowdveil.estimators.confusion.parameters import TINY, CrowdParameters, report_counts
 from crowdveil.estimators.dawid_skene import DawidSkene
@@ -129,7 +130,7 @@ class HierarchicalDawidSkene(ConfusionEstimator):
         for _ in range(M_STEPS if parameters.pool.noise else 1):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(parameters, dirichlet_prior=self.crowd_prior(answers.sum(axis=0), parameters.pool))
-            confusion = self.estimate_confusions(answers, parameters)
+            confusion = self.estimate_confusions(with_history(answers, parameters), parameters)
             parameters = replace(parameters, confusion=confusion, participation=participation, is_initial=False)
         if parameters.summary.prior is not None:
             return parameters

@@ -131,8 +131,10 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
     def m_step(self, statistics: CoinStatistics, parameters: CoinParameters) -> CoinParameters:
         """Return the shares of right answers with pseudo-counts; the class prior is uniform or public."""
         labels = parameters.summary.labels
-        answers = parameters.summary.per_worker + labels**2 * self.smoothing
-        ability = np.maximum((statistics.right + labels * self.smoothing) / answers, TINY)
+        answers, right = parameters.summary.per_worker + labels**2 * self.smoothing, statistics.right
+        if (earlier := parameters.summary.history) is not None:
+            answers, right = answers + earlier.number, right + earlier.right
+        ability = np.maximum((right + labels * self.smoothing) / answers, TINY)
         prior = np.full(labels, 1 / labels) if parameters.summary.prior is None else parameters.class_prior
         return replace(parameters, ability=ability, class_prior=prior, votes=None)
 
@@ -168,6 +170,7 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             CompleteDataSummary(share, answers_per_information, right - number * share, MAX_CONCENTRATION),
             data,
             number,
+            summary.history,
         )
 
     def log_likelihood(self, statistics: CoinStatistics) -> float | None:
@@ -192,7 +195,11 @@ class CoinModel(Estimator[CoinParameters, CoinStatistics]):
             return 0.0
         labels = parameters.summary.labels
         cells = labels * np.log(parameters.ability) + labels * (labels - 1) * np.log(parameters.rest)
-        return self.smoothing * float(cells.sum())
+        earlier, rest = parameters.summary.history, np.maximum(1 - parameters.ability, TINY)
+        if earlier is None:
+            return self.smoothing * float(cells.sum())
+        known = earlier.right @ np.log(parameters.ability) + earlier.wrong @ np.log(rest)
+        return self.smoothing * float(cells.sum()) + float(known)
 
 
 def votes(parameters: CoinParameters) -> Votes:

@@ -203,6 +203,7 @@ class OrdinalDawidSkene(CrowdEstimator):
         assert parameters.mixture is not None
         reports = all_reports(statistics, parameters)
         scores = type_scores(reports, parameters, parameters.mixture) + np.log(parameters.mixture.shares)
+        scores += history_scores(parameters, parameters.mixture)
         own = np.exp(scores - scores.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
         learned = own.sum(axis=0) + self.shrinkage * parameters.mixture.expected
@@ -253,13 +254,25 @@ class OrdinalDawidSkene(CrowdEstimator):
         assert mixture is not None
         mixture_terms = self.shrinkage * float(mixture.expected @ np.log(mixture.shares)) - mixture.divergence()
         learned = 0.0 if parameters.summary.prior is not None else log_damping(self.damping, parameters)
-        return mixture_terms + log_participation_prior(parameters) + learned
+        known = float(np.sum(mixture.responsibility * history_scores(parameters, mixture)))
+        return mixture_terms + log_participation_prior(parameters) + learned + known
 
 
 def type_scores(reports: NDArray[np.float64], parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
     """Return the expected log-likelihood of each worker's reports under each type, indexed [worker, type]."""
     by_type = mixture.reports(parameters.pool.model.full_table, parameters.participation)
     return np.stack([(reports * np.log(np.maximum(table, TINY))).sum(axis=(1, 2)) for _, table in by_type], axis=1)
+
+
+def history_scores(parameters: CrowdParameters, mixture: Mixture) -> NDArray[np.float64]:
+    """Return the log-likelihood of each worker's earlier answers under each type, [worker, type]; zeros without any."""
+    earlier = parameters.summary.history
+    if earlier is None:
+        return np.zeros((1, 1))
+    right = np.einsum("tzz->tz", mixture.type_confusion)
+    shares = parameters.pool.label_shares
+    logs = np.log(right) @ shares, np.log(1 - right) @ shares
+    return np.asarray(earlier.right[:, None] * logs[0] + earlier.wrong[:, None] * logs[1])
 
 
 def expected_answers(

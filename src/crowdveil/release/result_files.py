@@ -20,8 +20,8 @@ from crowdveil.em.estimate import Baseline
 from crowdveil.errors import ReportsError
 from crowdveil.files.output_record import OutputEntry, read_record
 from crowdveil.workflow.export import ESTIMATE_FILES
+from crowdveil.workflow.io import PROBABILITY
 
-PROBABILITY = "probability_"
 QUALITIES = ("ability", "weight")
 TEXT_COLUMNS = ("task", "worker")
 DEMO = "campaign demo"

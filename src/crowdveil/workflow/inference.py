@@ -10,6 +10,7 @@ from crowdveil.data.identifiers import index_of, no_gold_task_found
 from crowdveil.data.ingest.readers import load_prior
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
+from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.estimators import Estimator
 from crowdveil.estimators.factorization_mean import FactorizationMean
@@ -22,7 +23,7 @@ from crowdveil.registry import ENGINE_ENTRIES
 from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
-from crowdveil.workflow.io import kind_of, read_gold
+from crowdveil.workflow.io import kind_of, read_gold, read_history
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
 
 
@@ -80,6 +81,7 @@ class Inference:
         crowd: contents of `crowd.json`; None without one.
         notes: warnings.
         confidence_note: assumption behind the confidences; None if there is none.
+        history_note: number of workers with a history; None without one.
         guided: tasks whose known truth guided the fit.
         fit: cost of a resumed or saved fit; else None.
         score: score against known truths that did not guide the fit; None without any.
@@ -90,6 +92,7 @@ class Inference:
     crowd: Crowd | None
     notes: tuple[str, ...]
     confidence_note: str | None = None
+    history_note: str | None = None
     guided: frozenset[str] = frozenset()
     fit: Fit | None = None
     score: Score | None = None
@@ -106,6 +109,7 @@ def infer(
     *,
     gold: str | None = None,
     prior: Path | None = None,
+    history: Path | None = None,
     fits: SavedFits | None = None,
     resources: Resources | None = None,
     progress: Callable[[int, float], None] | None = None,
@@ -117,24 +121,26 @@ def infer(
         method: estimator and its settings.
         gold: file of known truths that guide the fit, or `dataset:NAME`; those of unknown tasks are counted.
         prior: file with the public probability of each label.
+        history: file or folder of an earlier estimate, or gold counts, which is the prior of the workers.
         fits: saved fit to resume, and file of the new one; None neither resumes nor saves.
         resources: memory limit and engine.
         progress: called after every step with the number of steps and the largest change.
 
     Raises:
-        SettingsError: the method does not fit the reports, the channel or the prior; or too little memory.
+        SettingsError: the method does not fit the reports, the channel, the prior or the history, which does not go
+            with a saved fit; or too little memory.
         ReportsError: a damaged file, or gold with an unknown label.
     """
     estimator, given = build_estimator(method, evidence), resources or Resources()
-    known = None if gold is None else read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
-    if gold is not None and known and not index_of(evidence.reports.tasks, known):
-        raise no_gold_task_found(known, evidence.reports.tasks, gold)
+    known = None if gold is None else _read_gold(gold, evidence, estimator)
     reads_channel = estimator.capabilities.reads_channel
+    earlier = None if history is None else _read_history(history, fits, evidence)
     inputs: dict[str, Any] = {
         "channel": evidence.channel if reads_channel else None,
         "assignment": evidence.assignment if reads_channel else None,
         "gold": known,
         "prior": None if prior is None else load_prior(prior),
+        "history": earlier,
         "progress": progress,
         "engine": given.build_engine(),
         "memory": given.memory,
@@ -153,8 +159,43 @@ def infer(
         crowd=evidence.crowd,
         notes=(*_notes(evidence, estimator, estimate), *notes),
         confidence_note=confidence_note(estimator, dependence),
+        history_note=None if earlier is None else _history_note(earlier, estimate),
         guided=frozenset(known or ()),
         fit=fit,
+    )
+
+
+def _read_gold(gold: str, evidence: Evidence, estimator: Estimator[Any, Any]) -> dict[str, Any]:
+    """Return known truths; refuse those of other tasks."""
+    known = read_gold(gold, kind_of(inferred_alphabet(evidence, type(estimator))))
+    if known and not index_of(evidence.reports.tasks, known):
+        raise no_gold_task_found(known, evidence.reports.tasks, gold)
+    return known
+
+
+def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> WorkerHistory:
+    """Return the history of the workers; refuse one of other workers, and a saved fit, which has learned them."""
+    if fits is not None and fits != SavedFits():
+        hint = "A saved fit holds what is known of the workers: give one of the two."
+        raise SettingsError("a history does not go with a saved fit", value=str(path), hint=hint)
+    history = read_history(path)
+    if history.aligned(evidence.reports.workers) is None:
+        names = ", ".join(history.workers[:3])
+        hint = "Names of workers must be those of the reports, letter by letter."
+        raise ReportsError(
+            "no worker of the reports has a history there", source=str(path), examples=names or "no worker", hint=hint
+        )
+    return history
+
+
+def _history_note(history: WorkerHistory, estimate: Estimate) -> str:
+    """Return the number of workers with a history, and of the answers that it is worth."""
+    earlier = history.aligned(estimate.worker_names)
+    assert earlier is not None
+    known = int((earlier.number > 0).sum())
+    return (
+        f"{known:,} of {len(earlier.number):,} workers are known by {history.quality_name}, worth "
+        f"{earlier.number.sum() / known:.1f} earlier answers each (at most {MAX_ANSWERS:g})"
     )
 
 
@@ -164,6 +205,7 @@ def _fit(
     """Return the estimate, and the fit to save if it resumes a saved one, is to be saved, or both."""
     if fits is None or fits == SavedFits():
         return estimator.fit(evidence.reports, **inputs), None
+    inputs = {name: value for name, value in inputs.items() if name != "history"}
     saved = None if fits.start_from is None else SavedFit.open(fits.start_from)
     fit = fit_on(estimator, evidence.reports, start_from=saved, **inputs)
     return fit.estimate, fit

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from crowdveil.channels.alphabet import Alphabet, Categories, Scale
 from crowdveil.data import datasets
@@ -17,9 +19,14 @@ from crowdveil.data.read_options import IdentifierList, Kind, ReadOptions
 from crowdveil.data.reports import Reports
 from crowdveil.data.sources.answer_source import AnswerSource, local_source
 from crowdveil.data.sources.location import DATASET
+from crowdveil.em.history import WorkerHistory
 from crowdveil.errors import ReportsError, SettingsError
-from crowdveil.workflow.export import report_directory
+from crowdveil.workflow.export import ESTIMATE_FILES, report_directory
 
+PROBABILITY = "probability_"
+"""Start of the names of the columns of probabilities."""
+READ_HISTORIES = (ESTIMATE_FILES["csv"], ESTIMATE_FILES["parquet"])
+"""Files of truths and of workers that can be a history."""
 GRID_TOLERANCE = 1e-9
 MERGED = (
     "Spellings of a label that differ only in spaces, invisible characters, case, Unicode form or the way a number is "
@@ -164,6 +171,52 @@ def read_gold(source: str, kind: Kind) -> dict[str, Any]:
     if source.startswith(DATASET):
         return datasets.load(source.removeprefix(DATASET)).gold
     return load_gold(source, kind=kind)
+
+
+def read_history(path: Path) -> WorkerHistory:
+    """Return the worker history in a CSV or Parquet file, or in a folder that `infer` wrote.
+
+    The labels are those of the probabilities in `truths.csv` (or Parquet) of the same folder, if it is there.
+
+    Raises:
+        ReportsError: a damaged file, or one without a quality of workers.
+    """
+    if path.is_dir():
+        found = next((path / name for _, name in READ_HISTORIES if (path / name).exists()), None)
+        if found is None:
+            hint = "Give a folder that infer wrote, or a file."
+            raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
+        path = found
+    try:
+        return WorkerHistory.from_frame(_table(path), labels=_labels_beside(path))
+    except ReportsError as error:
+        if error.source == str(path):
+            raise
+        found_text = "" if error.value is None else str(error.value)
+        raise ReportsError(error.rule, source=str(path), examples=found_text, hint=error.hint) from None
+
+
+def _table(path: Path) -> pa.Table:
+    """Return a CSV file as text, or a Parquet file, with names of columns in lower case."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
+    else:
+        table = read_csv(path, read_header(path))
+    return table.rename_columns([name.strip().lower() for name in table.column_names])
+
+
+def _labels_beside(path: Path) -> tuple[str, ...] | None:
+    """Return the labels of the truths in the same folder; None without their probabilities."""
+    for truths, workers in READ_HISTORIES:
+        beside = path.parent / truths
+        if path.name == workers and beside.exists():
+            header = pq.read_schema(beside).names if beside.suffix == ".parquet" else read_header(beside)
+            names = tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY))
+            return names or None
+    return None
 
 
 def read_names(path: Path, name: str) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from crowdveil.cli.display import format_number, print_result, replaced_rows, truncated_list
 from crowdveil.cli.options import COUNT, PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import history_option, read_given, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -55,6 +55,7 @@ of an assignment leave cells to ask. Each further report adds its epsilon to the
     help="What the answers are chosen by.",
 )
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@history_option
 @reports_options
 @json_option
 def next_answers(
@@ -65,6 +66,7 @@ def next_answers(
     per_worker: int | None,
     by: str,
     method: str | None,
+    history: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -73,10 +75,9 @@ def next_answers(
     from crowdveil.workflow.review.next_answers import KIND, choose_next, write_next
 
     objective: Objective = "cost" if by == "error" else "information"
-    with read_given(reports, out, KIND, given, [workers]) as (evidence, replaced):
-        chosen = choose_next(
-            evidence, Method(name=method), budget=budget, workers=workers, per_worker=per_worker, by=objective
-        )
+    with read_given(reports, out, KIND, given, [workers, history]) as (evidence, replaced):
+        asked: dict[str, Any] = {"budget": budget, "workers": workers, "per_worker": per_worker, "by": objective}
+        chosen = choose_next(evidence, Method(name=method), history=history, **asked)
     if out is not None:
         write_next(out, chosen)
     data = _data(chosen) | {

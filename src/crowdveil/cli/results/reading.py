@@ -25,6 +25,7 @@ from crowdveil.cli.options import (
 if TYPE_CHECKING:
     from crowdveil.workflow.evidence import Evidence
 
+history_option = click.option("--history", type=PATH, metavar="FILE", help="Earlier quality of workers, as of infer.")
 reports_options = options(
     sources_argument("reports"),
     click.option("--certificate", type=PATH, metavar="FILE", help="Certificate in another folder than the reports."),

@@ -10,7 +10,7 @@ import click
 
 from crowdveil.cli.display import print_result, replaced_rows, truncated_list
 from crowdveil.cli.options import PATH, NameChoice, json_option
-from crowdveil.cli.results.reading import read_given, reports_options
+from crowdveil.cli.results.reading import history_option, read_given, reports_options
 from crowdveil.cli.verb import Verb
 from crowdveil.registry import METHOD_NAMES
 
@@ -38,17 +38,24 @@ refused."""
 @click.option("--out", type=PATH, metavar="FILE", help="CSV file: worker, ability, its interval, reports, reason.")
 @click.option("--below", type=float, metavar="A", help="Ability below which a worker is listed. [default: see above]")
 @click.option("--method", type=NameChoice(METHOD_NAMES), metavar="NAME", help="Estimator, as of infer.")
+@history_option
 @reports_options
 @json_option
 def review(
-    reports: tuple[str, ...], out: Path | None, below: float | None, method: str | None, as_json: bool, **given: Any
+    reports: tuple[str, ...],
+    out: Path | None,
+    below: float | None,
+    method: str | None,
+    history: Path | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Read, fit, compare, print; see `HELP`."""
     from crowdveil.workflow.methods import Method
     from crowdveil.workflow.review.workers import KIND, review_workers, write_review
 
-    with read_given(reports, out, KIND, given) as (evidence, replaced):
-        found = review_workers(evidence, Method(name=method), bound=below)
+    with read_given(reports, out, KIND, given, [history]) as (evidence, replaced):
+        found = review_workers(evidence, Method(name=method), bound=below, history=history)
     if out is not None:
         write_review(out, found)
     items = [asdict(one) for one in found.found[:SHOWN_WORKERS]]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammaln
 
 from crowdveil.em.estimate import WorkerTable
+from crowdveil.em.history import EarlierAnswers
 from crowdveil.em.kernels import Slopes, for_row_ranges, log_gamma_sums, squared_slopes, use_compiled
 from crowdveil.em.model import FitResult, GoldBlock, Summary
 from crowdveil.estimators.confusion.model import (
@@ -119,7 +120,8 @@ def confusion_intervals(
         use_posterior_mean=use_posterior_mean,
     )
     information = observed_information(tangent, parameters, blocks, posterior)
-    return with_intervals(result.workers, complete, information, parameters.summary.per_worker)
+    summary = parameters.summary
+    return with_intervals(result.workers, complete, information, summary.per_worker, summary.history)
 
 
 def summarize_complete_data(
@@ -180,7 +182,11 @@ def binomial_summary(
 
 
 def with_intervals(
-    table: WorkerTable, complete: CompleteDataSummary, information: NDArray[np.float64], reports: NDArray[np.int64]
+    table: WorkerTable,
+    complete: CompleteDataSummary,
+    information: NDArray[np.float64],
+    reports: NDArray[np.int64],
+    earlier: EarlierAnswers | None = None,
 ) -> WorkerTable:
     """Return the worker table with the 5 % and 95 % posterior quantiles of abilities, which include the estimate.
 
@@ -191,6 +197,7 @@ def with_intervals(
         complete: summary of abilities from complete data.
         information: of the reports about each worker's ability, shape (workers,).
         reports: number of each worker's reports, shape (workers,).
+        earlier: answers of a history, to which the Beta prior is not fitted; None for none.
     """
     answers = (information + complete.prior_information) * complete.answers_per_information
     right = np.maximum(answers * complete.ability + complete.excess, 0.0)
@@ -198,12 +205,13 @@ def with_intervals(
     known = np.flatnonzero(reports)
     some = known[:: max(1, len(known) // MAX_PRIOR_WORKERS)]
     compiled = use_compiled(int(reports.sum()))
+    before = (0.0, 0.0) if earlier is None else (earlier.right, earlier.wrong)
     if complete.average_priors_by_evidence:
         priors = fit_beta_priors(right[some], wrong[some], complete.max_concentration, compiled=compiled)
-        alpha, beta = average_priors(right, wrong, priors)
+        alpha, beta = average_priors(right + before[0], wrong + before[1], priors)
     else:
         prior = fit_beta_prior(right[some], wrong[some], complete.max_concentration, compiled=compiled)
-        alpha, beta = right + prior[0], wrong + prior[1]
+        alpha, beta = right + before[0] + prior[0], wrong + before[1] + prior[1]
     low, high = np.empty((2, len(alpha)))
 
     def quantiles(some: slice) -> None:

@@ -170,7 +170,8 @@ class ConfusionEstimator(CrowdEstimator):
     def log_prior(self, parameters: CrowdParameters) -> float:
         """Return the log-density of confusion matrices (Dirichlet), participation (Beta) and a learned class prior."""
         learned = 0.0 if parameters.summary.prior is not None else self.log_class_prior(parameters)
-        return self.log_confusion_prior(parameters) + log_participation_prior(parameters) + learned
+        confusion = self.log_confusion_prior(parameters) + log_history(parameters)
+        return confusion + log_participation_prior(parameters) + learned
 
     def dirichlet_prior(self, pool: AnswerFrequencies, ability: float, full: bool = False) -> NDArray[np.float64]:
         """Return pseudo-counts [truth, label] whose mean is a worker of this ability who otherwise guesses.
@@ -223,7 +224,7 @@ class ConfusionEstimator(CrowdEstimator):
             answers, participation = expected_answers(reports, parameters)
             parameters = replace(
                 parameters,
-                confusion=self.estimate_confusions(answers, parameters),
+                confusion=self.estimate_confusions(with_history(answers, parameters), parameters),
                 participation=participation,
                 is_initial=False,
             )
@@ -318,6 +319,32 @@ def expected_answers(
     if pool.protected:
         participation = estimate_participation(answers.sum(axis=(1, 2)), expected.sum(axis=(1, 2)), parameters)
     return answers, participation
+
+
+def with_history(answers: NDArray[np.float64], parameters: CrowdParameters) -> NDArray[np.float64]:
+    """Return expected answers, [worker, truth, label], with earlier ones, whose errors are shared as the others.
+
+    The Dirichlet prior counts among the others, so that the M-step is the maximum under the likelihood of `em.history`.
+    """
+    earlier = parameters.summary.history
+    if earlier is None:
+        return answers
+    shares, diagonal = parameters.pool.label_shares, np.eye(answers.shape[2])
+    others = (answers + parameters.dirichlet_prior) * (1 - diagonal)
+    wrong = earlier.wrong[:, None] * shares / np.maximum(others.sum(axis=2), TINY)
+    right = earlier.right[:, None] * shares
+    return np.asarray(answers + right[:, :, None] * diagonal + wrong[:, :, None] * others)
+
+
+def log_history(parameters: CrowdParameters) -> float:
+    """Return the log-likelihood of earlier answers, see `em.history`; 0 without any."""
+    earlier = parameters.summary.history
+    if earlier is None:
+        return 0.0
+    right = np.einsum("wzz->wz", parameters.confusion)
+    logs = np.log(np.maximum(right, TINY)), np.log(np.maximum(1 - right, TINY))
+    by_truth = earlier.right[:, None] * logs[0] + earlier.wrong[:, None] * logs[1]
+    return float((by_truth @ parameters.pool.label_shares).sum())
 
 
 def totals_by_group(posterior: NDArray[np.float64], group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:

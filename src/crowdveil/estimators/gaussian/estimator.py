@@ -87,8 +87,18 @@ class GaussianParameters:
         return np.log(np.maximum(product, TINY)).ravel()
 
     def with_prior_workers(self) -> "GaussianParameters":
-        """Return the parameters with the mixture over classes as every worker's responsibilities."""
-        return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
+        """Return the parameters with the mixture over classes, and the history, as every worker's responsibilities."""
+        if self.summary.history is None:
+            return replace(self, q=np.tile(np.exp(self.log_mixture), (self.summary.workers, 1)))
+        return replace(self, q=softmax(self.log_mixture + self.history_scores())[0])
+
+    def history_scores(self) -> NDArray[np.float64]:
+        """Return the log-likelihood of each worker's earlier errors in each class, [worker, class]; zeros without."""
+        earlier, sigmas = self.summary.history, self.classes.sigmas
+        if earlier is None:
+            return np.zeros((1, 1))
+        scores = -earlier.number[:, None] * (np.log(sigmas) + (earlier.quality[:, None] / sigmas) ** 2 / 2)
+        return np.repeat(scores, len(self.classes.participations), axis=1)
 
 
 class GaussianStatistics(NamedTuple):
@@ -241,7 +251,8 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
                 return reweighted
             shares = np.einsum("mh,mhs->s", joint, parameters.anonymous_models.sigma_shares)
             return replace(reweighted, sigma_shares=shares).with_prior_workers()
-        scores, kept_share = statistics.worker_scores, DAMPING * parameters.learned
+        scores = statistics.worker_scores + parameters.history_scores()
+        kept_share = DAMPING * parameters.learned
         by_sigma, by_rate = self._mixture(scores, parameters)
         settled = replace(parameters, sigma_shares=by_sigma, participation_shares=by_rate)
         log_q = np.log(np.maximum(softmax(scores + settled.log_mixture)[0], TINY))
@@ -291,7 +302,9 @@ class Gaussian(Estimator[GaussianParameters, GaussianStatistics]):
         if self.sigmas is not None:
             # Public classes are exact; grid classes also represent the sigmas between them.
             return grid.quantiles(by_sigma, sigmas, LEVELS)
-        scores = parameters.classes.split(statistics.worker_scores + parameters.log_mixture)
+        scores = parameters.classes.split(
+            statistics.worker_scores + parameters.history_scores() + parameters.log_mixture
+        )
         return grid.quantiles(*grid.refine(np.logaddexp.reduce(scores, axis=2), sigmas), LEVELS)
 
     def log_likelihood(self, statistics: GaussianStatistics) -> float | None:

@@ -63,6 +63,7 @@ def choose_next(
     *,
     budget: int,
     workers: Path | None = None,
+    history: Path | None = None,
     per_worker: int | None = None,
     by: Objective = "information",
 ) -> Purchase:
@@ -74,6 +75,7 @@ def choose_next(
         budget: number of answers.
         workers: CSV file of the workers who can be asked, column `worker`; new ones count as an average worker. None
             for all of the reports.
+        history: earlier quality of workers, as in `infer`; new workers among `workers` have none.
         per_worker: largest number of answers of a worker; by default three even shares of the budget.
         by: objective, as in `planning.next_answers`.
 
@@ -82,7 +84,7 @@ def choose_next(
         ReportsError: a damaged file.
     """
     channel = _single_channel(evidence)
-    estimate = infer(evidence, method).estimate
+    estimate = infer(evidence, method, history=history).estimate
     listed = estimate.worker_names.tolist() if workers is None else read_names(workers, "worker")
     names = tuple(dict.fromkeys(map(str, listed)))
     bound = per_worker or max(1, -(-EVEN_SHARES * budget // max(1, len(names))))

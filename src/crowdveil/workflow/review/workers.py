@@ -63,7 +63,9 @@ class Review:
     channel_used: bool
 
 
-def review_workers(evidence: Evidence, method: Method, *, bound: float | None = None) -> Review:
+def review_workers(
+    evidence: Evidence, method: Method, *, bound: float | None = None, history: Path | None = None
+) -> Review:
     """Return the workers to review.
 
     Raises:
@@ -78,7 +80,7 @@ def review_workers(evidence: Evidence, method: Method, *, bound: float | None = 
             source="reports",
             examples=evidence.no_channel_reason,
         )
-    estimate = infer(evidence, method).estimate
+    estimate = infer(evidence, method, history=history).estimate
     return review_of(estimate, evidence, bound=bound)
 
 

@@ -1,0 +1,1 @@
+"""Worker history as prior: gain with the right names, harm with shuffled ones."""

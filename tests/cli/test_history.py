@@ -1,0 +1,71 @@
+"""`--history` of infer, next and review: earlier results and gold counts, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Refusal, Run, RunJson, rows
+
+
+@pytest.fixture
+def earlier(run: Run) -> Path:
+    """Return the folder of an earlier estimate of the labels."""
+    run("infer", "labels.csv", "--out", "earlier")
+    return Path("earlier")
+
+
+@pytest.mark.parametrize("name", ["", "workers.csv"])
+def test_an_earlier_result_is_the_prior_of_the_workers(earlier: Path, run_json: RunJson, name: str) -> None:
+    """The folder or its workers.csv; the number of known workers is printed."""
+    plain = run_json("infer", "labels.csv", "--out", "plain")
+    known = run_json("infer", "labels.csv", "--history", earlier / name, "--out", "found")
+
+    assert plain["history"] is None
+    assert "workers are known by ability" in known["history"]
+    assert rows("plain/workers.csv") != rows("found/workers.csv")
+
+
+def test_gold_counts_are_a_history(run_json: RunJson, folder: Path) -> None:
+    """A table of right answers and answers by worker."""
+    workers = sorted({row["worker"] for row in rows("labels.csv")})
+    lines = [f"{worker},9,10" for worker in workers[:3]]
+    Path("gold-counts.csv").write_text("\n".join(["worker,correct,answers", *lines]) + "\n", encoding="utf-8")
+
+    data = run_json("infer", "labels.csv", "--history", "gold-counts.csv", "--out", "found")
+
+    assert data["history"].startswith("3 of ")
+    assert "worth 10.0 earlier answers" in data["history"]
+
+
+def test_parquet_is_read_too(run: Run, run_json: RunJson) -> None:
+    """The other table that infer writes."""
+    run("infer", "labels.csv", "--out", "earlier", "--format", "parquet")
+
+    assert (
+        "are known by ability" in run_json("infer", "labels.csv", "--history", "earlier", "--out", "found")["history"]
+    )
+
+
+@pytest.mark.parametrize("verb", [("next", "--budget", 3), ("review",)])
+def test_next_and_review_fit_with_the_history(earlier: Path, run_json: RunJson, verb: tuple[object, ...]) -> None:
+    """Both change with a history of perfect workers."""
+    workers = sorted({row["worker"] for row in rows("labels.csv")})
+    lines = [f"{worker},{20 if place % 2 else 4},20" for place, worker in enumerate(workers)]
+    Path("gold-counts.csv").write_text("\n".join(["worker,correct,answers", *lines]) + "\n", encoding="utf-8")
+    command, *options = verb
+
+    assert run_json(command, "labels.csv", *options) != run_json(
+        command, "labels.csv", *options, "--history", "gold-counts.csv"
+    )
+
+
+def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, run: Run) -> None:
+    """Strangers, other labels, a method without a place for it, a saved fit, a file without a quality."""
+    given = ("infer", "labels.csv", "--out", "found", "--history")
+    Path("strangers.csv").write_text("worker,correct,answers\nnobody,1,2\n", encoding="utf-8")
+
+    assert "no worker of the reports" in refusal(*given, "strangers.csv")
+    assert "cannot use a worker history" in refusal(*given, earlier, "--method", "majority-vote")
+    assert "saved fit" in refusal(*given, earlier, "--save-fit", "fit.npz")
+    assert "needs an ability" in refusal(*given, "labels.csv")
+    assert "same labels" in refusal(*given, earlier, "--labels", "yes,maybe,no,never")
