@@ -28,5 +28,15 @@ EXHIBITS: dict[str, str] = {
     "wang2018/condition16": "experiments.papers.wang2018.condition16",
     "wang2018/theorem3": "experiments.papers.wang2018.theorem3",
     "wang2018/theorem4": "experiments.papers.wang2018.theorem4",
+    "li2018/table1": "experiments.papers.li2018.table1",
+    "li2018/table2": "experiments.papers.li2018.table2",
+    "li2018/table3": "experiments.papers.li2018.table3",
+    "li2018/figure1": "experiments.papers.li2018.figure1",
+    "li2018/figure2": "experiments.papers.li2018.figure2",
+    "li2018/figure3": "experiments.papers.li2018.figure3",
+    "li2018/figure4": "experiments.papers.li2018.figure4",
+    "li2018/section62": "experiments.papers.li2018.section62",
+    "li2018/epsilon_zero": "experiments.papers.li2018.epsilon_zero",
+    "li2018/other_distributions": "experiments.papers.li2018.other_distributions",
 }
 """Name of each exhibit, "paper/exhibit", to the module with its `EXHIBIT`."""

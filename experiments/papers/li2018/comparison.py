@@ -1,0 +1,308 @@
+"""Trials of one-layer and two-layer at equal claimed and equal exact epsilon: Tables 2 and 3, Figures 3 and 4.
+
+Loss per answer and per worker depend on the worker's number k of answers, which is public. "At equal exact epsilon"
+gives every worker of one-layer the epsilon that two-layer costs this worker: of one answer, or of all k answers
+divided by k. `exact_epsilon` is the largest over workers, of one answer; `exact_worker_epsilon` of all answers.
+All trials of one number share their random numbers, so differences have less noise than the values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Row, Size
+from experiments.papers.li2018.crowds import DUCHENNE, LABELS, as_reports, crowd_of
+from experiments.papers.li2018.hyper_distribution import HyperDistribution, matching_flip, published
+from experiments.papers.li2018.truth_discovery import (
+    WEIGHT_FUNCTIONS,
+    Crowd,
+    Numbers,
+    majority_vote,
+    perturbed,
+    truth_discovery,
+)
+
+from crowdveil import HierarchicalDawidSkene, RandomizedResponse
+from crowdveil.channels.channel_table import ChannelTable
+from crowdveil.channels.guarantee import MIN_EPSILON
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Equal = Literal["claimed", "exact, answer", "exact, worker"]
+
+EPSILONS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01, 0.001, 0.0)
+FEW = (1.0, 0.5, 0.0)
+TRIALS: dict[Size, tuple[int, int]] = {"quick": (20, 1), "default": (100, 20), "full": (100, 100)}
+PEER_TRIALS: dict[Size, tuple[int, int]] = {"quick": (100, 1), "default": (500, 100), "full": (2000, 400)}
+"""Trials of votes, and of crowdveil's default; simulated crowds also differ between trials. The paper has 100."""
+SEED = 18
+CROWDVEIL, VOTE, TRUTH = "crowdveil default", "majority vote", "truth discovery"
+MAIN_WEIGHT = "ln(p / (1 - p))"
+COLUMNS = (
+    "crowd", "equal", "mechanism", "inference", "weight", "claimed_epsilon", "exact_epsilon", "exact_worker_epsilon",
+    "error", "change", "standard_error", "unprotected", "constant", "repeats", "printed",
+)  # fmt: skip
+NOTES = (
+    "Epsilon in nats, participation public. `exact_epsilon` is the largest exact loss of one answer over the "
+    "workers, `exact_worker_epsilon` of all answers of a worker; one flip probability of two-layer serves all "
+    "answers of a worker, so both depend on their number. They are those of a continuous flip probability; the "
+    "device's grid adds less than 1e-9.",
+    "Rows with equal = claimed compare at the claim of Theorems 6.2 to 6.4. Rows with equal = exact, answer (or exact, "
+    "worker) give each worker of one-layer the exact epsilon that two-layer costs this worker per answer (or in all).",
+    "`change` is the error rate minus `unprotected`, that of the same inference on unprotected answers, with the "
+    "standard error of the mean over `repeats` trials. `constant` is the error rate of the better of the two labels on "
+    "the known truths; a row whose error is not below it shows no use of the reports.",
+    "crowdveil default: randomized response (one-layer) with the default method for labels, which reads the channel; "
+    "no setting was chosen on the known truths.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Mechanism of a comparison: one-layer or two-layer, and the epsilon that is equal."""
+
+    mechanism: Literal["one-layer", "two-layer"]
+    equal: Equal = "claimed"
+
+
+ONE, TWO = Arm("one-layer"), Arm("two-layer")
+ONE_PER_ANSWER, ONE_PER_WORKER = Arm("one-layer", "exact, answer"), Arm("one-layer", "exact, worker")
+ARMS = {f"{arm.mechanism}/{arm.equal}": arm for arm in (ONE, TWO, ONE_PER_ANSWER, ONE_PER_WORKER)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """Exact losses of two-layer by worker, shape (workers,): of one answer, and of all answers divided by k."""
+
+    answer: Numbers
+    share: Numbers
+
+
+def configurations(crowd: str, arms: Sequence[Arm], weights: Sequence[str]) -> Callable[[Size], list[Configuration]]:
+    """Return the steps of a size, one per claimed epsilon."""
+    shared = {"crowd": crowd, "arms": ";".join(f"{a.mechanism}/{a.equal}" for a in arms), "weights": ";".join(weights)}
+
+    def steps(size: Size) -> list[Configuration]:
+        trials, few = (TRIALS if crowd == DUCHENNE else PEER_TRIALS)[size]
+        repeats = {"trials": trials, "crowdveil_trials": few, "seed": SEED}
+        claims = FEW if size == "quick" else EPSILONS
+        return [shared | repeats | {"claimed_epsilon": claimed} for claimed in claims]
+
+    return steps
+
+
+def measure(configuration: Configuration, printed: Sequence[Row] = ()) -> list[Row]:
+    """Return one row per arm and inference at a claimed epsilon."""
+    step: dict[str, Any] = dict(configuration)
+    arms = [ARMS[text] for text in step["arms"].split(";")]
+    claimed = step["claimed_epsilon"]
+    rows = []
+    for arm in arms:
+        for name, weight in ((VOTE, None), *((TRUTH, one) for one in step["weights"].split(";")), (CROWDVEIL, None)):
+            if name == CROWDVEIL and arm.mechanism == "one-layer" and arm.equal == "claimed" and claimed < MIN_EPSILON:
+                continue  # No channel: the reports do not depend on the answers.
+            count = step["crowdveil_trials"] if name == CROWDVEIL else step["trials"]
+            found = np.array([_trial(step["crowd"], claimed, arm, name, weight, step["seed"], t) for t in range(count)])
+            error, unprotected, constant, answer, worker = found.T
+            rows.append(
+                {
+                    "crowd": step["crowd"],
+                    "equal": arm.equal,
+                    "mechanism": arm.mechanism,
+                    "inference": name,
+                    "weight": weight,
+                    "claimed_epsilon": claimed,
+                    "exact_epsilon": float(answer.max()),
+                    "exact_worker_epsilon": float(worker.max()),
+                    "error": float(error.mean()),
+                    "change": float((error - unprotected).mean()),
+                    "standard_error": standard_error(error - unprotected),
+                    "unprotected": float(unprotected.mean()),
+                    "constant": float(constant.mean()),
+                    "repeats": count,
+                    "printed": _printed(printed, arm, name, claimed),
+                }
+            )
+    return rows
+
+
+def _printed(printed: Sequence[Row], arm: Arm, inference: str, claimed: float) -> float | None:
+    """Return the paper's number for an arm; None where it has none."""
+    wanted = (arm.mechanism, inference, claimed)
+    own = [row for row in printed if (row["mechanism"], row["inference"], row["claimed_epsilon"]) == wanted]
+    return float(own[0]["change"] or 0.0) if own and arm.equal == "claimed" else None
+
+
+def crowdveil_default(crowd: Crowd, reports: Numbers, epsilon: Numbers | None) -> Numbers:
+    """Return the labels of crowdveil's default method, in -1..1; one channel per worker if epsilon is given."""
+    channel = None
+    if epsilon is not None:
+        levels, place = np.unique(epsilon, return_inverse=True)
+        # The table names one channel per distinct epsilon; each is randomized response.
+        channels = [
+            RandomizedResponse(alphabet=LABELS, epsilon=float(level), participation="public").channel()
+            for level in levels
+        ]
+        channel = ChannelTable.by_worker(channels, {str(worker): int(k) for worker, k in enumerate(place)})
+    estimate = HierarchicalDawidSkene().fit(as_reports(crowd, reports), channel=channel)
+    chosen = estimate.posterior[:, 1] - estimate.posterior[:, 0]
+    return np.asarray(np.sign(np.where(np.abs(chosen) < 1e-9, 0.0, chosen)))
+
+
+def losses_of(crowd: Crowd, hyper: HyperDistribution) -> Losses:
+    """Return the losses of two-layer by worker."""
+    answers = np.maximum(crowd.per_worker, 1)
+    cell, worker = np.array([_losses(hyper, k) for k in answers.tolist()]).T
+    return Losses(cell, worker / answers)
+
+
+@cache
+def _losses(hyper: HyperDistribution, cells: int) -> tuple[float, float]:
+    return hyper.cell_loss(cells), hyper.worker_loss(cells)
+
+
+def uniforms(crowd: Crowd, seed: int, trial: int) -> tuple[Numbers, Numbers]:
+    """Return one number in [0, 1) per worker and one per answer."""
+    generator = np.random.default_rng([seed, trial])
+    return generator.random(crowd.workers), generator.random(len(crowd.task))
+
+
+def flips(
+    arm: Arm, crowd: Crowd, claimed: float, hyper: HyperDistribution, losses: Losses, by_worker: Numbers
+) -> tuple[Numbers, Numbers | None]:
+    """Return each worker's flip probability, and for one-layer epsilon of one answer, shapes (workers,)."""
+    if arm.mechanism == "two-layer":
+        return hyper.quantile(by_worker), None
+    epsilon = {
+        "claimed": np.full(crowd.workers, claimed),
+        "exact, answer": losses.answer,
+        "exact, worker": losses.share,
+    }[arm.equal]
+    return matching_flip(epsilon), epsilon
+
+
+def _trial(
+    name: str, claimed: float, arm: Arm, inference: str, weight: str | None, seed: int, trial: int
+) -> tuple[float, float, float, float, float]:
+    """Return error, unprotected error, constant's error, and the largest loss of an answer and of a worker."""
+    crowd = crowd_of(name, trial)
+    by_worker, by_answer = uniforms(crowd, seed, trial)
+    hyper = published(claimed)
+    losses = losses_of(crowd, hyper)
+    flip, epsilon = flips(arm, crowd, claimed, hyper, losses, by_worker)
+    reports = perturbed(crowd, flip, by_answer)
+    own, share = (losses.answer, losses.share) if epsilon is None else (epsilon, epsilon)
+    return (
+        crowd.error_rate(_labels(crowd, reports, epsilon, inference, weight)),
+        _unprotected(crowd, inference, weight),
+        crowd.constant,
+        float(own.max()),
+        float((share * crowd.per_worker).max()),
+    )
+
+
+def _labels(crowd: Crowd, reports: Numbers, epsilon: Numbers | None, inference: str, weight: str | None) -> Numbers:
+    """Return the inferred labels, in -1..1; `epsilon` of each worker is read by crowdveil's default only."""
+    if inference == CROWDVEIL:
+        return crowdveil_default(crowd, reports, epsilon)
+    if weight is None:
+        return majority_vote(crowd, reports)
+    return truth_discovery(crowd, reports, WEIGHT_FUNCTIONS[weight])[0]
+
+
+@cache
+def _unprotected(crowd: Crowd, inference: str, weight: str | None) -> float:
+    return crowd.error_rate(_labels(crowd, crowd.answer, None, inference, weight))
+
+
+def standard_error(values: Numbers) -> float:
+    """Return the standard error of the mean; NaN for one value."""
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def value(rows: Sequence[Row], name: str, arm: Arm, inference: str, claimed: float, weight: str = MAIN_WEIGHT) -> float:
+    """Return one number of the rows; `weight` counts for truth discovery."""
+    shown = weight if inference == TRUTH else None
+    wanted = (arm.equal, arm.mechanism, inference, claimed, shown)
+    (found,) = (
+        row for row in rows
+        if (row["equal"], row["mechanism"], row["inference"], row["claimed_epsilon"], row["weight"]) == wanted
+    )  # fmt: skip
+    return float(found[name] or 0.0)
+
+
+def claims(rows: Sequence[Row]) -> list[float]:
+    """Return the claimed epsilons of the rows, largest first."""
+    return sorted({float(row["claimed_epsilon"] or 0.0) for row in rows}, reverse=True)
+
+
+def draw_line(axes: Axes, rows: Sequence[Row], x: str, arm: Arm, inference: str, label: str, **style: Any) -> None:
+    """Draw the error rate change against the column x, with the main weight."""
+    mine = [
+        row for row in rows
+        if (row["equal"], row["mechanism"], row["inference"]) == (arm.equal, arm.mechanism, inference)
+        and row["weight"] in (None, MAIN_WEIGHT)
+    ]  # fmt: skip
+    mine.sort(key=lambda row: float(row[x] or 0.0))
+    axes.plot([row[x] for row in mine], [row["change"] for row in mine], label=label, **style)
+
+
+def printed_rows(table: Sequence[Sequence[float]]) -> tuple[Row, ...]:
+    """Return the rows of Table 2 or 3: per epsilon one-layer MV and TD, two-layer MV and TD."""
+    names = [(mechanism, inference) for mechanism in ("one-layer", "two-layer") for inference in (VOTE, TRUTH)]
+    return tuple(
+        {
+            "mechanism": mechanism,
+            "inference": inference,
+            "claimed_epsilon": claimed,
+            "change": change,
+            "read_off": "printed",
+        }
+        for claimed, changes in zip(EPSILONS, table, strict=True)
+        for (mechanism, inference), change in zip(names, changes, strict=True)
+    )
+
+
+def draw_table(rows: Sequence[Row], title: str) -> Figure:
+    """Draw the changes by claimed epsilon, the printed ones as dashed lines."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.8), layout="constrained")
+    shown = [row for row in rows if row["weight"] in (None, MAIN_WEIGHT) and row["printed"] is not None]
+    for axes, inference in zip(figure.subplots(1, 2, sharey=True), (VOTE, TRUTH), strict=True):
+        for arm, colour in ((ONE, "#b3541e"), (TWO, "#1b6ca8")):
+            draw_line(axes, rows, "claimed_epsilon", arm, inference, arm.mechanism, color=colour, marker=".")
+            own = [row for row in shown if (row["mechanism"], row["inference"]) == (arm.mechanism, inference)]
+            points = [row["claimed_epsilon"] for row in own], [row["printed"] for row in own]
+            axes.plot(*points, color=colour, linestyle=":", label=f"{arm.mechanism}, printed")
+        label = "one-layer at two-layer's exact epsilon"
+        draw_line(axes, rows, "claimed_epsilon", ONE_PER_ANSWER, inference, label, color="#3d7a3d")
+        axes.set(title=f"{title}: {inference}", xlabel="claimed epsilon of an answer", ylabel="error rate change")
+    axes.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def draw_tradeoff(rows: Sequence[Row]) -> Figure:
+    """Draw the changes by claimed epsilon: at equal claim, and at equal exact epsilon of an answer and of a worker."""
+    from matplotlib.figure import Figure
+
+    panels = {"equal claimed epsilon": ONE, "equal exact epsilon of an answer": ONE_PER_ANSWER}
+    panels["equal exact epsilon of a worker"] = ONE_PER_WORKER
+    figure = Figure(figsize=(10.5, 3.8), layout="constrained")
+    for axes, (title, one) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
+        for arm, colour in ((one, "#b3541e"), (TWO, "#1b6ca8")):
+            for inference, style in ((VOTE, ":"), (TRUTH, "-"), (CROWDVEIL, "--")):
+                label = f"{arm.mechanism}, {inference}"
+                draw_line(axes, rows, "claimed_epsilon", arm, inference, label, color=colour, linestyle=style)
+        axes.set(title=title, xlabel="claimed epsilon of two-layer", ylabel="error rate change")
+        (vote,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
+        axes.axhline(float(vote[0] or 0) - float(vote[1] or 0), color="#7a8594", label="best constant")
+    axes.legend(frameon=False, fontsize="x-small")
+    return figure

@@ -1,0 +1,159 @@
+"""Rows epsilon = 0 of Tables 2 and 3, with flip probabilities drawn in every trial or once: the error is 1/2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.li2018 import table2, table3
+from experiments.papers.li2018.comparison import SEED, TRUTH, VOTE, losses_of, uniforms
+from experiments.papers.li2018.crowds import DUCHENNE, PEER, crowd_of
+from experiments.papers.li2018.hyper_distribution import published
+from experiments.papers.li2018.truth_discovery import Numbers, majority_vote, perturbed, truth_discovery
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = (
+    "crowd", "mechanism", "inference", "drawn", "claimed_epsilon", "exact_epsilon", "error", "standard_error",
+    "unprotected", "constant", "repeats", "printed_error", "runs_at_most_printed",
+)  # fmt: skip
+RUNS: dict[Size, tuple[int, int]] = {"quick": (8, 10), "default": (40, 100), "full": (300, 100)}
+"""Runs, and trials of a run; the paper has one run of 100 trials."""
+UNPROTECTED = {PEER: 0.27, DUCHENNE: 0.24}
+"""Error rates without protection in the text of section 7.2."""
+PAPER = {PEER: table2.PAPER, DUCHENNE: table3.PAPER}
+ANEW, ONCE = "in every trial", "once for all trials"
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per crowd, mechanism and way of drawing."""
+    runs, trials = RUNS[size]
+    shared: Configuration = {"runs": runs, "trials": trials, "seed": SEED}
+    return [
+        {"crowd": crowd, "mechanism": mechanism, "drawn": drawn} | shared
+        for crowd in (PEER, DUCHENNE)
+        for mechanism, drawn in (("one-layer", ANEW), ("two-layer", ANEW), ("two-layer", ONCE))
+    ]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return the mean error over runs by inference, and the share of runs whose error is at most the printed one."""
+    step: dict[str, Any] = dict(configuration)
+    crowd = crowd_of(step["crowd"], 0)
+    two = step["mechanism"] == "two-layer"
+    errors = np.array([_run(step, run) for run in range(step["runs"])])
+    rows: list[Row] = []
+    for inference, mean in ((VOTE, errors[:, 0]), (TRUTH, errors[:, 1])):
+        labels = majority_vote(crowd, crowd.answer) if inference == VOTE else truth_discovery(crowd, crowd.answer)[0]
+        printed = UNPROTECTED[step["crowd"]] + _printed_change(step["crowd"], step["mechanism"], inference)
+        rows.append(
+            {
+                "crowd": step["crowd"],
+                "mechanism": step["mechanism"],
+                "inference": inference,
+                "drawn": step["drawn"],
+                "claimed_epsilon": 0.0,
+                "exact_epsilon": float(losses_of(crowd, published(0.0)).answer.max()) if two else 0.0,
+                "error": float(mean.mean()),
+                "standard_error": float(mean.std(ddof=1)),
+                "unprotected": crowd.error_rate(labels),
+                "constant": crowd.constant,
+                "repeats": step["runs"],
+                "printed_error": printed,
+                "runs_at_most_printed": float((mean <= printed).mean()),
+            }
+        )
+    return rows
+
+
+def _run(step: dict[str, Any], run: int) -> tuple[float, float]:
+    """Return the mean errors of majority vote and of truth discovery over the trials of a run."""
+    crowd = crowd_of(step["crowd"], 0)
+    hyper = published(0.0)
+    found = []
+    for trial in range(step["trials"]):
+        by_worker, by_answer = uniforms(crowd, step["seed"], run * step["trials"] + trial)
+        if step["drawn"] == ONCE:
+            by_worker, _ = uniforms(crowd, step["seed"], run * step["trials"])
+        flip: Numbers = hyper.quantile(by_worker) if step["mechanism"] == "two-layer" else np.full(crowd.workers, 0.5)
+        reports = perturbed(crowd, flip, by_answer)
+        labels = majority_vote(crowd, reports), truth_discovery(crowd, reports)[0]
+        found.append([crowd.error_rate(one) for one in labels])
+    vote, truth = np.mean(found, axis=0)
+    return float(vote), float(truth)
+
+
+def _printed_change(crowd: str, mechanism: str, inference: str) -> float:
+    wanted = (mechanism, inference, 0.0)
+    (row,) = (r for r in PAPER[crowd] if (r["mechanism"], r["inference"], r["claimed_epsilon"]) == wanted)
+    return float(row["change"] or 0.0)
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the mean error of a run with its standard deviation, and the printed error."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    names = [f"{r['crowd']}: {r['mechanism']}, {r['inference']}, {r['drawn']}" for r in rows]
+    places = range(len(rows))
+    errors, spread = ([float(r[name] or 0) for r in rows] for name in ("error", "standard_error"))
+    axes.errorbar(errors, places, xerr=spread, fmt="o", color="#1b6ca8", label="ours, standard deviation of a run")
+    axes.plot([r["printed_error"] for r in rows], places, "x", color="#b3541e", label="printed")
+    axes.axvline(0.5, color="#7a8594", linewidth=0.8)
+    axes.set(yticks=places, yticklabels=names, xlabel="error rate at claimed epsilon 0")
+    axes.invert_yaxis()
+    axes.legend(frameon=False)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that the printed rows are below 1/2 by more than chance, unless flips were drawn once."""
+    mine = {(r["crowd"], r["mechanism"], r["inference"], r["drawn"]): r for r in rows}
+    anew, once = (mine[DUCHENNE, "two-layer", TRUTH, drawn] for drawn in (ANEW, ONCE))
+    spread = [float(row["standard_error"] or 0) for row in (anew, once)]
+    distance = (0.5 - float(anew["printed_error"] or 0)) / spread[0]
+    share = float(once["runs_at_most_printed"] or 0)
+    half = all(
+        abs(float(r["error"] or 0) - 0.5) < 4 * float(r["standard_error"] or 0) / int(r["repeats"] or 1) ** 0.5
+        for r in rows
+    )
+    sentence = (
+        f"the error at claimed epsilon 0 is 1/2 within noise in every row, where Table 3 prints .419 for two-layer: "
+        f"{distance:.1f} standard deviations of a run below 1/2 if flip probabilities are drawn in every trial. If "
+        f"they are drawn once for all trials a run varies by {spread[1]:.2f}, and {share:.0%} of runs give at most "
+        f"the printed error: the printed gain would then be one draw, not an effect."
+    )
+    return Verdict("not reproduced", sentence, half and distance > 1.2 and spread[1] > 2 * spread[0] and share > 0.1)
+
+
+EXHIBIT = Exhibit(
+    name="li2018/epsilon_zero",
+    title="Error at claimed epsilon 0",
+    source="Li et al. 2018, last rows of Tables 2 and 3",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=tuple(row for row in (*table2.PAPER, *table3.PAPER) if row["claimed_epsilon"] == 0),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(
+        OpenParameter(
+            name="when flip probabilities are drawn",
+            used="in every trial",
+            swept="in every trial; once for all trials of a run",
+            effect="Drawn once, the mean of 100 trials keeps the chance of one draw.",
+        ),
+    ),
+    notes=(
+        "Epsilon in nats of one answer, participation public. Under U(0, 1) a worker's reports have the same "
+        "distribution as their complement, whatever the answers, so the expected error of a method that treats "
+        "labels alike is 1/2. The claim 0 is an exact epsilon of ln k for k answers; for one-layer it is exact. "
+        "`standard_error` is the standard deviation of a run's mean. The peer grading crowd is the first simulated "
+        "one, the same in all runs; `printed_error` is the printed change plus the unprotected error of the paper's "
+        "text, .27 and .24.",
+    ),
+    data=("duchenne",),
+)
