@@ -40,7 +40,7 @@ Equal = Literal["claimed", "exact, answer", "exact, worker"]
 EPSILONS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01, 0.001, 0.0)
 FEW = (1.0, 0.5, 0.0)
 TRIALS: dict[Size, tuple[int, int]] = {"quick": (20, 1), "default": (100, 20), "full": (100, 100)}
-PEER_TRIALS: dict[Size, tuple[int, int]] = {"quick": (100, 1), "default": (500, 100), "full": (2000, 400)}
+PEER_TRIALS: dict[Size, tuple[int, int]] = {"quick": (60, 1), "default": (500, 100), "full": (2000, 400)}
 """Trials of votes, and of crowdveil's default; simulated crowds also differ between trials. The paper has 100."""
 SEED = 18
 CROWDVEIL, VOTE, TRUTH = "crowdveil default", "majority vote", "truth discovery"

@@ -16,7 +16,7 @@ COLUMNS = ("crowd", "quantity", "inference", "value", "standard_error", "printed
 SIZES = {DUCHENNE: (2134, 64, 17729, 159), PEER: (26, 72, 360, 26)}
 QUANTITIES = ("questions", "users", "answers", "questions with known truth")
 ACCURACY = {DUCHENNE: 0.76, PEER: 0.73}
-CROWDS: dict[Size, int] = {"quick": 50, "default": 1000, "full": 1000}
+CROWDS: dict[Size, int] = {"quick": 20, "default": 1000, "full": 1000}
 ABILITIES, CONCENTRATIONS = (0.55, 0.58, 0.65), (4.0, 10.0, 30.0)
 
 
