@@ -1,0 +1,173 @@
+"""Abilities that differ by task: experts are drawn anew for each group of tasks, from one group to one per task."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
+from experiments.papers.wang2018.dense_crowd import (
+    ITERATIONS,
+    DenseCrowd,
+    channel_projection,
+    default_inference,
+    draw_crowd,
+    known_abilities,
+    majority_vote,
+    private_dawid_skene,
+)
+from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.theorem4 import vote_error
+from experiments.theory.task_limits import known_accuracy_error_bound
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = (
+    "mechanism", "workers", "tasks", "experts", "claimed_epsilon", "exact_epsilon", "exact_epsilon_worker", "groups",
+    "error", "standard_error", "error_by_group", "vote", "vote_exact", "known_abilities", "known_abilities_bound",
+    "default_inference", "unprotected", "constant", "repeats",
+)  # fmt: skip
+WORKERS, EXPERTS = 100, 20
+TASKS: dict[Size, int] = {"quick": 200, "default": 1000, "full": 10_000}
+GROUPS: dict[Size, tuple[int, ...]] = {
+    "quick": (1, 200),
+    "default": (1, 2, 5, 10, 20, 50, 100, 1000),
+    "full": (1, 2, 5, 10, 20, 50, 100, 1000, 10_000),
+}
+EPSILONS: dict[Size, tuple[float, ...]] = {
+    "quick": (2.0,),
+    "default": (1.0, 2.0, 3.0),
+    "full": (0.5, 1.0, 2.0, 3.0, 5.0),
+}
+REPEATS: dict[Size, int] = {"quick": 4, "default": 10, "full": 10}
+LARGEST_FIT = 200_000
+"""Cells from which the default inference is not run."""
+
+
+def configurations(size: Size) -> list[Configuration]:
+    """Return one step per epsilon and number of groups."""
+    return [
+        {"epsilon": epsilon, "groups": groups, "tasks": TASKS[size], "repeats": REPEATS[size], "seed": 6}
+        for epsilon in EPSILONS[size]
+        for groups in GROUPS[size]
+    ]
+
+
+def measure(configuration: Configuration) -> list[Row]:
+    """Return mean errors; every group of tasks has its own `EXPERTS` perfect workers, the others guess."""
+    epsilon, tasks = numbers(configuration, "epsilon"), int(numbers(configuration, "tasks"))
+    groups, repeats = int(numbers(configuration, "groups")), int(numbers(configuration, "repeats"))
+    generator = np.random.default_rng([int(numbers(configuration, "seed")), groups, tasks, round(1000 * epsilon)])
+    runs = np.array([errors_of_run(groups, tasks, epsilon, generator) for _ in range(repeats)])
+    error, by_group, vote, known, default, clean, constant, bound = (float(number) for number in runs.mean(axis=0))
+    return [
+        {
+            "mechanism": "randomized-response, public participation",
+            "workers": WORKERS,
+            "tasks": tasks,
+            "experts": EXPERTS,
+            "claimed_epsilon": epsilon,
+            "exact_epsilon": epsilon,
+            "exact_epsilon_worker": tasks * epsilon,
+            "groups": groups,
+            "error": error,
+            "standard_error": float(runs[:, 0].std(ddof=1) / math.sqrt(repeats)),
+            "error_by_group": by_group,
+            "vote": vote,
+            "vote_exact": vote_error(WORKERS, EXPERTS, 1 / (1 + math.exp(-epsilon))),
+            "known_abilities": known,
+            "known_abilities_bound": bound,
+            "default_inference": default,
+            "unprotected": clean,
+            "constant": constant,
+            "repeats": repeats,
+        }
+    ]
+
+
+def errors_of_run(groups: int, tasks: int, epsilon: float, generator: np.random.Generator) -> list[float]:
+    """Return the errors of the methods, and the bound for known abilities."""
+    order = generator.permuted(np.tile(np.arange(WORKERS)[:, None], groups), axis=0)
+    group = np.arange(tasks) * groups // tasks
+    crowd = draw_crowd(np.where(order < EXPERTS, 1.0, 0.5)[:, group], tasks, epsilon, generator)
+    votes, projection = majority_vote(crowd.reports), channel_projection(epsilon)
+    fitted, _ = private_dawid_skene(crowd.reports, votes / WORKERS, projection, ITERATIONS)
+    clean, _ = private_dawid_skene(crowd.answers, majority_vote(crowd.answers) / WORKERS, 0.001, ITERATIONS)
+    default = math.nan if WORKERS * tasks > LARGEST_FIT else crowd.error(default_inference(crowd)[0])
+    errors = [
+        crowd.error(truths) for truths in (fitted, by_groups(crowd, group, groups), votes, known_abilities(crowd))
+    ]
+    bound = known_accuracy_error_bound(crowd.report_accuracy)
+    return [*errors, default, crowd.error(clean), crowd.constant_error, bound]
+
+
+def by_groups(crowd: DenseCrowd, group: NDArray[np.intp], groups: int) -> NDArray[np.float64]:
+    """Return the truths of Algorithm 1 on each group of tasks by itself."""
+    truths = np.empty(len(group))
+    for number in range(groups):
+        mine = np.flatnonzero(group == number)
+        reports = np.ascontiguousarray(crowd.reports[:, mine])
+        start = majority_vote(reports) / WORKERS
+        truths[mine], _ = private_dawid_skene(reports, start, channel_projection(crowd.epsilon), ITERATIONS)
+    return truths
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Draw the errors against the number of groups."""
+    lines = {
+        "vote_exact": "vote, exact",
+        "error": "Algorithm 1",
+        "error_by_group": "Algorithm 1 by group",
+        "known_abilities": "known abilities",
+        "known_abilities_bound": "bound, known abilities",
+    }
+    epsilons = sorted({numbers(row, "claimed_epsilon") for row in rows})
+    figure, axes = panels(len(epsilons), across=3)
+    for epsilon, axis in zip(epsilons, axes, strict=False):
+        draw_lines(axis, [row for row in rows if row["claimed_epsilon"] == epsilon], "groups", lines)
+        axis.set(ylim=(1e-5, 1), title=f"epsilon {epsilon:g}")
+    axes[0].set_ylabel("share of wrong truths")
+    axes[0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def verdict(rows: list[Row]) -> Verdict:
+    """Return that the advantage over the vote ends where nothing connects the tasks."""
+    apart = [row for row in rows if row["groups"] == row["tasks"]]
+    same = [row for row in rows if row["groups"] == 1]
+    lost = all(
+        numbers(row, "error") >= numbers(row, "vote_exact") - 3 * numbers(row, "standard_error") for row in apart
+    )
+    gained = all(numbers(row, "error") < numbers(row, "vote_exact") / 2 for row in same)
+    known = all(numbers(row, "known_abilities") <= numbers(row, "known_abilities_bound") for row in rows)
+    sentence = (
+        f"Algorithm 1 makes less than half the errors of the vote if the {EXPERTS} experts of {WORKERS} workers are "
+        "the same on all tasks, and not fewer than the vote if every task has other experts, where the vote is "
+        "optimal; with known groups it works within each group as long as the group has enough tasks."
+    )
+    return Verdict("reproduced in part", sentence, lost and gained and known)
+
+
+EXHIBIT = Exhibit(
+    name="wang2018/abilities_by_task",
+    title="Abilities that differ by task",
+    source="Wang and Xu, section 6 (open problem); our limit, docs/explanation/limits-by-task.md",
+    columns=COLUMNS,
+    configurations=configurations,
+    measure=measure,
+    paper=({"quantity": "abilities that differ by task", "value": "left open", "read_off": "printed"},),
+    draw=draw,
+    verdict=verdict,
+    open_parameters=(
+        OpenParameter("groups", "1 (the paper's model)", "2 to one per task",
+                      "The more groups, the closer Algorithm 1 on all tasks is to the vote."),
+        OpenParameter("T, lambda, start", f"{ITERATIONS}, 1 / (e^epsilon + 1), the vote", "see theorem2",
+                      "See theorem2."),
+    ),
+    notes=("Epsilon in nats, of one answer, participation public. `error_by_group` knows the groups and runs "
+           "Algorithm 1 on each; `unprotected` is Algorithm 1 on the answers of all tasks; `default_inference` is the "
+           "default of `crowdveil infer`, up to 200,000 reports; `known_abilities_bound` is proved.",),
+)  # fmt: skip
