@@ -13,7 +13,9 @@ from jsonschema import Draft202012Validator
 
 import crowdveil.demo
 import crowdveil.service.demo
+import crowdveil.service.relay.server
 import crowdveil.service.server
+from crowdveil.campaign.document import Relay
 from crowdveil.cli import main
 from crowdveil.cli.display import as_text, json_wanted
 from crowdveil.demo import Demo
@@ -48,6 +50,9 @@ ASKED = "asked/campaign.json"
 STUDIO, QUESTION = DOCS / "samples" / "label-studio.json", ("--question", "sentiment")
 SERVE: Words = ("serve", ASKED, "--port", 0)
 SIZE: Words = ("--tasks", 40, "--workers", 30, "--participation-rate", 0.5)
+
+RELAYED: Words = ("relayed/campaign.json",)
+RELAY = Relay("The library", "04" + "ab" * 64, 2, "report")
 
 BY_HAND = build_campaign(url=None, slots=2)
 
@@ -93,6 +98,8 @@ DONE: dict[str, tuple[list[Words], Words]] = {
     "campaign export": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--out", "collected")),
     "campaign purge": ([SERVE, ("campaign", "close", ASKED)], (ASKED, "--yes")),
     "answer": ([], answer_words(0)),
+    "relay": ([], (*RELAYED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "relayed/token.txt")),
+    "campaign receive": ([], (*RELAYED, "--port", 0, "--out", "batches")),
     "collect": (
         [("answer", *answer_words(0)), ("answer", *answer_words(1))],
         ("handed", "--campaign", "by-hand/campaign.json", "--out", "got"),
@@ -133,6 +140,8 @@ REFUSED: dict[str, Words] = {
     "campaign close": ("none/campaign.json",),
     "campaign export": ("none/campaign.json", "--out", "collected"),
     "campaign purge": ("campaign.toml", "--yes"),
+    "relay": (ASKED, "--port", 0, "--to", "http://127.0.0.1:1", "--token-file", "none"),
+    "campaign receive": (ASKED, "--port", 0, "--out", "batches"),
     "answer": ("no link", "--answers", "labels.csv", "--home", "home"),
     "collect": ("none", "--campaign", "by-hand/campaign.json", "--out", "got"),
     "datasets list": (),
@@ -175,6 +184,10 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer_at_once(build_campaign(), monkeypatch)
     monkeypatch.setenv("CROWDVEIL_DATA", "data")
     BY_HAND.write(Path("by-hand"))
+    build_campaign(content={"relay": RELAY}).write(Path("relayed"))
+    Path("relayed/token.txt").write_text("A" * 43)
+    for running in ("run_relay", "run_receiver"):
+        monkeypatch.setattr(crowdveil.service.relay.server, running, lambda *_: None)
     Path("labels-of-one.csv").write_text("task,label\nt0,quokka\n")
     monkeypatch.setattr(crowdveil.demo, "demo_crowds", lambda data: ())
     monkeypatch.setattr(crowdveil.demo, "_in_order", lambda trials, progress: [demo_result()])

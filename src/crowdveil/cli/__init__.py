@@ -18,6 +18,7 @@ from crowdveil.cli.assign import assign
 from crowdveil.cli.campaign import campaign
 from crowdveil.cli.campaign.answer import answer
 from crowdveil.cli.campaign.collect import collect
+from crowdveil.cli.campaign.relay import relay
 from crowdveil.cli.campaign.serve import serve
 from crowdveil.cli.data.datasets import datasets
 from crowdveil.cli.data.encode import encode
@@ -47,7 +48,7 @@ from crowdveil.jit import MIN_BYTES_TO_START, free_address_space
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Answers to truths": (infer, import_answers, export_results, report, datasets),
     "Quality and the next answers": (agreement, review, next_answers),
-    "Campaigns": (plan, assign, campaign, serve, answer, collect),
+    "Campaigns": (plan, assign, campaign, serve, answer, relay, collect),
     "Files of reports": (perturb, encode, join, next_thresholds, synthesize),
     "Privacy": (account, statement, verify, audit),
     "Experiments": (demo, reproduce),

@@ -191,11 +191,11 @@ async def _put_report(request: Request) -> Response:
     loaded = store.is_loaded(digest)
     campaign = store.campaign(digest) if loaded else await run_in_threadpool(store.campaign, digest)
     report_id = _report_id(request)
-    _check_length(request, campaign.body_bytes)
+    _check_length(request, campaign.sent_bytes)
     if request.headers.get("content-type", "").strip().lower() != REPORT_MEDIA_TYPE:
         raise Problem("media-type")
     token = _token(request)
-    body = await _body(request, campaign.body_bytes)
+    body = await read_body(request, campaign.sent_bytes)
     if store.is_loaded(digest, token.slot):
         future = store.submit(digest, token, report_id, body)
     else:
@@ -257,20 +257,25 @@ def _token(request: Request) -> Token:
 
 def _check_length(request: Request, length: int) -> None:
     """Check the header Content-Length against the length of every body of the campaign."""
-    given = request.headers.get("content-length")
-    if given is None:
-        raise Problem("no-length")
-    if not (given.isascii() and given.isdigit()) or len(given) > 12 or int(given) > length:
-        raise Problem("too-long")
-    if int(given) != length:
+    if content_length(request, length) != length:
         raise Problem("length")
 
 
-async def _body(request: Request, length: int) -> bytes:
+def content_length(request: Request, most: int) -> int:
+    """Return the number in the header Content-Length; raises Problem `no-length` or `too-long`."""
+    given = request.headers.get("content-length")
+    if given is None:
+        raise Problem("no-length")
+    if not (given.isascii() and given.isdigit()) or len(given) > 12 or int(given) > most:
+        raise Problem("too-long")
+    return int(given)
+
+
+async def read_body(request: Request, length: int, seconds: float = BODY_SECONDS) -> bytes:
     """Return the body; raises Problem `length` or `deadline`. Bytes are counted while they arrive."""
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > length:

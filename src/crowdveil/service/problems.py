@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
 REPORT_MEDIA_TYPE = "application/vnd.crowdveil.report.v1"
+BATCH_MEDIA_TYPE = "application/vnd.crowdveil.batch.v1"
 RETRY_SECONDS = 5
 CLOSE = {"Connection": "close"}
 """Header of a refusal that leaves a body unread."""
@@ -30,8 +31,9 @@ class _Kind(NamedTuple):
 
 PROBLEMS: dict[str, _Kind] = {
     "request": _Kind(400, "Malformed request", "The request breaks a rule of HTTP."),
-    "length": _Kind(400, "Wrong length", "A report of this campaign has exactly body_bytes bytes."),
+    "length": _Kind(400, "Wrong length", "All reports of this campaign have the same number of bytes."),
     "symbol": _Kind(400, "Unknown symbol", "A symbol of the report is not an output of its channel."),
+    "batch": _Kind(400, "Wrong batch", "A batch is named by its SHA-256 and has the campaign's form."),
     "report-id": _Kind(400, "Malformed report id", "A report id is 16 bytes in lower-case hexadecimal."),
     "token": _Kind(401, "Unknown token", "The token is missing, malformed, or not one of this campaign."),
     "early": _Kind(403, "Campaign not open yet", "Reports are accepted from the campaign's first day on."),

@@ -28,7 +28,9 @@ def curator_hash(digest: bytes, text: str) -> bytes:
     return sha256(CURATOR_PREFIX + digest + text.encode()).digest()
 
 
-def register(store: Store, folder: CampaignFolder, *, accept_second_report: bool = False) -> list[int]:
+def register(
+    store: Store, folder: CampaignFolder, *, accept_second_report: bool = False, relay: bool = False
+) -> list[int]:
     """Register a campaign, or bring its links up to date; return the slots whose new link was left out.
 
     On the first call, `curator-token.txt` is written (mode 0600) unless it exists; the database keeps its hash. A new
@@ -37,9 +39,14 @@ def register(store: Store, folder: CampaignFolder, *, accept_second_report: bool
 
     Raises:
         CampaignError, CertificateError: the folder is damaged.
-        SettingsError: the campaign was purged, or `curator-token.txt` holds no token.
+        SettingsError: the campaign was purged, `curator-token.txt` holds no token, or the campaign has a relay and the
+            caller is none, or the reverse.
     """
     campaign = folder.campaign
+    if (campaign.relay is not None) != relay:
+        raise SettingsError(
+            "a campaign with a relay is served by crowdveil relay, another one by crowdveil serve", value=campaign.name
+        )
     with store.engine.execution_options(**{WRITES: True}).begin() as connection:
         known = select(campaigns.c.state).where(campaigns.c.hash == campaign.digest).with_for_update()
         state = connection.execute(known).scalar_one_or_none()
@@ -60,7 +67,7 @@ def _insert_campaign(connection: Connection, folder: CampaignFolder, campaign: C
             document=campaign.to_bytes(),
             state="open",
             receipt_key=secrets.token_bytes(KEY_BYTES),
-            curator_hash=curator_hash(digest, _curator_token(folder)),
+            curator_hash=None if campaign.relay else curator_hash(digest, secret_of(folder.path / CURATOR_FILE)),
         )
     )
     for number in range(len(campaign.assignment_parts)):
@@ -103,16 +110,23 @@ def _update_tokens(
     return sorted(kept)
 
 
-def _curator_token(folder: CampaignFolder) -> str:
-    """Return the curator's token from `curator-token.txt`, which is written if there is none."""
-    path = folder.path / CURATOR_FILE
+def secret_of(path: Path, *, make: bool = True) -> str:
+    """Return the token of 43 characters in a file; with `make` it is written (mode 0600) if there is none.
+
+    Raises:
+        SettingsError: the file is missing, or holds no token.
+    """
     try:
+        if not make:
+            raise FileExistsError
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        text = path.read_text("utf-8").strip()
+        text = path.read_text("utf-8").strip() if path.is_file() else ""
         if not _CURATOR_TOKEN.fullmatch(text):
             raise SettingsError(
-                f"{CURATOR_FILE} must hold a token of 43 characters", value=str(path), hint="Move the file away."
+                f"{path.name} must hold a token of 43 characters",
+                value=str(path),
+                hint="Move the file away." if make else "Give the file that the other side wrote.",
             ) from None
         return text
     text = secrets.token_urlsafe(KEY_BYTES)

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crowdveil.campaign.report_body import decode
 from crowdveil.data.reports import Reports
+from crowdveil.errors import SettingsError
 from crowdveil.service.problems import Problem
 from crowdveil.service.store import Store
 from crowdveil.workflow.campaigns.export import AcceptedReport, write_campaign_reports
@@ -27,6 +28,12 @@ def export(store: Store, digest: bytes, directory: str | PathLike[str], *, repla
         SettingsError: as `Store.released_reports` and `write_campaign_reports`.
     """
     campaign = store.campaign(digest)
+    if campaign.relay is not None:
+        raise SettingsError(
+            "the reports of a relay are sealed: they are forwarded, not exported",
+            value=campaign.name,
+            hint="The curator joins the batches: crowdveil collect.",
+        )
     accepted = []
     for slot, body in store.released_reports(digest):
         tasks = store.tasks(digest, slot)

@@ -116,6 +116,17 @@ reports = Table(
     **_COMPACT,
 )
 
+batches = Table(
+    "batch",
+    metadata,
+    Column("campaign", LargeBinary, ForeignKey("campaign.hash"), primary_key=True),
+    Column("sha256", LargeBinary, primary_key=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("delivered", Boolean, nullable=False),
+    **_COMPACT,
+)
+"""Batches of a relay, formed once at closing."""
+
 
 def connect(url: str) -> Engine:
     """Return the engine of `sqlite:///file` or `postgresql://...`; no statement is sent.
@@ -235,7 +246,7 @@ def rewrite(engine: Engine, *, full: bool) -> None:
             return
         connection.execute(text("CLUSTER report USING report_pkey"))
         if full:
-            for name in ("part", "picture", "token", "campaign"):
+            for name in ("batch", "part", "picture", "token", "campaign"):
                 connection.execute(text(f"VACUUM FULL {name}"))
 
 

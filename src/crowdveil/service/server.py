@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from crowdveil.errors import SettingsError
 from crowdveil.service.rate import REQUESTS_PER_SECOND, RateLimit
@@ -121,6 +122,12 @@ def bind(settings: ServerSettings) -> socket.socket:
     return listening
 
 
+def address_of(settings: ServerSettings, listening: socket.socket) -> str:
+    """Return the address of a listening socket as a URL, without a final slash."""
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
+
+
 def run(settings: ServerSettings, listening: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; requests in progress are answered before the end."""
     with _metrics(settings):
@@ -135,12 +142,8 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
     from crowdveil.service.app import create_app
     from crowdveil.service.curator.pages import curator_routes
     from crowdveil.service.release import Retention
-    from crowdveil.service.security import BoundedProtocol
     from crowdveil.service.store import Store
 
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
-    sys.setswitchinterval(SWITCH_SECONDS)
     store = Store.open(settings.database)
     store.preload()
     retention = Retention(store)
@@ -149,8 +152,19 @@ def _serve(settings: ServerSettings, listening: socket.socket) -> None:
         retention.close()
         store.close()
 
+    app = create_app(store, curator_routes=curator_routes(store), on_stop=stop, rate=settings.rate_limit)
+    serve_app(app, settings, listening)
+
+
+def serve_app(app: Starlette, settings: ServerSettings, listening: socket.socket) -> None:
+    """Serve an application in this process, until SIGTERM or SIGINT."""
+    from crowdveil.service.security import BoundedProtocol
+
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("crowdveil.service").setLevel(logging.INFO if settings.log_requests else logging.WARNING)
+    sys.setswitchinterval(SWITCH_SECONDS)
     config = uvicorn.Config(
-        create_app(store, curator_routes=curator_routes(store), on_stop=stop, rate=settings.rate_limit),
+        app,
         http=BoundedProtocol,
         ws="none",
         lifespan="on",

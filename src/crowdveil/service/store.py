@@ -23,6 +23,7 @@ from crowdveil.service.intake import Intake, Submission
 from crowdveil.service.problems import Problem
 from crowdveil.service.schema import (
     WRITES,
+    batches,
     campaigns,
     connect,
     newest_version,
@@ -182,7 +183,7 @@ class Store:
         Raises:
             Problem: `unknown` or `purged`.
         """
-        valid = _valid_reports(digest).subquery()
+        valid = valid_reports(digest).subquery()
         with self.engine.connect() as connection:
             number = connection.execute(select(func.count()).select_from(valid)).scalar_one()
         return int(number) if number >= self.campaign(digest).min_reports else None
@@ -202,7 +203,7 @@ class Store:
                     value="open",
                     hint="Run crowdveil campaign close first.",
                 )
-            rows = connection.execute(_valid_reports(digest).order_by(tokens.c.slot)).all()
+            rows = connection.execute(valid_reports(digest).order_by(tokens.c.slot)).all()
         if len(rows) < least:
             raise SettingsError(
                 f"nothing is released below min_reports, which is {least}", value=f"fewer than {least} reports"
@@ -293,6 +294,7 @@ class Store:
                     for table in (reports, tokens, parts, pictures)
                 )
             )
+            connection.execute(delete(batches).where(batches.c.campaign == digest))
             connection.execute(
                 update(campaigns)
                 .where(campaigns.c.hash == digest)
@@ -339,6 +341,8 @@ class Store:
         return part
 
     def _is_valid(self, campaign: Campaign, slot: int, body: bytes) -> bool:
+        if campaign.relay is not None:
+            return True  # sealed: only the curator can check the symbols
         try:
             decode(body, campaign, slot, self.tasks(campaign.digest, slot))
         except CampaignError:
@@ -361,7 +365,8 @@ def _state(connection: Connection, digest: bytes, *, lock: bool = False) -> Stat
     return state
 
 
-def _valid_reports(digest: bytes) -> Select[tuple[int, bytes]]:
+def valid_reports(digest: bytes) -> Select[tuple[int, bytes]]:
+    """Return the query of slot and body of the reports under valid links."""
     joined = reports.join(
         tokens, (reports.c.campaign == tokens.c.campaign) & (reports.c.token_hash == tokens.c.token_hash)
     )

@@ -54,6 +54,8 @@ GUARANTEE_SCOPE = "the holder of the answers sees them all; the guarantee is aga
 """Scope of the guarantee of reports that were made from a file of answers."""
 CAMPAIGN_MARK = re.compile(r"; campaign ([A-Za-z0-9_-]{43})$")
 """End of the mechanism in the crowd.json of a campaign."""
+WITHOUT_NAMES = "; cells without names"
+"""Part of the mechanism in the crowd.json of cells that a relay shuffled one by one: worker numbers link nothing."""
 ASSIGNED = "hidden: which of the assigned tasks a worker skipped; not hidden: which were assigned"
 SIMULATION = "the reports follow from the seed: a simulation carries no privacy"
 AS_ASKED = "as asked"
@@ -399,6 +401,11 @@ def campaign_of(crowd: Crowd) -> str | None:
     """Return the name of the campaign whose devices sent the reports; None if they were made from a file of answers."""
     found = CAMPAIGN_MARK.search(crowd["mechanism"])
     return None if found is None else found[1]
+
+
+def is_without_names(crowd: Crowd | None) -> bool:
+    """Return whether reports were shuffled cell by cell, so that no two of them are known to be of one worker."""
+    return crowd is not None and WITHOUT_NAMES in crowd["mechanism"]
 
 
 def with_guarantee(crowd: Crowd | None, channel: Channel | ChannelTable | None) -> Crowd | None:

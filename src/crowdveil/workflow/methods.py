@@ -23,12 +23,14 @@ from crowdveil.estimators import (
     StudentT,
 )
 from crowdveil.registry import SUMS_ESTIMATOR
-from crowdveil.workflow.evidence import AS_ASKED, Evidence
+from crowdveil.workflow.evidence import AS_ASKED, Evidence, is_without_names
 
 AnyEstimator = Estimator[Any, Any]
 
 NORMAL_SETTINGS = ("prior_mean", "prior_deviation", "sigmas")
 """Settings of gaussian only."""
+WITHOUT_NAMES_METHODS = ("pooled-gaussian", "pooled-dawid-skene")
+"""Methods that do not read which reports are of the same worker."""
 MIN_ORDERED_LABELS = 3
 """Smallest number of ordered labels with an ordinal default method."""
 
@@ -55,6 +57,8 @@ class Method:
 
 def default_method(evidence: Evidence) -> str:
     """Return the name of the default method."""
+    if is_without_names(evidence.crowd):
+        return WITHOUT_NAMES_METHODS[0 if isinstance(_alphabet(evidence), Scale) else 1]
     if evidence.channel is None:
         labelled = isinstance(evidence.reports.alphabet, Categories)
         return HierarchicalDawidSkene.name if labelled else StudentT.name
@@ -63,6 +67,11 @@ def default_method(evidence: Evidence) -> str:
         return Gaussian.name
     ordinal = alphabet.ordered and alphabet.size >= MIN_ORDERED_LABELS
     return OrdinalDawidSkene.name if ordinal else HierarchicalDawidSkene.name
+
+
+def _alphabet(evidence: Evidence) -> Alphabet | None:
+    """Return the possible answers: those of the channel, or of the reports read as answers."""
+    return evidence.reports.alphabet if evidence.channel is None else evidence.channel.alphabet
 
 
 def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
@@ -78,6 +87,12 @@ def build_estimator(method: Method, evidence: Evidence) -> AnyEstimator:
             f"the method must be one of {', '.join(ESTIMATORS)}",
             value=name,
             hint=f"{SUMS_ESTIMATOR.name} reads the sums.json of matrix-factorization.",
+        )
+    if is_without_names(evidence.crowd) and name not in WITHOUT_NAMES_METHODS:
+        raise SettingsError(
+            f"reports without names are read by {' and '.join(WITHOUT_NAMES_METHODS)} only",
+            value=name,
+            hint="The relay shuffled single cells: the worker numbers in reports.csv link nothing.",
         )
     alphabet = inferred_alphabet(evidence, ESTIMATORS[name])
     if ESTIMATORS[name].capabilities.kind == "numeric" and alphabet is not None and not alphabet.ordered:

@@ -9,9 +9,10 @@ from crowdveil.cli.campaign.invite import invite
 from crowdveil.cli.campaign.new import new
 from crowdveil.cli.campaign.page import page
 from crowdveil.cli.campaign.purge import purge
+from crowdveil.cli.campaign.receive import receive
 from crowdveil.cli.verb import VerbGroup
 
-SUBCOMMANDS: tuple[click.Command, ...] = (new, invite, page, close, export, purge, demo)
+SUBCOMMANDS: tuple[click.Command, ...] = (new, invite, page, receive, close, export, purge, demo)
 """Subcommands, in the order of help."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,21 @@ in progress, then end."""
 database_option = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; by default reports.sqlite beside CAMPAIGN."
 )
+
+SERVER_OPTIONS = (
+    click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address."),
+    click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port."),
+    click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM)."),
+    click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM)."),
+    click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address."),
+)
+
+
+def server_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a listening address to a command."""
+    for option in reversed(SERVER_OPTIONS):
+        command = option(command)
+    return command
 
 
 def require_service() -> None:
@@ -83,12 +98,8 @@ def database_url(campaign: Path, given: str | None) -> str:
 )
 @click.argument("campaign", type=CAMPAIGN_FILE)
 @database_option
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Listening address.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Listening port.")
+@server_options
 @click.option("--workers", type=COUNT, default=1, show_default=True, metavar="N", help="Processes.")
-@click.option("--tls-certificate", type=PATH, metavar="FILE", help="Certificate of the service (PEM).")
-@click.option("--tls-key", type=PATH, metavar="FILE", help="Its private key (PEM).")
-@click.option("--behind-proxy", is_flag=True, help="A proxy ends TLS: plain HTTP beyond the loopback address.")
 @click.option("--client-header", metavar="NAME", help="Header in which the proxy names the client: bounds its rate.")
 @click.option(
     "--rate",
@@ -127,7 +138,7 @@ def serve(
     """Register the campaign, print where it is served, and serve."""
     require_service()
     from crowdveil.service.registration import CURATOR_FILE, prepare_database
-    from crowdveil.service.server import ServerSettings, bind, run
+    from crowdveil.service.server import ServerSettings, address_of, bind, run
 
     settings = ServerSettings(
         database=database_url(campaign, database),
@@ -147,8 +158,7 @@ def serve(
             prepared, left_out = prepare_database(
                 settings.database, campaign, migrate=migrate, accept_second_report=accept_second_report
             )
-        shown = f"[{host}]" if ":" in host else host
-        address = f"{settings.scheme}://{shown}:{listening.getsockname()[1]}"
+        address = address_of(settings, listening)
         data: dict[str, Any] = {
             "campaign": prepared.name,
             "page": f"{address}/a/",

@@ -50,15 +50,23 @@ def worker_name(slot: int) -> str:
 
 
 def write_campaign_reports(
-    directory: str | PathLike[str], campaign: Campaign, accepted: Iterable[AcceptedReport], *, replace: bool = False
+    directory: str | PathLike[str],
+    campaign: Campaign,
+    accepted: Iterable[AcceptedReport],
+    *,
+    replace: bool = False,
+    mark: str = "",
 ) -> Reports:
-    """Write `EXPORT_FILES` and return the non-NULL reports; the files depend on the set of reports only.
+    """Write `EXPORT_FILES`, through a relay without the assignment, and return the non-NULL reports.
+
+    The files depend on the set of reports only.
 
     Args:
         directory: folder to be written.
         campaign: campaign of the reports.
         accepted: at most one report per slot, in any order.
         replace: whether an earlier collection in the folder is removed.
+        mark: part of the mechanism in crowd.json, such as `evidence.WITHOUT_NAMES`.
 
     Raises:
         SettingsError: fewer reports than `campaign.min_reports`, two reports of a slot, or as `write_reports`.
@@ -70,18 +78,20 @@ def write_campaign_reports(
         raise SettingsError("a campaign has one report per slot", value=f"{len(slots) - len(set(slots))} more")
     channel = exported_channel(campaign, slots)
     reports, assignment = _coded_reports(campaign, channel, ordered)
+    # Through a relay every worker has every task.
+    text = assignment.to_csv() if campaign.relay is None else None
     protected, certificate = campaign.participation == "protected", channel.certificate()
     crowd = describe_crowd(
         reports,
-        mechanism=f"{channel.mechanism}; campaign {campaign.name}",
+        mechanism=f"{channel.mechanism}{mark}; campaign {campaign.name}",
         guarantee=channel.guarantee,
         participation=campaign.participation,
-        notes=(ASSIGNED,) if protected else (),
+        notes=(ASSIGNED,) if protected and text is not None else (),
         simulation=False,
         certificate=certificate,
-        assignment=assignment.to_csv(),
+        assignment=text,
     )
-    write_reports(directory, reports, certificate, crowd, assignment=assignment.to_csv(), replace=replace)
+    write_reports(directory, reports, certificate, crowd, assignment=text, replace=replace)
     return reports
 
 

@@ -1,0 +1,64 @@
+"""`crowdveil campaign receive`: the curator's side of a relay, which stores the batches it sends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.campaign.serve import require_service, server_options
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.verb import Verb
+
+HELP = """Store the batches that a relay sends.
+
+CAMPAIGN is the campaign.json of a campaign with a relay. A batch is stored durably before it is confirmed; sent again,
+it is stored once. The relay shows the token in relay-token.txt, which is written into FOLDER on the first start.
+The curator's key is not needed here: crowdveil collect opens the batches."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    example="crowdveil campaign receive essays/campaign.json --out batches",
+    main_options=("out", "host", "port"),
+    short_help="Store the batches that a relay sends.",
+)
+@click.argument("campaign", type=CAMPAIGN_FILE)
+@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the batches.")
+@server_options
+@json_option
+def receive(
+    campaign: Path,
+    out: Path,
+    host: str,
+    port: int,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    as_json: bool,
+) -> None:
+    """Print the address for the relay, and store batches."""
+    require_service()
+    from crowdveil.service import server
+    from crowdveil.service.registration import folder_of, secret_of
+    from crowdveil.service.relay import server as processes
+
+    settings = server.ServerSettings(
+        database="", host=host, port=port, tls_certificate=tls_certificate, tls_key=tls_key, behind_proxy=behind_proxy
+    )
+    asked = processes.require_relay(folder_of(campaign).campaign)
+    with server.bind(settings) as listening:
+        folder = processes.private_folder(out)
+        token = folder / processes.TOKEN_FILE
+        secret_of(token)
+        url = server.address_of(settings, listening)
+        data = {"campaign": asked.name, "url": url, "token_file": str(token), "files": [str(token)]}
+        rows = [
+            ("campaign", asked.name),
+            ("for the relay", f"--to {url}, token in {token}"),
+            ("batches", str(out)),
+        ]
+        print_result(data, rows, as_json=as_json)
+        processes.run_receiver(settings, listening, asked, folder)

@@ -1,0 +1,96 @@
+"""`crowdveil relay`: forwards sealed reports to the curator, in shuffled batches and without names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from crowdveil.cli.campaign.serve import database_errors, database_option, database_url, require_service, server_options
+from crowdveil.cli.display import print_result
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.verb import Verb
+
+HELP = """Forward sealed reports to the curator: shuffled, in batches, without names.
+
+Run by somebody else than the curator. CAMPAIGN is the campaign.json of a campaign with a relay; its folder holds the
+hashes of the links. A sealed report is stored durably before its receipt is sent. The relay cannot open it."""
+DETAILS = """Reports are forwarded when the campaign is closed: after its last day, or by crowdveil campaign close. All
+of them go in one random order, with those of at least as many workers as the campaign's least batch. Fewer are held
+back and never sent. A batch holds no time, link, address or order.
+
+With --to the batches are sent to crowdveil campaign receive, and again until it confirms them. With --out they are
+written into a folder, to be handed over. The database knows which link sent which report, until the day of deletion."""
+
+
+@click.command(
+    cls=Verb,
+    help=HELP,
+    details=DETAILS,
+    example="crowdveil relay essays/campaign.json --to https://curator.example.org",
+    main_options=("to", "token_file", "out", "database", "host", "port"),
+    short_help="Forward sealed reports in shuffled batches.",
+)
+@click.argument("campaign", type=CAMPAIGN_FILE)
+@click.option("--to", metavar="URL", help="Address of crowdveil campaign receive at the curator.")
+@click.option("--token-file", type=PATH, metavar="FILE", help="relay-token.txt of the curator, with --to.")
+@click.option("--out", type=PATH, metavar="FOLDER", help="Folder of the batches, without --to.")
+@database_option
+@server_options
+@json_option
+def relay(
+    campaign: Path,
+    to: str | None,
+    token_file: Path | None,
+    out: Path | None,
+    database: str | None,
+    host: str,
+    port: int,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    behind_proxy: bool,
+    as_json: bool,
+) -> None:
+    """Register the campaign, print where its page is served, serve and forward."""
+    if (to is None) == (out is None) or (to is None) != (token_file is None):
+        raise click.UsageError("Give either --to URL with --token-file FILE, or --out FOLDER.")
+    require_service()
+    from crowdveil.service import server
+    from crowdveil.service.relay import server as processes
+
+    settings = server.ServerSettings(
+        database=database_url(campaign, database),
+        host=host,
+        port=port,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
+        behind_proxy=behind_proxy,
+    )
+    with server.bind(settings) as listening, database_errors():
+        prepared, left_out = processes.prepare_relay(settings.database, campaign)
+        if out is not None:
+            send = processes.file_sender(prepared, processes.private_folder(out))
+        else:
+            assert to is not None
+            assert token_file is not None
+            send = processes.url_sender(prepared, to, token_file)
+        address = server.address_of(settings, listening)
+        assert prepared.relay is not None
+        data = {
+            "campaign": prepared.name,
+            "page": f"{address}/a/",
+            "least_batch": prepared.relay.least_batch,
+            "unit": prepared.relay.unit,
+            "links_left_out": left_out,
+            "purge_day": str(prepared.purge_day),
+        }
+        rows = [
+            ("campaign", prepared.name),
+            ("workers' page", data["page"]),
+            ("forwarded", f"when closed, {prepared.relay.least_batch:,} reports or more; fewer are never sent"),
+            ("together", f"the {'whole report of a worker' if prepared.relay.unit == 'report' else 'single cells'}"),
+            ("deleted", f"from {data['purge_day']} (UTC) on"),
+            *([("links left out", ", ".join(map(str, left_out)))] if left_out else []),
+        ]
+        print_result(data, [(name, str(text)) for name, text in rows], as_json=as_json)
+        processes.run_relay(settings, listening, prepared, send)

@@ -1,0 +1,164 @@
+"""Forwarding of sealed reports: batches are formed once, when the campaign is closed, and sent until they are stored.
+
+All batches are formed in one transaction, so that a crash leaves all of them or none. A batch is sent with its SHA-256
+as its name; sending it again changes nothing. Fewer reports than the least batch are held back and never sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from hashlib import sha256
+from http.client import HTTPException
+from threading import Event, Thread
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from crowdveil.campaign.batch import make_batches
+from crowdveil.service.problems import BATCH_MEDIA_TYPE, Problem
+from crowdveil.service.release import purge_due
+from crowdveil.service.schema import WRITES, batches, campaigns
+from crowdveil.service.store import Store, valid_reports
+
+Send = Callable[[str, bytes], None]
+"""Function that delivers a batch by name and content; raises OSError if it was not stored."""
+PAUSE_SECONDS, MOST_PAUSE_SECONDS = 1.0, 60.0
+SEND_SECONDS = 300.0
+logger = logging.getLogger("crowdveil.service")
+
+
+def form_batches(store: Store, digest: bytes) -> int:
+    """Form the batches of a closed campaign, unless that was done; return their number.
+
+    Raises:
+        Problem: `unknown` or `purged`.
+    """
+    campaign = store.campaign(digest)
+    with store.engine.execution_options(**{WRITES: True}).begin() as connection:
+        locked = select(campaigns.c.state).where(campaigns.c.hash == digest).with_for_update()
+        if connection.execute(locked).scalar_one() != "closed":
+            return 0
+        formed = _count(connection, digest)
+        if formed:
+            return formed
+        sealed = [bytes(row.body) for row in connection.execute(valid_reports(digest))]
+        documents = make_batches(campaign, sealed)
+        rows = [
+            {"campaign": digest, "sha256": sha256(document).digest(), "document": document, "delivered": False}
+            for document in documents
+        ]
+        if rows:
+            connection.execute(insert(batches), rows)
+        return len(rows)
+
+
+def _count(connection: Connection, digest: bytes) -> int:
+    number = select(func.count()).select_from(batches).where(batches.c.campaign == digest)
+    return int(connection.execute(number).scalar_one())
+
+
+def send_batches(store: Store, digest: bytes, send: Send) -> int:
+    """Send the batches that were not delivered, in the order of their names; return the number of those sent now.
+
+    Raises:
+        OSError: a batch was not stored; it is sent again by the next call.
+    """
+    open_ones = batches.c.campaign == digest, ~batches.c.delivered
+    with store.engine.connect() as connection:
+        wanted = select(batches.c.sha256).where(*open_ones).order_by(batches.c.sha256)
+        named = list(connection.execute(wanted).scalars())
+    for name in named:
+        this = (batches.c.campaign == digest) & (batches.c.sha256 == name)
+        with store.engine.connect() as connection:
+            document = connection.execute(select(batches.c.document).where(this)).scalar_one()
+        send(bytes(name).hex(), bytes(document))
+        with store.engine.execution_options(**{WRITES: True}).begin() as connection:
+            connection.execute(update(batches).where(this).values(delivered=True))
+    return len(named)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def sender(url: str, campaign: str, token: str) -> Send:
+    """Return a function that sends a batch to the curator's side at an address, which must confirm its SHA-256."""
+    opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+
+    def send(name: str, document: bytes) -> None:
+        address = f"{url}/v1/campaigns/{campaign}/batches/{name}"
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": BATCH_MEDIA_TYPE}
+        request = urllib.request.Request(address, document, headers, method="PUT")
+        try:
+            with opener.open(request, timeout=SEND_SECONDS) as reply:
+                confirmed = reply.read(1_000)
+        except urllib.error.HTTPError as error:
+            raise OSError(f"status {error.code}") from None
+        except HTTPException as error:
+            raise OSError(type(error).__name__) from None
+        if confirmed != confirmation(name):
+            raise OSError("another confirmation")
+
+    return send
+
+
+def confirmation(name: str) -> bytes:
+    """Return the reply to a batch that is stored."""
+    return b'{"stored_sha256":"%s"}' % name.encode("ascii")
+
+
+class Forwarder:
+    """Thread that closes a campaign after its last day, forms and sends its batches, and deletes on the promised day.
+
+    Args:
+        store: the relay's database.
+        digest: the campaign.
+        send: delivers a batch.
+    """
+
+    def __init__(self, store: Store, digest: bytes, send: Send) -> None:
+        self._store, self._digest, self._send = store, digest, send
+        self._ends = Event()
+        self._told = False
+        self._thread = Thread(target=self._run, name="crowdveil-relay", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after a batch in progress."""
+        self._ends.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = PAUSE_SECONDS
+        while not self._ends.is_set():
+            try:
+                self._forward()
+                pause = PAUSE_SECONDS
+            except (OSError, SQLAlchemyError) as error:
+                logger.error("forwarding failed: %s; it is tried again", type(error).__name__)
+                pause = min(2 * pause, MOST_PAUSE_SECONDS)
+            except Problem:
+                return  # purged: there is nothing left to forward
+            try:
+                purge_due(self._store)
+            except SQLAlchemyError as error:
+                logger.error("purge failed: %s", type(error).__name__)
+            self._ends.wait(pause)
+
+    def _forward(self) -> None:
+        store, digest = self._store, self._digest
+        campaign = store.campaign(digest)
+        if store.state(digest) == "open":
+            if campaign.state_on(store.today()) != "closed":
+                return
+            store.close_campaign(digest)
+        formed = form_batches(store, digest)
+        if not formed and not self._told:
+            self._told = True
+            logger.warning("fewer reports than the least batch: they are held back and never sent")
+        send_batches(store, digest, self._send)

@@ -1,0 +1,102 @@
+"""Processes of the relay and of the curator's side."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.sealed_body import relay_of
+from crowdveil.errors import CampaignError, SettingsError
+from crowdveil.files.atomic_write import PRIVATE_FOLDER, folder_errors
+from crowdveil.service.app import create_app
+from crowdveil.service.registration import folder_of, register, secret_of
+from crowdveil.service.relay.forwarder import Forwarder, Send, sender
+from crowdveil.service.relay.receiver import create_receiver, store_batch
+from crowdveil.service.server import ServerSettings, serve_app
+from crowdveil.service.store import Store
+
+TOKEN_FILE = "relay-token.txt"
+KEY_PATTERN = "*.key.pem"
+
+
+def require_relay(campaign: Campaign) -> Campaign:
+    """Return a campaign with a relay.
+
+    Raises:
+        SettingsError: it names none.
+    """
+    try:
+        relay_of(campaign)
+    except CampaignError as error:
+        raise SettingsError(
+            "the campaign must name a relay",
+            value=campaign.name,
+            hint="Give campaign.toml the setting relay, or run crowdveil serve.",
+        ) from error
+    return campaign
+
+
+def prepare_relay(database: str, campaign_file: Path, *, migrate: bool = False) -> tuple[Campaign, list[int]]:
+    """Prepare the database of a relay; return the campaign and the slots whose new links were left out.
+
+    Raises:
+        SettingsError: no relay, a private key in the folder, or as `register`.
+        CampaignError, CertificateError: the folder is damaged.
+    """
+    folder = folder_of(campaign_file)
+    campaign = require_relay(folder.campaign)
+    keys = [path.name for path in folder.path.rglob(KEY_PATTERN)]
+    if keys:
+        raise SettingsError(
+            "the relay must not hold the curator's private key", value=keys[0], hint="Leave it with the curator."
+        )
+    store = Store.open(database, migrate=migrate)
+    try:
+        return campaign, register(store, CampaignFolder(folder.path), relay=True)
+    finally:
+        store.close()
+
+
+def run_relay(settings: ServerSettings, listening: socket.socket, campaign: Campaign, send: Send) -> None:
+    """Take sealed reports and forward them, until SIGTERM or SIGINT."""
+    store = Store.open(settings.database)
+    forwarder = Forwarder(store, campaign.digest, send)
+
+    def stop() -> None:
+        forwarder.close()
+        store.close()
+
+    serve_app(create_app(store, on_stop=stop, rate=settings.rate_limit), settings, listening)
+
+
+def file_sender(campaign: Campaign, folder: Path) -> Send:
+    """Return a function that writes batches into a folder, to be handed over."""
+
+    def send(name: str, document: bytes) -> None:
+        store_batch(campaign, folder, name, document)
+
+    return send
+
+
+def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
+    """Return a function that sends batches to the curator's side, with the token in a file.
+
+    Raises:
+        SettingsError: the file holds no token.
+    """
+    return sender(url.removesuffix("/"), campaign.name, secret_of(token_file, make=False))
+
+
+def private_folder(folder: Path) -> Path:
+    """Return a folder, made for its owner alone if it is absent."""
+    with folder_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    return folder
+
+
+def run_receiver(settings: ServerSettings, listening: socket.socket, campaign: Campaign, folder: Path) -> None:
+    """Store the batches that the relay sends, until SIGTERM or SIGINT."""
+    token = secret_of(folder / TOKEN_FILE, make=True)
+    serve_app(create_receiver(campaign, folder, token), settings, listening)
