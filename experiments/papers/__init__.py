@@ -39,5 +39,6 @@ EXHIBITS: dict[str, str] = {
     "li2018/epsilon_zero": "experiments.papers.li2018.epsilon_zero",
     "li2018/other_distributions": "experiments.papers.li2018.other_distributions",
     "wang2018/abilities_by_task": "experiments.papers.wang2018.abilities_by_task",
+    "beyond/summary": "experiments.papers.beyond.summary",
 }
 """Name of each exhibit, "paper/exhibit", to the module with its `EXHIBIT`."""

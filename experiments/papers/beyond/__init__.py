@@ -1,0 +1,1 @@
+"""Exhibits over all papers."""
