@@ -285,7 +285,7 @@ def draw_table(rows: Sequence[Row], title: str) -> Figure:
         label = "one-layer at two-layer's exact epsilon"
         draw_line(axes, rows, "claimed_epsilon", ONE_PER_ANSWER, inference, label, color="#3d7a3d")
         axes.set(title=f"{title}: {inference}", xlabel="claimed epsilon of an answer", ylabel="error rate change")
-    axes.legend(frameon=False, fontsize="small")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
 
@@ -302,7 +302,9 @@ def draw_tradeoff(rows: Sequence[Row]) -> Figure:
                 label = f"{arm.mechanism}, {inference}"
                 draw_line(axes, rows, "claimed_epsilon", arm, inference, label, color=colour, linestyle=style)
         axes.set(title=title, xlabel="claimed epsilon of two-layer", ylabel="error rate change")
-        (vote,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
-        axes.axhline(float(vote[0] or 0) - float(vote[1] or 0), color="#7a8594", label="best constant")
-    axes.legend(frameon=False, fontsize="x-small")
+        (pair,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
+        axes.axhline(
+            float(pair[0] or 0) - float(pair[1] or 0), color="#7a8594", label="best constant, against truth discovery"
+        )
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
     return figure

@@ -74,5 +74,5 @@ def crowd_of(name: str, seed: int) -> Crowd:
 def as_reports(crowd: Crowd, reports: NDArray[np.float64]) -> Reports:
     """Return the reports as `infer` reads them."""
     codes = crowd.task.astype(np.int32), crowd.worker.astype(np.int32), (reports > 0).astype(np.int16)
-    names = [str(task) for task in range(crowd.tasks)], [str(worker) for worker in range(crowd.workers)]
-    return Reports(*codes, *names, LABELS)
+    tasks, workers = (np.arange(count).astype(str) for count in (crowd.tasks, crowd.workers))
+    return Reports(*codes, tasks, workers, LABELS)

@@ -19,7 +19,7 @@ COLUMNS = (
     "crowd", "trial", "user", "answers", "claimed_epsilon", "exact_epsilon", "flip", "weight", "perturbed_weight",
 )  # fmt: skip
 CLAIMED, SHOWN = 1.0, 5
-TRIALS: dict[Size, int] = {"quick": 4, "default": 10, "full": 100}
+TRIALS: dict[Size, int] = {"quick": 4, "default": 5, "full": 10}
 SMALL, LARGE = 0.1, 0.4
 
 

@@ -102,7 +102,7 @@ def draw(rows: list[Row]) -> Figure:
         axes.set(title=name, xlim=(0.4, 0.9), xlabel="accuracy without protection")
         axes.invert_yaxis()
     axes.set_yticklabels([])
-    axes.legend(frameon=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
     return figure
 
 
