@@ -15,19 +15,20 @@ OPEN_PARAMETERS = (
         "rank d",
         "5",
         "2, 5, 20, 50",
-        "a larger rank multiplies the error of MF at epsilon 0.1 and sparsity 0.9",
+        "the error of MF at epsilon 0.1 and sparsity 0.9 is 0.58 at rank 2, 1.31 at 5, 4.11 at 20",
     ),
     OpenParameter(
         "ridge of MF",
         "0.1",
         "1e-06, 0.1, 1",
-        "without a ridge there is no minimiser where a worker has fewer than d answers",
+        "without one there is no minimiser where a worker has fewer than d answers; little at d = 5, but at d = 20 "
+        "1e-06 gives an error of 145 at epsilon 0.1",
     ),
     OpenParameter(
         "distribution of V",
         "Gaussian, columns of L1 norm 1",
         "Gaussian, uniform",
-        "with a uniform V MF sends about the worker's mean answer",
+        "with a uniform V the error at epsilon 1 is 0.91 instead of 0.47",
     ),
     OpenParameter(
         "learning rate of Algorithm 2",
@@ -35,18 +36,28 @@ OPEN_PARAMETERS = (
         "none",
         "the published loop ends at this point or not at all",
     ),
-    OpenParameter("rounding of answers", "nearest integer of 0 to 9", "nearest, down", "it shifts every error"),
-    OpenParameter("truth that is scored", "clipped to 0 to 9", "clipped, raw", "every error is larger on raw truths"),
+    OpenParameter(
+        "rounding of answers",
+        "nearest integer of 0 to 9",
+        "nearest, down",
+        "rounding down lowers the unprotected error from 0.41 to 0.23; the order of the mechanisms stays",
+    ),
+    OpenParameter(
+        "truth that is scored",
+        "clipped to 0 to 9",
+        "clipped, raw",
+        "every error is larger on raw truths, that of the constant 0 too; the order stays",
+    ),
     OpenParameter(
         "value of NULL in LP",
         "uniform on 0 to 9, as section VI-C says",
         "uniform, 0",
-        "the public centre 0 removes most of the error of LP",
+        "with the public centre 0 the error of LP at epsilon 1 falls from 3.77 to 0.47, that of MF, and at 5 below it",
     ),
     OpenParameter(
         "smallest budget of 2-Layer",
         "0, so that budgets are uniform on 0 to 2 epsilon",
         "0, 0.5 epsilon",
-        "little in error; the exact epsilon falls with the largest budget",
+        "at epsilon 5 the error falls from 3.37 to 2.69; little at 1 and below",
     ),
 )

@@ -92,5 +92,5 @@ def summary(rows: list[Row]) -> Summary:
     dense, sparse = ({"sparsity": sparsity, "claimed_epsilon": 1.0} for sparsity in (0.5, 0.9))
     grows = all(at(rows, name, **dense)["change"] < at(rows, name, **sparse)["change"] for name in ("RR", "LP"))
     ours = [p for p in places if any(row["mechanism"] == OURS for row in rows)]
-    better = "; crowdveil at the exact epsilon of RR has the smallest error at every point" if ours else ""
+    better = "; crowdveil at the exact epsilon of RR has the smallest change at every point" if ours else ""
     return Summary(most[0.1], most[1.0], trivial and grows and all(ours_is_best(rows, p) for p in ours), better)

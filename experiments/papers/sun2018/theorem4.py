@@ -11,7 +11,7 @@ from experiments.theory.published_bounds import published_factorization_delta
 from numpy.typing import NDArray
 
 from crowdveil import Scale
-from crowdveil.mechanisms import MatrixFactorizationPublished
+from crowdveil.mechanisms import MatrixFactorization, MatrixFactorizationPublished
 from crowdveil.randomness import seeded
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ CLAIMS: dict[Size, tuple[float, ...]] = {
     "full": (0.1, 0.5, 1.0, 2.0, 3.0, 5.0),
 }
 DRAWS: dict[Size, int] = {"quick": 4000, "default": 20_000, "full": 500_000}
+PRINTED, ANY = "MF as printed", "any two"
 COLUMNS = (
     "mechanism", "neighbours", "claimed_epsilon", "exact_epsilon", "exact_delta", "measured_delta", "standard_error",
     "draws",
@@ -37,7 +38,7 @@ def configurations(size: Size) -> list[Configuration]:
     """Return one step per pair and claimed epsilon."""
     return [
         {"neighbours": pair, "claimed_epsilon": claimed, "draws": DRAWS[size], "seed": 1}
-        for pair in PAIRS
+        for pair in (*PAIRS, ANY)
         for claimed in CLAIMS[size]
     ]
 
@@ -47,6 +48,8 @@ def measure(configuration: Configuration) -> list[Row]:
 
     The event is |u| > B (epsilon + ln 2) for NULL against a value, where the excess is largest, and u > 0 for values.
     """
+    if configuration["neighbours"] == ANY:
+        return [_corrected(float(configuration["claimed_epsilon"]))]
     pair, draws = str(configuration["neighbours"]), int(configuration["draws"])
     epsilon = float(configuration["claimed_epsilon"])
     mechanism = MatrixFactorizationPublished(
@@ -61,12 +64,20 @@ def measure(configuration: Configuration) -> list[Row]:
     first, second = shares
     variance = first * (1 - first) + math.exp(2 * epsilon) * second * (1 - second)
     return [{
-        "mechanism": "MF as printed", "neighbours": pair, "claimed_epsilon": epsilon,
+        "mechanism": PRINTED, "neighbours": pair, "claimed_epsilon": epsilon,
         "exact_epsilon": math.inf if participation else mechanism.value_epsilon,
         "exact_delta": published_factorization_delta(epsilon) if participation else 0.0,
         "measured_delta": first - math.exp(epsilon) * second, "standard_error": math.sqrt(variance / draws),
         "draws": draws,
     }]  # fmt: skip
+
+
+def _corrected(epsilon: float) -> Row:
+    """Return the proven loss of the corrected mechanism; nothing is drawn."""
+    mechanism = MatrixFactorization(alphabet=SCALE, epsilon=epsilon)
+    row: Row = {"mechanism": mechanism.name, "neighbours": ANY, "claimed_epsilon": epsilon}
+    row |= {"exact_epsilon": mechanism.guarantee.epsilon, "exact_delta": 0.0, "measured_delta": None}
+    return row | {"standard_error": None, "draws": None}
 
 
 def reports(
@@ -97,7 +108,8 @@ def draw(rows: list[Row]) -> Figure:
 def verdict(rows: list[Row]) -> Verdict:
     """Return that the theorem holds between values and fails for participation."""
     hidden = [row for row in rows if row["neighbours"] == "NULL and value 0"]
-    values = [row for row in rows if row not in hidden]
+    values = [row for row in rows if row["neighbours"] == "values 0 and 9"]
+    corrected = all(row["exact_epsilon"] <= row["claimed_epsilon"] for row in rows if row["neighbours"] == ANY)
     close = all(abs(row["measured_delta"] - row["exact_delta"]) < 5 * row["standard_error"] for row in hidden)
     (example,) = (row for row in hidden if row["claimed_epsilon"] == 1)
     refuted = example["measured_delta"] > 5 * example["standard_error"]
@@ -106,9 +118,9 @@ def verdict(rows: list[Row]) -> Verdict:
     sentence = (
         "between two values the exact epsilon is 0.9 of the claim, but between NULL and a value it is infinite: in one "
         f"dimension with two tasks the smallest delta at claimed epsilon 1 is {example['exact_delta']:.3f} (measured "
-        f"{example['measured_delta']:.3f})."
+        f"{example['measured_delta']:.3f}); the corrected mechanism keeps its claim."
     )
-    return Verdict("not reproduced", sentence, close and refuted and within and unseen)
+    return Verdict("not reproduced", sentence, close and refuted and within and unseen and corrected)
 
 
 EXHIBIT = Exhibit(
