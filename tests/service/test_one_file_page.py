@@ -109,12 +109,12 @@ def test_a_changed_file_does_not_run(page: Any) -> None:
 
 
 def test_the_page_holds_the_published_scripts(page: Any) -> None:
-    """The inline script is device.mjs, byte for byte, then page.mjs; the policy allows no connection and no eval."""
+    """The inline script is device.mjs and hpke.mjs byte for byte, then page.mjs; the policy allows no connection."""
     _, file, _ = page
     html = file.read_text("utf-8")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
 
-    assert (STATIC / "device.mjs").read_text("utf-8") in html
+    assert (STATIC / "device.mjs").read_text("utf-8") + (STATIC / "hpke.mjs").read_text("utf-8") in html
     assert 2 == html.count('<script type="module">')
     assert 0 == html.count("src=")
     assert policy is not None

@@ -25,7 +25,7 @@ POLICY = (
 )
 STYLE_LINK = '<link rel="stylesheet" href="../static/style.css">\n'
 SCRIPT_LINK = '<script type="module" src="../static/page.mjs"></script>\n'
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./device\.mjs";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(device|hpke)\.mjs";\n', re.MULTILINE)
 
 
 def page_outputs(path: Path) -> Outputs:
@@ -38,12 +38,19 @@ def one_file_page(folder: CampaignFolder) -> bytes:
 
     Raises:
         CampaignError, CertificateError: the folder is damaged.
-        SettingsError: the page is larger than `MAX_BYTES`.
+        SettingsError: the page is larger than `MAX_BYTES`, or the campaign has a relay.
     """
-    device, page, code, style = map(_static, ("device.mjs", "page.mjs", "qr.mjs", "style.css"))
+    if folder.campaign.relay is not None:
+        raise SettingsError(
+            "a campaign with a relay has no one-file page",
+            value=folder.campaign.name,
+            hint="Workers answer with the page of their links, or with crowdveil answer.",
+        )
+    names = ("device.mjs", "hpke.mjs", "page.mjs", "qr.mjs", "style.css")
+    device, sealing, page, code, style = map(_static, names)
     messages = {language: json.loads(_static(f"messages.{language}.json")) for language in LANGUAGES}
     embedded = json.dumps({"files": _campaign_files(folder), "messages": messages}).replace("<", "\\u003c")
-    scripts = [code, device + _IMPORT.sub("", page)]
+    scripts = [code, device + sealing + _IMPORT.sub("", page)]
     policy = POLICY.format(scripts=" ".join(map(_source, scripts)), style=_source(style))
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>\n'

@@ -190,7 +190,6 @@ export async function checkCertificate(data) {
   return { ...data, labels, isProtected, cumulative, ratio: worst.map((number) => Number(number / divisor)) };
 }
 const commonDivisor = (a, b) => (b ? commonDivisor(b, a % b) : a);
-
 /** Return the channel of a certificate's text, whose keys may stand in any order. */
 export const readCertificate = async (text) => checkCertificate(parseCanonical(text, inGivenOrder));
 
@@ -223,6 +222,15 @@ function checkFields(data) {
   check(data.purge_after_days === null || isInteger(data.purge_after_days, 0, 3650), "number", "purge_after_days");
   check(isListOf(data.assignment_parts, isHash, Math.ceil(slots / PART_SLOTS)), "part", "not one hash for 100 slots");
   check(isListOf(data.certificates, isObject) && isInteger(data.certificates.length, 1, 64), "format", "certificates");
+  if (data.relay !== undefined) checkRelay(data);
+}
+
+function checkRelay({ relay, slots, url, tasks, cells, certificates: [only, ...others], purge_after_days: days }) {
+  const isRelay = hasFields(relay, "least_batch operator public_key suite unit") && isTextUpTo(relay.operator, 200);
+  check(isRelay && relay.suite === "hpke-p256-sha256-aes128gcm", "relay", "other fields");
+  check(isMatch(relay.public_key, /^04[0-9a-f]{128}$/) && isMatch(relay.unit, /^(report|cell)$/), "relay", "key or unit");
+  const isAlike = cells === tasks.length && others.length === 0 && only.participation === "protected";
+  check(isAlike && url && days !== null && isInteger(relay.least_batch, 2, slots), "relay", "reports name workers");
 }
 
 function checkGroups({ groups, certificates, tasks, slots }) {
@@ -242,7 +250,8 @@ export async function readCampaign(bytes, name) {
   check(bytes.length <= MAX_BYTES, "oversize", "the campaign is too large");
   check(toBase64url(await sha256(bytes)) === name, "hash", "these bytes are another campaign");
   const data = parseCanonical(fromUtf8(bytes));
-  check(hasFields(data, CAMPAIGN_FIELDS) && data.format === "crowdveil-campaign/1", "format", "other fields");
+  const fields = data?.relay === undefined ? CAMPAIGN_FIELDS : CAMPAIGN_FIELDS.replace("salt", "relay salt");
+  check(hasFields(data, fields) && data.format === "crowdveil-campaign/1", "format", "other fields");
   checkFields(data);
   checkGroups(data);
   const asForged = (error) => refuse(error.defect, error.message, "certificate");
@@ -432,9 +441,9 @@ const keyOf = ({ report, numerator, denominator }) => `${report}:${numerator}/${
 
 /** States of the record: fetched, answering, sampled, receipted. */
 export class Device {
-  /** `files` holds the campaign's files in base64 for a page without a service; `onConnection` gets true or false. */
-  constructor(files, onConnection) {
-    Object.assign(this, { files, onConnection });
+  /** `files`: the campaign's files in base64, without a service; `onConnection` gets true or false; `seal`: of a body. */
+  constructor(files, onConnection, seal) {
+    Object.assign(this, { files, onConnection, seal });
   }
 
   async openDatabase() {
@@ -546,7 +555,8 @@ export class Device {
   /** Draw the report, once: an existing report is kept. The transaction that stores it deletes the answers. */
   async draw() {
     await this.checkLink();
-    const body = drawBody(this.campaign, this.record.slot, this.tasks, this.answers);
+    const symbols = drawBody(this.campaign, this.record.slot, this.tasks, this.answers);
+    const body = this.campaign.relay ? await this.seal(this.campaign, symbols) : symbols;
     const drawn = { body, report: toHex(randomBytes(16)), state: "sampled" };
     await this.save(({ answers, ...record }, ledger) => {
       if (record.body) return record;

@@ -5,6 +5,7 @@
  */
 
 import { Device, Refusal, channelOf, parseLink, readLedger, readMessages, sumOfLines } from "./device.mjs";
+import { sealBody } from "./hpke.mjs";
 
 const MOST_BUTTONS = 12;
 const MOST_CODE_CELLS = 300;
@@ -87,7 +88,8 @@ function showCampaign() {
   page.language = [localStorage.getItem("language"), lang.slice(0, 2)].find((name) => name in page.texts) ?? "en";
   const promise = { epsilon, factor, total, all, sure, allSure, isProtected, isPublic: !isProtected };
   const facts = { count: tasks.length, opens, closes, reports, name: campaign.name.slice(0, 8) };
-  update({ isCampaign: true, ...promise, ...facts });
+  const relay = { isRelayed: Boolean(campaign.relay), operator: campaign.relay?.operator ?? "" };
+  update({ isCampaign: true, ...promise, ...facts, ...relay });
 }
 
 /** Return the largest posterior probability, in percent rounded up, of one of two answers that were equally likely. */
@@ -202,7 +204,7 @@ async function begin() {
   page.language = wished.find((language) => language in page.texts) ?? "en";
   update({ isFile: Boolean(embedded), isServed: !embedded });
   if (!isSecureContext) throw new Refusal("insecure");
-  page.device = new Device(embedded?.files, (isConnected) => update({ isOffline: !isConnected }));
+  page.device = new Device(embedded?.files, (isConnected) => update({ isOffline: !isConnected }), sealBody);
   await page.device.openDatabase();
   await showLedger();
   const [name, slot] = history.state?.split(":") ?? [];

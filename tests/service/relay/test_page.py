@@ -1,0 +1,54 @@
+"""The worker's page with a relay, in Chromium: the report is encrypted in the page, and the curator's key opens it."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.campaign.report_body import decode
+from crowdveil.campaign.sealed_body import sealed_parts
+from crowdveil.errors import SettingsError
+from crowdveil.sealing import new_key, open_part
+from crowdveil.service.app import create_app
+from crowdveil.service.one_file_page import one_file_page
+from crowdveil.service.registration import register
+from crowdveil.service.store import Store
+from tests.campaign.builders import build_campaign, relay_of_key
+from tests.service.accessibility import await_screen
+from tests.service.browser import Campaigning, Forger, chromium, free_port, needs_chromium, served
+from tests.service.test_page import answer_all
+
+
+@needs_chromium
+@pytest.mark.parametrize("unit", ["report", "cell"])
+def test_the_page_seals_its_report(tmp_path: Path, unit: str) -> None:
+    """The page names the relay; what it sends has the one length, and opens to symbols of the channel."""
+    key, port = new_key(), free_port()
+    built = build_campaign(url=f"http://127.0.0.1:{port}", content={"relay": relay_of_key(key, unit)})
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    forger = Forger(create_app(store))
+    running = Campaigning(built, store, tmp_path / "reports.sqlite", forger)
+    with served(forger, port), chromium() as browser:
+        page = browser.new_page()
+        page.goto(running.link(0))
+        await_screen(page, "intro")
+        assert "The relay of The library cannot read it" in page.inner_text("#intro")
+        answer_all(page, running.link(0))
+        await_screen(page, "done")
+    (sealed,) = running.bodies()
+    body = b"".join(open_part(key, info, part) for info, part in sealed_parts(built.campaign, sealed))
+    store.close()
+
+    assert built.campaign.sent_bytes == len(sealed)
+    assert 4 == len(decode(body, built.campaign, 0, built.tasks(0)))
+
+
+def test_a_relay_has_no_one_file_page(tmp_path: Path) -> None:
+    """A page without network could not reach the relay: it is refused with the ways that remain."""
+    folder = CampaignFolder(build_campaign(content={"relay": relay_of_key(new_key())}).write(tmp_path))
+
+    with pytest.raises(SettingsError, match="page of their links"):
+        one_file_page(folder)
