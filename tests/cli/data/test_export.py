@@ -49,6 +49,28 @@ def test_ratings_come_back_as_numbers(run: Run) -> None:
     assert [{"rating": 5}, {"rating": 1}] == found
 
 
+def test_several_choices_come_back_together(run: Run, run_json: RunJson) -> None:
+    """Yes/no truths of the choices of a task become one prediction with the smallest confidence; none if undecided."""
+    export = EXPORTS / "label-studio-several.json"
+    run("infer", export, "--out", "found")
+    words = ("export", "label-studio", "found/animals", "--tasks", export, "--question", "animals", "--out", "p.json")
+    data = run_json(*words)
+
+    found = {record["id"]: record["predictions"][0] for record in json.loads(Path("p.json").read_text())}
+    truths = rows("found/animals/truths.csv")
+    assert {1: ["cat", "dog"], 2: ["bird"]} == {
+        task: one["result"][0]["value"]["choices"] for task, one in found.items()
+    }
+    assert {
+        task: min(float(row["confidence"]) for row in truths if row["task"].startswith(f"{task}|")) for task in found
+    } == {task: pytest.approx(one["score"]) for task, one in found.items()}
+    assert (2, 0) == (data["predictions"], data["missing"])
+
+    run("infer", export, "--question", "animals", "--abstain-below", 0.9999, "--out", "found/animals")
+    run(*words)
+    assert [] == json.loads(Path("p.json").read_text())
+
+
 def test_exports_that_cannot_be_are_refused(run: Run, refusal: Refusal) -> None:
     """The question must be known, the tasks must be the tool's own, and an input is not replaced."""
     run("infer", STUDIO, "--question", "sentiment", "--out", "found")

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.data.importers.registry import TOOLS
+from crowdveil.data.importers.collecting import collect_answers
+from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
+from crowdveil.data.importers.registry import TOOLS, importer_of
 from crowdveil.data.sources.answer_source import AnswerSource, Layout, open_source
 from crowdveil.errors import ReportsError
 
 EXPORTS = Path(__file__).parent / "exports"
 Cell = tuple[str, str, str]
+Write = Callable[[object, str], Path]
 
 
 def imported(*names: str | Path, question: str | None = None, tool: str | None = None):
@@ -184,15 +187,83 @@ def test_times_ratings_and_addresses_are_named_and_not_kept(file: str, question:
     assert not any(secret in kept for secret in ("@", "192.0.2", "2024", "10:00", "100%"))
 
 
+SEVERAL: dict[str, list[Cell]] = {
+    "label-studio-several.json": [
+        ("1|cat", "7", "yes"), ("1|dog", "7", "yes"), ("1|bird", "7", "no"),
+        ("1|cat", "8", "yes"), ("1|dog", "8", "yes"), ("1|bird", "8", "no"),
+        ("1|cat", "9", "NULL"), ("1|dog", "9", "NULL"), ("1|bird", "9", "NULL"),
+        ("2|cat", "7", "no"), ("2|dog", "7", "no"), ("2|bird", "7", "yes"),
+        ("2|cat", "8", "yes"), ("2|dog", "8", "no"), ("2|bird", "8", "yes"),
+        ("2|cat", "9", "no"), ("2|dog", "9", "no"), ("2|bird", "9", "yes"),
+    ],
+    "argilla-several.json": [
+        ("r1|sport", "u1", "yes"), ("r1|news", "u1", "yes"), ("r1|sport", "u2", "yes"), ("r1|news", "u2", "no"),
+        ("r2|sport", "u1", "no"), ("r2|news", "u1", "yes"), ("r2|sport", "u2", "NULL"), ("r2|news", "u2", "NULL"),
+    ],
+    "doccano-several.jsonl": [
+        ("1|3", "1", "yes"), ("1|4", "1", "yes"), ("1|3", "2", "yes"), ("1|4", "2", "no"),
+        ("2|3", "1", "no"), ("2|4", "1", "yes"),
+    ],
+    "prodigy-several.jsonl": [
+        ("11|a", "w-ann", "yes"), ("11|b", "w-ann", "yes"), ("11|a", "w-bob", "no"), ("11|b", "w-bob", "yes"),
+        ("12|a", "w-ann", "NULL"), ("12|b", "w-ann", "NULL"),
+    ],
+    "mturk-several.csv": [
+        ("H1|cat", "W1", "yes"), ("H1|dog", "W1", "yes"), ("H1|cat", "W2", "no"), ("H1|dog", "W2", "yes"),
+        ("H2|cat", "W1", "NULL"), ("H2|dog", "W1", "NULL"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", SEVERAL)
+def test_answers_of_several_choices_are_one_yes_or_no_question_for_each(file: str) -> None:
+    """Each choice of each task is a task of its own; a worker without an answer has none to each choice."""
+    found = imported(file, question="animals" if file.startswith("label") else None)
+
+    assert SEVERAL[file] == cells(found)
+    assert {task.partition("|")[2] for task, _, _ in SEVERAL[file]} == {*found.choices}
+
+
+def test_a_column_of_the_flat_label_studio_that_never_differs_is_read_by_its_name(write: Write) -> None:
+    """Data and a unanimous question look alike there: the column is read if it is chosen."""
+    text = "id,text,sentiment,topic,annotator,annotation_id\n1,x,good,a,u,1\n1,x,good,b,v,2\n"
+    path = write(text, "export.csv")
+
+    assert ("topic",) == imported(path).questions
+    assert [("1", "u", "good"), ("1", "v", "good")] == cells(imported(path, question="sentiment"))
+
+
+def test_a_file_is_given_once() -> None:
+    """The same export twice would count every answer twice."""
+    with pytest.raises(ReportsError, match="is given once"):
+        imported("prodigy.jsonl", "prodigy.jsonl")
+
+
+def test_doccano_needs_the_name_of_the_file() -> None:
+    """The file of a worker has the worker's name; standard input has none."""
+    export = ExportFile(EXPORTS / "doccano" / "ann.jsonl", STANDARD_INPUT)
+
+    with pytest.raises(ReportsError, match="standard input has no name"):
+        collect_answers(importer_of("doccano"), [export])
+
+
+def test_all_questions_are_read_but_free_text() -> None:
+    """Each question of labels or numbers has its answers; texts and regions are named as not read."""
+    with open_source([str(EXPORTS / "label-studio-several.json")]) as source:
+        every = source.by_question()
+        notes = " ".join(every["animals"].read()[1])
+
+    assert ["animals"] == list(every)
+    assert "several choices: each choice of a task is a task TASK|CHOICE, yes or no (cat, dog, bird)" in notes
+    assert "Not read, since they hold no labels or numbers: comment." in notes
+
+
 def test_several_questions_are_listed() -> None:
     """An export with several questions is refused with their names until one is chosen."""
     with pytest.raises(ReportsError, match=r"one question is read at a time.*'sentiment', 'stars'.*--question"):
         imported("label-studio.json")
     with pytest.raises(ReportsError, match=r"no question 'mood'.*'sentiment', 'stars'"):
         imported("label-studio.json", question="mood")
-
-
-Write = Callable[[object, str], Path]
 
 
 @pytest.fixture
@@ -214,8 +285,8 @@ def annotation(value: dict[str, object], kind: str = "choices", worker: object =
 
 
 REFUSED: dict[str, tuple[object, str, str]] = {
-    "several choices": (
-        [{"id": 1, "data": {}, "annotations": [annotation({"choices": ["a", "b"]})]}],
+    "several texts": (
+        [{"id": 1, "data": {}, "annotations": [annotation({"text": ["a", "b"]}, "textarea")]}],
         "export.json",
         r"row 1: a worker gives one answer to a question.*\['a', 'b'\]",
     ),

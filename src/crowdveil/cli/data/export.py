@@ -34,6 +34,7 @@ def export_results(
 
     The score is the confidence of the truth. The file has the data of the tasks, and no worker's answer.
     """
+    from crowdveil.data.importers.collecting import CHOICE_MARK
     from crowdveil.data.importers.export_file import ExportFile
     from crowdveil.release.result_files import read_truths
     from crowdveil.workflow.importing.label_studio_predictions import (
@@ -46,7 +47,8 @@ def export_results(
     truths = read_truths(folder)
     records = predictions(truths, ExportFile(tasks, str(tasks)), question=question, version=version)
     write_predictions(out, records)
-    missing = len(truths.tasks) - len(records)
+    written = {str(record["id"]) for record in records}
+    missing = sum(not written & {task, task.partition(CHOICE_MARK)[0]} for task in truths.tasks)
     data = {"tool": tool, "predictions": len(records), "missing": missing, "files": [str(out)], "replaced": replaced}
     rows = [
         ("predictions", f"{len(records):,}"),

@@ -69,6 +69,7 @@ def _summary(imported: ImportedAnswers) -> dict[str, Any]:
         "tool": imported.tool,
         "question": imported.question,
         "questions": list(imported.questions),
+        "choices": list(imported.choices),
         "answers": len(table) - imported.no_answer,
         "no_answer": imported.no_answer,
         "left_out": imported.left_out,
@@ -85,6 +86,11 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     left_out = ", ".join(f"{count:,} ({reason})" for reason, count in data["left_out"].items())
     return [
         ("question", data["question"] + (f" (not read: {', '.join(others)})" if others else "")),
+        *(
+            [("choices", f"several in an answer: a task TASK|CHOICE for each of {', '.join(data['choices'])}")]
+            if data["choices"]
+            else []
+        ),
         ("answers", f"{data['answers']:,} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         ("no answer", f"{data['no_answer']:,}, with the label NULL"),
         *([("left out", left_out)] if left_out else []),

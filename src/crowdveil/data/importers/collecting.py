@@ -1,8 +1,8 @@
 """Answers to one question of an export: its submissions as columns task, worker and label."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,12 @@ from crowdveil.data.importers.personal_data import WorkerNames, personal_names
 from crowdveil.data.ingest.readers import NO_NAMES, ColumnNames
 from crowdveil.errors import ReportsError
 
-SHOWN = 5
+MIN_QUESTIONS = 2
+MANY_TEXTS = 10
+"""Number of different texts from which answers can be free text."""
+YES, NO = "yes", "no"
+CHOICE_MARK = "|"
+"""Separator of task and choice."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +35,9 @@ class ImportedAnswers:
         left_out: number of submissions that are no answers, by reason.
         dropped: names of columns with personal data (times, ratings, addresses), which are not kept.
         renamed: number of workers who were named by an address, and now by a number.
+        choices: choices of a question with answers of several: the table has one yes/no task for each choice of each
+            task, see `choice_task`; empty for answers of one label.
+        not_read: other questions of the export that hold no labels or numbers, where all questions are read.
     """
 
     tool: str
@@ -40,6 +48,8 @@ class ImportedAnswers:
     left_out: dict[str, int]
     dropped: tuple[str, ...]
     renamed: int
+    choices: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
 
 
 def collect_answers(
@@ -55,26 +65,148 @@ def collect_answers(
 
     Raises:
         ReportsError: a file breaks the layout; none or several questions; a task or worker without a name; or a
-            submission with several answers to the question.
+            submission with several answers to the question that are no choices.
     """
-    source = exports[0].name if len(exports) == 1 else f"{exports[0].name} and {len(exports) - 1} more"
-    found = [one for export in exports for one in _submissions(importer, export, names)]
-    kept = [one for one in found if not one.left_out]
-    questions = tuple(dict.fromkeys(name for one in kept for name in one.answers))
-    chosen = _chosen(question, questions, importer, source)
-    labels = [_label(one.answers.get(chosen), source, number) for number, one in enumerate(kept, 1)]
+    source = _source(exports)
+    found = _with_column(_all_submissions(importer, exports, names), question)
+    chosen = _chosen(question, _questions(found), importer, source)
+    return _answers_to(chosen, importer, exports, found)
+
+
+def collect_all_questions(
+    importer: Importer, exports: Sequence[ExportFile], names: ColumnNames = NO_NAMES
+) -> dict[str, ImportedAnswers]:
+    """Return the answers to each question with labels or numbers, if there are several questions; else nothing.
+
+    Questions of free text, regions or rankings are left out, and named in `not_read`. Arguments and errors as
+    `collect_answers`.
+    """
+    found = _all_submissions(importer, exports, names)
+    questions = _questions(found)
+    if len(questions) < MIN_QUESTIONS:
+        return {}
+    read, left = dict[str, ImportedAnswers](), list[str]()
+    for question in questions:
+        kept = [one.answers.get(question) for one in found if not one.left_out]
+        if _is_free_text(kept) or not all(map(_is_readable, kept)):
+            left.append(question)
+        else:
+            read[question] = _answers_to(question, importer, exports, found)
+    if not read:
+        _chosen(None, questions, importer, _source(exports))
+    return {question: replace(one, not_read=tuple(left)) for question, one in read.items()}
+
+
+def _with_column(found: list[Submission], question: str | None) -> list[Submission]:
+    """Return the submissions with the chosen column as a question, where the export does not tell it from data."""
+    if question is None or question in _questions(found) or not any(question in one.unsure for one in found):
+        return found
+    return [replace(one, answers={**one.answers, question: one.unsure.get(question)}) for one in found]
+
+
+def _answers_to(
+    question: str, importer: Importer, exports: Sequence[ExportFile], found: Sequence[Submission]
+) -> ImportedAnswers:
+    """Return the answers to a question among the submissions."""
+    source, kept = _source(exports), [one for one in found if not one.left_out]
     tasks = [_identifier(one.task, "task", source, number) for number, one in enumerate(kept, 1)]
     workers, renamed = _workers(kept, source)
+    contents = [one.answers.get(question) for one in kept]
+    choices = _choices(contents)
+    if choices:
+        rows = list(_yes_or_no(tasks, workers, contents, choices))
+        tasks, workers, labels = map(list, zip(*rows, strict=True))
+    else:
+        labels = [_label(content, source, number) for number, content in enumerate(contents, 1)]
     return ImportedAnswers(
         tool=importer.tool,
         table=pa.table({"task": tasks, "worker": workers, "label": labels}),
-        question=chosen,
-        questions=questions,
+        question=question,
+        questions=_questions(found),
         no_answer=labels.count(NULL),
         left_out=dict(Counter(one.left_out for one in found if one.left_out)),
-        dropped=_dropped(exports, questions),
+        dropped=_dropped(exports, _questions(found)),
         renamed=renamed,
+        choices=choices,
     )
+
+
+def _source(exports: Sequence[ExportFile]) -> str:
+    return exports[0].name if len(exports) == 1 else f"{exports[0].name} and {len(exports) - 1} more"
+
+
+def _questions(found: Sequence[Submission]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for one in found if not one.left_out for name in one.answers))
+
+
+def _all_submissions(importer: Importer, exports: Sequence[ExportFile], names: ColumnNames) -> list[Submission]:
+    """Return the submissions of all files; refuse a file that is given twice."""
+    paths = Counter(export.path.resolve() for export in exports)
+    twice = next((export.name for export in exports if paths[export.path.resolve()] > 1), None)
+    if twice is not None:
+        raise ReportsError("each file of an export is given once", source=twice, hint="Leave out the repeated name.")
+    return [one for export in exports for one in _submissions(importer, export, names)]
+
+
+def _is_several(content: Any) -> bool:
+    """Return whether an answer is a list of several choices."""
+    return isinstance(content, list) and len(content) > 1 and all(isinstance(one, str | int) for one in content)
+
+
+def _choices(contents: Sequence[Any]) -> tuple[str, ...]:
+    """Return all choices of a question with answers of several, in the order in which they occur; else nothing."""
+    if not any(map(_is_several, contents)):
+        return ()
+    return tuple(dict.fromkeys(str(choice) for content in contents for choice in _as_list(content)))
+
+
+def _as_list(content: Any) -> list[Any]:
+    """Return an answer of one or several choices as a list; no answer is an empty one."""
+    if content is None or content == "":
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def _yes_or_no(
+    tasks: Sequence[str], workers: Sequence[str], contents: Sequence[Any], choices: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield task, worker and label of each choice, whose task is TASK|CHOICE; no answer to a task is none to each."""
+    for task, worker, content in zip(tasks, workers, contents, strict=True):
+        chosen = {str(choice) for choice in _as_list(content)}
+        for choice in choices:
+            yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if chosen else NULL
+
+
+def choice_task(task: str, choice: str) -> str:
+    """Return the name of the yes/no question on a choice of a task."""
+    return f"{task}{CHOICE_MARK}{choice}"
+
+
+def _is_free_text(contents: Sequence[Any]) -> bool:
+    """Return whether answers are texts of which most occur once, which are no labels."""
+    given = [content for content in map(_single, contents) if content not in (None, "", [])]
+    texts = {content for content in given if isinstance(content, str) and not _is_number(content)}
+    return len(texts) > max(MANY_TEXTS, len(given) / 2)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_readable(content: Any) -> bool:
+    """Return whether an answer is one label or number, or several choices."""
+    return _is_several(content) or not isinstance(_single(content) or "", list | dict)
+
+
+def _single(content: Any) -> Any:
+    """Return the content of a list of one."""
+    while isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    return content
 
 
 def _submissions(importer: Importer, export: ExportFile, names: ColumnNames) -> list[Submission]:
@@ -138,8 +270,7 @@ def _identifier(name: Any, role: str, source: str, number: int) -> str:
 
 def _label(value: Any, source: str, number: int) -> str:
     """Return an answer as text; NULL if there is none."""
-    while isinstance(value, list) and len(value) == 1:
-        value = value[0]
+    value = _single(value)
     if value is None or value == "" or value == []:
         return NULL
     if isinstance(value, float) and value.is_integer():
@@ -159,5 +290,5 @@ def _label(value: Any, source: str, number: int) -> str:
         source=source,
         rows=(number,),
         examples=repr(value)[:80],
-        hint="Answers of several choices, regions or rankings are not read; choose another question.",
+        hint="Regions, rankings and several texts are not read; choose another question.",
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, final
 
-from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer, Submission
 from crowdveil.data.ingest.readers import ColumnNames
 from crowdveil.errors import ReportsError
@@ -47,6 +47,12 @@ class Doccano(Importer):
                 "an export of doccano must tell its workers apart",
                 source=export.name,
                 hint="Turn off shared annotations in the project: then each worker has a file of that name.",
+            )
+        if worker == STANDARD_INPUT:
+            raise ReportsError(
+                "an export of doccano names its worker by the name of the file",
+                source=export.name,
+                hint="Give the file itself: standard input has no name.",
             )
         name = LABELS[0] if LABELS[0] in export.columns else LABELS[1]
         if name not in export.columns:

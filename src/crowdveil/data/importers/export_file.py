@@ -23,6 +23,8 @@ from crowdveil.errors import ReportsError
 
 Form = Literal["parquet", "arrow", "arrow stream", "json", "text"]
 MAGIC: dict[bytes, Form] = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow stream"}
+STANDARD_INPUT = "standard input"
+"""Name of a copy of standard input."""
 ZIP = b"PK\x03\x04"
 PEEKED = 1 << 16
 """Bytes by which the form is found."""

@@ -17,6 +17,7 @@ class Submission:
         task, worker: identifiers; None if the export lacks them, which is refused.
         answers: content by question; a question without an entry, or with None, is "no answer".
         left_out: reason why the submission is not an answer at all, such as "rejected"; empty for answers.
+        unsure: contents of columns that are data or questions; each is read only if it is chosen by name.
         address: address of a worker without an identifier. It only tells workers apart and is not kept.
     """
 
@@ -24,6 +25,7 @@ class Submission:
     worker: Any
     answers: Mapping[str, Any] = field(default_factory=dict)
     left_out: str = ""
+    unsure: Mapping[str, Any] = field(default_factory=dict)
     address: Any = None
 
 

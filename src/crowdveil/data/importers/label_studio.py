@@ -66,25 +66,28 @@ def _worker(completed_by: Any) -> Any:
     return completed_by
 
 
-def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return all contents by question."""
-    answers: dict[str, list[Any]] = defaultdict(list)
+def _answers(result: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the content by question; several choices are a list, contents of several regions a list of lists."""
+    found: dict[str, list[Any]] = defaultdict(list)
     for part in result:
         key = SINGLE_VALUES.get(str(part.get("type")))
         value = part.get("value")
         if key is not None and isinstance(value, Mapping) and key in value:
+            # Only choices can be several: several texts, or the steps of a path, stay a list in a list.
             content = value[key]
-            answers[str(part.get("from_name"))] += content if isinstance(content, list) else [content]
-    return answers
+            found[str(part.get("from_name"))].append(content if key == "choices" else [content])
+    return {name: contents[0] if len(contents) == 1 else contents for name, contents in found.items()}
 
 
 def _flat(export: ExportFile) -> Iterator[Submission]:
     rows = export.records
-    questions = _written_questions(rows) if export.form == "json" else []
-    questions = questions or _question_columns(rows, [name for name in export.columns if name not in FLAT_COLUMNS])
+    columns = [name for name in export.columns if name not in FLAT_COLUMNS]
+    written = _written_questions(rows) if export.form == "json" else []
+    questions = written or _question_columns(rows, columns)
+    unsure = [] if written else [name for name in columns if name not in questions]
     for row in rows:
-        answers = {name: _content(row.get(name)) for name in questions}
-        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), answers)
+        answers, others = ({name: _content(row.get(name)) for name in names} for names in (questions, unsure))
+        yield Submission(row.get("id", row.get("annotation_id")), row.get("annotator"), answers, unsure=others)
 
 
 def _written_questions(rows: Sequence[Mapping[str, Any]]) -> list[str]:

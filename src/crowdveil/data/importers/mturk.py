@@ -1,11 +1,11 @@
 """Amazon Mechanical Turk: results of a batch as CSV.
 
 A choice may fill one column per option (`Answer.animal.cat`, `Answer.animal.dog.on`), and all answers may stand as JSON
-in `Answer.taskAnswers`.
+in `Answer.taskAnswers`. Ticked boxes of one name stand in one cell as `cat|dog`.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
@@ -16,6 +16,8 @@ from crowdveil.errors import ReportsError
 
 TASK, WORKER, STATUS, ANSWER = "HITId", "WorkerId", "AssignmentStatus", "Answer."
 ALL_ANSWERS = "Answer.taskAnswers"
+BOX_MARK = "|"
+"""Separator of the ticked boxes of a group in one cell."""
 CHOSEN = {"true": True, "on": True, "false": False, "off": False, "": None}
 """Meaning of the cell of an option, in lower case."""
 
@@ -38,6 +40,7 @@ class MechanicalTurk(Importer):
         given = [name for name in export.columns if name.startswith(ANSWER)]
         rows = list(export.rows([*meta, *given]))
         contents = [_contents(row, given, export.name) for row in rows]
+        _split_checkboxes(contents)
         options = _options(contents)
         for row, content in zip(rows, contents, strict=True):
             rejected = str(row.get(STATUS) or "").lower() == "rejected"
@@ -58,6 +61,16 @@ def _contents(row: Mapping[str, Any], given: Sequence[str], source: str) -> dict
         for part in answers if isinstance(answers, list) else [answers]:
             contents |= _flattened(part, "")
     return contents
+
+
+def _split_checkboxes(contents: Sequence[dict[str, Any]]) -> None:
+    """Turn cells such as `cat|dog`, of ticked boxes, into lists where one of the parts also occurs elsewhere."""
+    for name in dict.fromkeys(name for content in contents for name in content):
+        cells = [str(content.get(name) or "").split(BOX_MARK) for content in contents]
+        rows_of = Counter(part for parts in cells for part in set(parts))
+        if any(len(parts) > 1 and any(rows_of[part] > 1 for part in parts) for parts in cells):
+            for content, parts in zip(contents, cells, strict=True):
+                content[name] = [part for part in parts if part]
 
 
 def _flattened(value: Any, above: str) -> dict[str, Any]:

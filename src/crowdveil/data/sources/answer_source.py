@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from crowdveil.data.importers.collecting import ImportedAnswers, collect_answers
-from crowdveil.data.importers.export_file import ExportFile
+from crowdveil.data.importers.collecting import ImportedAnswers, collect_all_questions, collect_answers
+from crowdveil.data.importers.export_file import STANDARD_INPUT, ExportFile
 from crowdveil.data.importers.importer import Importer
 from crowdveil.data.importers.registry import TOOLS, importer_of, recognised
 from crowdveil.data.ingest.csv_files import COMMA, DELIMITERS, Progress, read_csv_batches
@@ -36,6 +36,7 @@ from crowdveil.data.sources.location import (
     is_blocks,
     local_files,
     refuse_collections,
+    refuse_database,
     scheme_of,
     sql_parts,
 )
@@ -43,6 +44,8 @@ from crowdveil.data.sources.saved_dataset import with_label_names
 from crowdveil.data.sources.sql_table import SqlTable
 from crowdveil.data.sources.staging import copy_remote, copy_stdin
 from crowdveil.errors import ReportsError, SettingsError
+
+MAX_CHOICES_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +88,7 @@ class AnswerSource:
         layout: what the user states.
         copied: name that the user gave, if `path` is a temporary copy.
         columns: the answers to one question of several, already read; None for all that is still to be read.
+        notes: on how `columns` were read.
     """
 
     path: Path
@@ -93,6 +97,7 @@ class AnswerSource:
     layout: Layout = field(default_factory=Layout)
     copied: str | None = None
     columns: ReportColumns | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -167,8 +172,10 @@ class AnswerSource:
                 source=self.name,
                 hint=f"State the tool, one of {', '.join(TOOLS)}; plain columns are read without an import.",
             )
-        files = [_with_delimiter(file, importer, self.layout) for file in self.files]
-        return collect_answers(importer, files, self.layout.question, self.layout.names)
+        return collect_answers(importer, self._exports(importer), self.layout.question, self.layout.names)
+
+    def _exports(self, importer: Importer) -> list[ExportFile]:
+        return [_with_delimiter(file, importer, self.layout) for file in self.files]
 
     def read(self, progress: Progress | None = None) -> tuple[ReportColumns, tuple[str, ...]]:
         """Return the columns of answers, and notes on how they were read.
@@ -177,7 +184,7 @@ class AnswerSource:
             ReportsError: a file is damaged, or its layout is unknown or ambiguous.
         """
         if self.columns is not None:
-            return self.columns, _null_notes(self.columns)
+            return self.columns, self.notes or _null_notes(self.columns)
         if not self.files and self.table is None:
             raise ReportsError(
                 "encoded blocks and data sets have readers of their own",
@@ -185,22 +192,30 @@ class AnswerSource:
                 hint="In Python: Reports.open for blocks, crowdveil.data.datasets.load for data sets.",
             )
         if self.table is None and self.importer is not None:
-            imported = self.import_answers()
-            columns = encode_columns(
-                {"task": "task", "worker": "worker", "value": "label"}, imported.table, self.name, value_name="label"
-            )
-            return columns, import_notes(imported, self.importer.title)
+            return self._imported(self.import_answers(), self.importer)
         columns = self._plain_columns(progress)
         if self.layout.question is not None:
             columns = answers_to(columns, self.layout.question)
         return columns, _null_notes(columns)
 
-    def by_question(self, progress: Progress | None = None) -> dict[str, AnswerSource]:
-        """Return a source for each question of a table, if a task has answers to several and none is chosen.
+    def _imported(self, imported: ImportedAnswers, importer: Importer) -> tuple[ReportColumns, tuple[str, ...]]:
+        roles = {"task": "task", "worker": "worker", "value": "label"}
+        columns = encode_columns(roles, imported.table, self.name, value_name="label")
+        return columns, import_notes(imported, importer.title)
 
-        Empty for all other sources, which are not read. Errors as `read`.
+    def by_question(self, progress: Progress | None = None) -> dict[str, AnswerSource]:
+        """Return a source for each question of an export, or of a table if a task has answers to several.
+
+        Empty if there is one question or one is chosen; sources without questions are not read. Errors as `read`.
         """
-        if self.layout.question is not None or self.importer is not None or not self._has_questions:
+        if self.layout.question is not None or (self.table is None and not self.files):
+            return {}
+        importer = None if self.table is not None else self.importer
+        if importer is not None:
+            every = collect_all_questions(importer, self._exports(importer), self.layout.names)
+            read = {question: self._imported(one, importer) for question, one in every.items()}
+            return {name: replace(self, columns=columns, notes=notes) for name, (columns, notes) in read.items()}
+        if not self._has_questions:
             return {}
         found = answers_by_question(self._plain_columns(progress))
         return {question: replace(self, columns=columns) for question, columns in found.items()}
@@ -328,6 +343,13 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     """Return sentences on an import: what was read, left out, not kept and renamed."""
     rows = len(imported.table)
     notes = [f"Read as an export of {title}, question {imported.question!r}: {rows:,} records."]
+    if imported.choices:
+        listed = ", ".join(imported.choices[:MAX_CHOICES_SHOWN])
+        notes.append(
+            f"Answers have several choices: each choice of a task is a task TASK|CHOICE, yes or no ({listed})."
+        )
+    if imported.not_read:
+        notes.append(f"Not read, since they hold no labels or numbers: {', '.join(imported.not_read)}.")
     if imported.no_answer:
         notes.append(_no_answer(imported.no_answer))
     for reason, count in imported.left_out.items():
@@ -388,7 +410,8 @@ def _refused(source: str) -> list[ExportFile]:
 def _single(source: str, layout: Layout, temporary: Path, progress: Progress | None) -> AnswerSource:
     """Return the source of one name."""
     if source.startswith(DATASET):
-        return AnswerSource(Path(source), layout=layout)
+        return _one_question(AnswerSource(Path(source), layout=layout))
+    refuse_database(source)
     sql = sql_parts(source)
     if sql is not None:
         return AnswerSource(Path(), table=SqlTable(*sql), layout=layout)
@@ -399,8 +422,21 @@ def _single(source: str, layout: Layout, temporary: Path, progress: Progress | N
             if source == STDIN
             else copy_remote(source, temporary, COMPANIONS, progress)
         )
-        return local_source(path, layout, source)
-    return local_source(Path(source), layout)
+        return _one_question(local_source(path, layout, source))
+    return _one_question(local_source(Path(source), layout))
+
+
+def _one_question(source: AnswerSource) -> AnswerSource:
+    """Return the source; refuse a question of a data set or of encoded blocks, which have one each."""
+    question = source.layout.question
+    if question is not None and not source.files and source.table is None:
+        raise ReportsError(
+            "a data set, and a folder of encoded blocks, has one question",
+            source=source.name,
+            examples=f"the question {question!r}",
+            hint="Leave --question out.",
+        )
+    return source
 
 
 def local_source(path: Path, layout: Layout | None = None, copied: str | None = None) -> AnswerSource:
@@ -425,5 +461,5 @@ def local_source(path: Path, layout: Layout | None = None, copied: str | None = 
 def _copied_name(file: Path, path: Path, copied: str) -> str:
     """Return the name of a copied file as the user would give it."""
     if copied == STDIN:
-        return "standard input"
+        return STANDARD_INPUT
     return copied if file == path else f"{copied.rstrip('/')}/{file.relative_to(path)}"

@@ -15,6 +15,7 @@ SQL_TABLE = re.compile(
     re.IGNORECASE,
 )
 """DuckDB file or SQLAlchemy URL, and the table after the question mark."""
+DATABASE_SUFFIXES = (".duckdb", ".ddb")
 NOT_DATABASES = frozenset({"http", "https", "s3", "s3a", "gs", "gcs", "abfs", "az", "hdfs", "file", "memory", "ftp"})
 URL = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 COMPANIONS = ("certificate.json", "crowd.json", "assignment.csv")
@@ -36,6 +37,20 @@ def sql_parts(source: str) -> tuple[str, str] | None:
     if found is None or scheme_of(source) in NOT_DATABASES:
         return None
     return found["database"], found["table"]
+
+
+def refuse_database(source: str) -> None:
+    """Refuse a DuckDB file without the name of a table.
+
+    Raises:
+        ReportsError: it is one.
+    """
+    if source.lower().endswith(DATABASE_SUFFIXES):
+        raise ReportsError(
+            "a database needs the name of a table",
+            source=source,
+            hint=f"Name it after a question mark, such as '{source}?answers'.",
+        )
 
 
 def is_blocks(path: Path) -> bool:

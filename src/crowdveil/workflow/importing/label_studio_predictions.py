@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crowdveil.data.importers.collecting import NO, YES, choice_task
 from crowdveil.data.importers.export_file import ExportFile
 from crowdveil.errors import ReportsError
 from crowdveil.files.atomic_write import Outputs, write_outputs
@@ -18,6 +19,8 @@ CHOICES = "choices"
 NUMBERS = {"rating": "rating", "number": "number"}
 """Key of the content by type of a question of numbers."""
 Record = dict[str, Any]
+Found = tuple[str | float | list[str] | None, float | None]
+"""Truth, or list of choices, and confidence."""
 
 
 def prediction_outputs(out: Path) -> Outputs:
@@ -45,8 +48,9 @@ def predictions(
         )
     control = _control(tasks, question)
     confidence = [None] * len(truths.tasks) if truths.confidence is None else truths.confidence.tolist()
-    values = _values(truths, control, tasks)
-    found = dict(zip(truths.tasks, zip(values, confidence, strict=True), strict=True))
+    found: dict[str, Found] = _several_choices(truths, confidence, control, tasks)
+    if not found:
+        found = dict(zip(truths.tasks, zip(_values(truths, control, tasks), confidence, strict=True), strict=True))
     return [
         record for task in tasks.records for record in _record(task, found.get(str(task.get("id"))), control, version)
     ]
@@ -107,14 +111,40 @@ def _values(truths: InferredTruths, control: Record, tasks: ExportFile) -> list[
         ) from error
 
 
-def _choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
-    """Return the truths as choices: each one is a choice that an annotation made."""
-    taken = {
-        choice
+def _several_choices(
+    truths: InferredTruths, confidence: Sequence[float | None], control: Record, tasks: ExportFile
+) -> dict[str, Found]:
+    """Return the chosen choices by task, with the smallest confidence; empty if truths are not yes/no for each choice.
+
+    A task with an undecided choice has none.
+    """
+    if control["type"] != CHOICES or truths.labels is None or not {*truths.labels} <= {YES, NO}:
+        return {}
+    of_task = dict(zip(truths.tasks, zip(truths.truth.tolist(), confidence, strict=True), strict=True))
+    taken = sorted(_taken(str(control["from_name"]), tasks))
+    found: dict[str, Found] = {}
+    for name in (str(task.get("id")) for task in tasks.records):
+        decided = {choice: of_task[key] for choice in taken if (key := choice_task(name, choice)) in of_task}
+        if decided and all(code >= 0 for code, _ in decided.values()):
+            chosen = [choice for choice, (code, _) in decided.items() if truths.labels[code] == YES]
+            known = [one for _, one in decided.values() if one is not None]
+            found[name] = (chosen, min(known, default=None))
+    return found
+
+
+def _taken(question: str, tasks: ExportFile) -> set[str]:
+    """Return the choices that annotations made for a question."""
+    return {
+        str(choice)
         for result in _results(tasks)
         if str(result.get("from_name")) == question
         for choice in (result.get("value") or {}).get(CHOICES) or ()
     }
+
+
+def _choices(found: Sequence[str | float | None], question: str, tasks: ExportFile) -> list[str | float | None]:
+    """Return the truths as choices: each one is a choice that an annotation made."""
+    taken = _taken(question, tasks)
     texts = [f"{value:.15g}" if isinstance(value, float) else value for value in found]
     strange = sorted({text for text in texts if text is not None} - taken)
     if strange:
@@ -127,21 +157,21 @@ def _choices(found: Sequence[str | float | None], question: str, tasks: ExportFi
     return list(texts)
 
 
-def _record(
-    task: Mapping[str, Any], found: tuple[str | float | None, float | None] | None, control: Record, version: str
-) -> Iterator[Record]:
+def _record(task: Mapping[str, Any], found: Found | None, control: Record, version: str) -> Iterator[Record]:
     """Yield the record of a task; none without a truth."""
     value, confidence = found or (None, None)
     if value is None:
         return
     score = {} if confidence is None or math.isnan(confidence) else {"score": confidence}
-    result = control | {"value": _content(value, control["type"])}
-    prediction = {"model_version": version, **score, "result": [result]}
+    results = [] if value == [] else [control | {"value": _content(value, control["type"])}]
+    prediction = {"model_version": version, **score, "result": results}
     yield {"id": task.get("id"), "data": task.get("data"), "predictions": [prediction]}
 
 
-def _content(value: str | float, kind: str) -> Record:
+def _content(value: str | float | list[str], kind: str) -> Record:
     """Return the content of a result."""
+    if isinstance(value, list):
+        return {CHOICES: value}
     if isinstance(value, str):
         return {CHOICES: [value]}
     return {NUMBERS[kind]: round(value) if kind == "rating" else value}
