@@ -31,9 +31,8 @@ ANEW, ONCE = "in every trial", "once for all trials"
 def configurations(size: Size) -> list[Configuration]:
     """Return one step per crowd, mechanism and way of drawing."""
     runs, trials = RUNS[size]
-    shared: Configuration = {"runs": runs, "trials": trials, "seed": SEED}
     return [
-        {"crowd": crowd, "mechanism": mechanism, "drawn": drawn} | shared
+        {"crowd": crowd, "mechanism": mechanism, "drawn": drawn, "runs": runs, "trials": trials, "seed": SEED}
         for crowd in (PEER, DUCHENNE)
         for mechanism, drawn in (("one-layer", ANEW), ("two-layer", ANEW), ("two-layer", ONCE))
     ]

@@ -87,7 +87,7 @@ def verdict(rows: list[Row]) -> Verdict:
         f"{large:.2f} above flip {LARGE}, {small:.2f} below {SMALL}), and barely with five answers of a student "
         f"({peer:.2f})."
     )
-    return Verdict("reproduced in part", sentence, many < -0.15 and many < peer and large < small)
+    return Verdict("reproduced in part", sentence, many < -0.15 and abs(peer) < abs(many) / 2 and large < small)
 
 
 EXHIBIT = Exhibit(
