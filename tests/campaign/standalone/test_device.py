@@ -454,6 +454,17 @@ def test_a_terminal_asks_and_keeps_each_answer(service, tmp_path, monkeypatch, c
     assert "receipted" == device.record["state"]
 
 
+def test_pictures_are_fetched_before_the_first_question(service, tmp_path, monkeypatch):
+    """The service sees no pauses between pictures, which would show for how long a worker looked at each task."""
+    seen = []
+    monkeypatch.setattr(Device, "picture", lambda _, cell: seen.append(f"fetch {cell}") or "")
+    monkeypatch.setattr("builtins.input", lambda asked: seen.append("question") or "yes" * ("Send" in asked))
+    with Device(link_of(service), tmp_path) as device:
+        one_file.run(device, None, tmp_path, None)
+
+    assert [*(f"fetch {cell}" for cell in range(4)), *["question"] * 5] == seen
+
+
 def test_a_task_that_the_file_leaves_out_has_no_answer(service, tmp_path):
     """A file of answers replaces the answers of an interrupted run: a task that it leaves out is NULL."""
     answers = tmp_path / "my.csv"

@@ -627,10 +627,11 @@ def _csv_errors(path: Path) -> Iterator[None]:
 def ask(device: Device) -> None:
     """Ask every task in the terminal; each answer is kept at once."""
     labels = device.channels[0].labels
+    pictures = [device.picture(cell) for cell in range(len(device.tasks))]  # all first: the service sees no pauses
     show(f"Possible answers: {', '.join(labels)}. Enter alone keeps what stands in brackets.")
     for cell, task in enumerate(device.tasks):
         before = device.record["answers"][cell]
-        show(f"\n{cell + 1} of {len(device.tasks)}: {device.fields['tasks'][task]['text']} {device.picture(cell)}")
+        show(f"\n{cell + 1} of {len(device.tasks)}: {device.fields['tasks'][task]['text']} {pictures[cell]}")
         reply = input(f"Your answer [{'no answer' if before is None else labels[before]}]: ").strip()
         while reply and reply not in labels:
             reply = input(f"{reply!r} is none of the possible answers. Your answer: ").strip()
