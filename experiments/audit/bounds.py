@@ -33,7 +33,8 @@ from crowdveil.synthesis.private.histogram import Histogram
 from crowdveil.synthesis.private.noisy_counts import NoisyCounter
 from crowdveil.synthesis.private.pooled_shape import PooledShape
 
-RESULTS = Path(__file__).parent / "results" / "bounds.csv"
+RESULTS = Path(__file__).parent / "results"
+BOUNDS = "bounds.csv"
 YES_NO, GRID = Categories(("no", "yes")), Scale(0, 4)
 CELL_DRAWS, VECTOR_DRAWS, COUNT_DRAWS, RELEASES = 1_000_000, 40_000, 400_000, 1_000
 COUNTS = "`histogram`, its noisy counts"
@@ -51,6 +52,7 @@ class Row:
         draws: draws of each input.
         refuted: whether the claim is refuted.
         event: event that gives the bound.
+        claimed_delta, delta_bound: claimed delta, and the lower bound on it at the claimed epsilon.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Row:
     draws: int
     refuted: bool
     event: str
+    claimed_delta: float = 0.0
+    delta_bound: float = 0.0
 
 
 def mechanisms() -> Iterator[tuple[str, Mechanism, int, Neighbours | None, int]]:
@@ -90,12 +94,12 @@ def measured() -> Iterator[Row]:
     for name, mechanism, tasks, neighbours, rounds in mechanisms():
         single = mechanism.channel() is not None and neighbours != "worker" and rounds == 1
         draws = CELL_DRAWS if single else VECTOR_DRAWS
-        yield _row(name, audit_mechanism(mechanism, neighbours, tasks=tasks, rounds=rounds, draws=draws), draws)
+        yield row_of(name, audit_mechanism(mechanism, neighbours, tasks=tasks, rounds=rounds, draws=draws), draws)
     for name, method, first, second in releases():
         moved = "one claim moved" if second else "one claim against none"
         pair = Pair.of_function(release_of(method), first, second, name=moved)
-        yield _row(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
-    yield _row(COUNTS, audit_pairs(COUNTS, [noisy_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0)
+        yield row_of(name, audit_pairs(name, [pair], epsilon=1.0, draws=RELEASES), RELEASES, exact=1.0)
+    yield row_of(COUNTS, audit_pairs(COUNTS, [noisy_counts()], epsilon=1.0, draws=COUNT_DRAWS), COUNT_DRAWS, exact=1.0)
 
 
 def noisy_counts() -> Pair:
@@ -133,7 +137,8 @@ def release_of(method: Histogram | PooledShape) -> Callable[[Sequence[float]], N
     return release
 
 
-def _row(name: str, result: Audit, draws: int, *, exact: float | None = None) -> Row:
+def row_of(name: str, result: Audit, draws: int, *, exact: float | None = None) -> Row:
+    """Return the row of an audit by draws; `exact` is the proved epsilon where the audit does not know it."""
     assert result.draws is not None
     found = result.draws.finding
     return Row(
@@ -145,21 +150,23 @@ def _row(name: str, result: Audit, draws: int, *, exact: float | None = None) ->
         draws=draws,
         refuted=result.refuted,
         event=found.event,
+        claimed_delta=result.claimed_delta,
+        delta_bound=found.delta if result.claimed_delta else 0.0,
     )
 
 
-def write(rows: Sequence[Row]) -> None:
+def write(rows: Sequence[Row], name: str = BOUNDS) -> None:
     """Write the rows as CSV."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    with open(RESULTS, "w", newline="", encoding="utf-8") as stream:
+    RESULTS.mkdir(exist_ok=True)
+    with open(RESULTS / name, "w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, [field.name for field in fields(Row)])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
 
 
-def read() -> list[Row]:
-    """Return the rows of the CSV file."""
-    with open(RESULTS, newline="", encoding="utf-8") as stream:
+def read(name: str = BOUNDS) -> list[Row]:
+    """Return the rows of a CSV file."""
+    with open(RESULTS / name, newline="", encoding="utf-8") as stream:
         return [
             Row(
                 name=row["name"],
@@ -170,6 +177,8 @@ def read() -> list[Row]:
                 draws=int(row["draws"]),
                 refuted=row["refuted"] == "True",
                 event=row["event"],
+                claimed_delta=float(row["claimed_delta"]),
+                delta_bound=float(row["delta_bound"]),
             )
             for row in csv.DictReader(stream)
         ]
@@ -177,14 +186,45 @@ def read() -> list[Row]:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the Markdown table of the rows; bounds are rounded down, exact losses up."""
-    lines = [
-        "| case | neighbours | claim | exact | lower bound | draws | verdict |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rows:
-        verdict = "refuted" if row.refuted else "stands"
-        exact = "none" if row.exact == float("inf") else format_bound(row.exact, 4)
-        bound = f"{int(row.bound * 1000) / 1000:.3f}"
-        cells = (row.name, row.neighbours, f"{row.claimed:.4g}", exact, bound, f"{row.draws:,}", verdict)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    header = ("case", "neighbours", "claim", "exact", "lower bound", "draws", "verdict")
+    return _markdown(
+        header,
+        [
+            (
+                row.name,
+                row.neighbours,
+                f"{row.claimed:.4g}",
+                "none" if row.exact == float("inf") else format_bound(row.exact, 4),
+                _rounded_down(row.bound),
+                f"{row.draws:,}",
+                "refuted" if row.refuted else "stands",
+            )
+            for row in rows
+        ],
+    )
+
+
+def short_table(rows: Sequence[Row], kind: str, *, with_events: bool = False) -> str:
+    """Return the Markdown table of rows without an exact epsilon; the bound is on delta if a delta is claimed."""
+    last = "event" if with_events else "verdict"
+    return _markdown(
+        (kind, "claim", "lower bound", "draws", last),
+        [
+            (
+                row.name,
+                f"{row.claimed:.4g}" + (f", delta {row.claimed_delta:.2g}" if row.claimed_delta else ""),
+                f"delta {_rounded_down(row.delta_bound)}" if row.claimed_delta else _rounded_down(row.bound),
+                f"{row.draws:,}",
+                row.event.replace("|", "/") if with_events else "refuted" if row.refuted else "stands",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
+
+
+def _rounded_down(bound: float) -> str:
+    return f"{int(bound * 1000) / 1000:.3f}"

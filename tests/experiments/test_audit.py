@@ -1,10 +1,19 @@
 """Table of audits: every mechanism has a row, no bound exceeds a proof, and the page shows the table."""
 
+import json
+import math
 from pathlib import Path
 
-from experiments.audit import bounds
+import pytest
+from click.testing import CliRunner
+from experiments.audit import bounds, broken, campaigns, commands, false_alarms, must_catch
+from experiments.audit.__main__ import COMMANDS, FALSE_CLAIMS, tables
+from scipy.stats import binom
 
+from crowdveil.cli import main
 from crowdveil.mechanisms import MECHANISMS
+from crowdveil.privacy.audit.black_box import FAILURE, Pair, audit_black_box
+from crowdveil.randomness import seeded
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "audits.md"
 
@@ -27,9 +36,90 @@ def test_no_bound_exceeds_the_exact_loss():
     assert all(row.bound >= 0.97 for row in rows if row.draws == bounds.CELL_DRAWS and row.exact > 0.99)
 
 
-def test_the_page_shows_the_table():
-    """The table of the page is that of the saved rows."""
-    assert bounds.table(bounds.read()) in PAGE.read_text("utf-8")
+def test_the_page_shows_the_tables():
+    """The generated part of the page is that of the saved rows."""
+    assert PAGE.read_text("utf-8").endswith(tables())
+
+
+def test_every_false_claim_is_refuted():
+    """The saved rows are those of the false claims, and of the command whose lists show who answered."""
+    rows = bounds.read(FALSE_CLAIMS)
+    names = [f"`{claim.name}`: {claim.title}" for claim in must_catch.false_claims()]
+
+    assert [*names, commands.LEAKING.name] == [row.name for row in rows]
+    assert [] == [row.name for row in rows if not row.refuted]
+
+
+@pytest.mark.parametrize("name", ["cells_dropped", "shuffler_keeps_order", "batch_of_one"])
+def test_a_false_claim_is_refuted_from_the_command_line(name):
+    """Composition of answered cells only, a shuffler that keeps the order, and a batch of one end with exit code 1."""
+    claim = next(one for one in must_catch.false_claims() if one.name == name)
+    values = ["--input", json.dumps(claim.first), "--neighbour", json.dumps(claim.second)]
+    stated = ["--epsilon", str(claim.epsilon), "--delta", str(claim.delta), "--draws", "2000"]
+
+    result = CliRunner().invoke(main, ["audit", f"experiments.audit.must_catch:{name}", *values, *stated])
+
+    assert 1 == result.exit_code
+    assert "refuted" in result.stdout
+
+
+def test_an_honest_shuffler_and_an_account_of_all_cells_stand():
+    """The same batch in random order, and the same cells all counted, are not refuted with the same draws."""
+    kept, dropped = (
+        next(one for one in must_catch.false_claims() if one.name == name)
+        for name in ("shuffler_keeps_order", "cells_dropped")
+    )
+    honest = broken.shuffled_reports(
+        seeded(1), epsilon=must_catch.SHUFFLED_EPSILON, reports=must_catch.BATCH, keeps_order=False
+    )
+    shuffler = Pair.of_function(honest, 0, 1)
+    cells = Pair.of_function(dropped.function, 0, 1)
+
+    assert not audit_black_box([shuffler], epsilon=kept.epsilon, delta=kept.delta, draws=2000).refuted
+    assert not audit_black_box([cells], epsilon=float(must_catch.CELLS), draws=2000).refuted
+
+
+def test_every_command_keeps_its_claim():
+    """The saved rows are those of the commands and campaigns; no claim is refuted."""
+    rows = bounds.read(COMMANDS)
+
+    assert [case.name for case in commands.CASES] + [*commands.CAMPAIGNS] == [row.name for row in rows]
+    assert [] == [row.name for row in rows if row.refuted or row.bound > row.claimed]
+
+
+@pytest.mark.parametrize("case", commands.CASES, ids=lambda case: case.name)
+def test_every_command_runs_on_both_inputs(case):
+    """Neither input is refused, and what is released has rows: else an audit would compare nothing."""
+    with commands.command_pairs(case) as pairs:
+        outputs = [draw(1)[0] for draw in (pairs[0].first, pairs[0].second)]
+
+    assert [] == [output[FAILURE] for output in outputs if FAILURE in output]
+    assert all(len(output.get("file synthetic.csv", b"\n\n").splitlines()) > 1 for output in outputs)
+
+
+def test_false_alarms_are_as_rare_as_stated():
+    """No rate of the saved rows exceeds alpha by more than chance explains (1e-4 per row); every claim has a row."""
+    rows = false_alarms.read()
+    named = {name for name, mechanism, *_ in bounds.mechanisms() if math.isfinite(mechanism.guarantee.epsilon)}
+
+    assert named | {case.name for case in false_alarms.single_commands()} == {row.name for row in rows}
+    assert [] == [row.name for row in rows if row.alarms > binom.isf(1e-4, row.audits, false_alarms.ALPHA)]
+
+
+def test_a_device_sends_the_same_requests_but_for_its_report():
+    """A worker who answers nothing asks for the same documents in the same order, and sends as many bytes."""
+    answered, nothing = (campaigns.requests(answers) for answers in ({"t0": "yes", "t1": "no", "t2": "no"}, {}))
+    *asked, report = answered.values()
+    *others, other = nothing.values()
+
+    assert asked == others
+    assert len(report) == len(other)
+
+
+@pytest.mark.parametrize("box", [campaigns.service, campaigns.without_service])
+def test_a_campaign_leaves_the_same_files(box):
+    """With and without answers the names of the files are the same."""
+    assert {*box({"t0": "yes"})} == {*box({})}
 
 
 def test_a_release_of_the_table_is_drawn_anew():

@@ -9,13 +9,13 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
+from experiments.audit import broken
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.mechanisms import MatrixFactorizationPublished, TwoLayer
 from crowdveil.privacy.audit.black_box import BlackBoxAudit, Pair, audit_black_box
 from crowdveil.privacy.audit.claims import audit_mechanism
 from crowdveil.randomness import seeded
-from tests.privacy.audit import broken
 
 
 def audit(function, first, second, *, epsilon: float, delta: float = 0.0, draws: int) -> BlackBoxAudit:

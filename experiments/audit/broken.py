@@ -32,6 +32,23 @@ def floating_point_laplace(source: Seeded, *, high: float, epsilon: float) -> Ca
     return lambda answer: answer + source.generator.laplace(scale=high / epsilon)
 
 
+def shuffled_reports(
+    source: Seeded, *, epsilon: float, reports: int, keeps_order: bool
+) -> Callable[[int], NDArray[np.int64]]:
+    """Batch of randomized responses; a shuffler that keeps the order sends the first worker's report first.
+
+    The input is the first worker's bit; all others have 0.
+    """
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+
+    def release(bit: int) -> NDArray[np.int64]:
+        bits = (source.generator.random(reports) > keep).astype(np.int64)
+        bits[0] ^= bit
+        return bits if keeps_order else source.generator.permutation(bits)
+
+    return release
+
+
 def length_leak(source: Seeded, *, epsilon: float) -> Callable[[list[int]], list[int]]:
     """Randomized response of every bit of a list; the length of the report is that of the input."""
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))

@@ -1,0 +1,159 @@
+"""Whole campaigns as black boxes: one worker's device, and everything that leaves it or is made of its report.
+
+Each call is a new device. The input holds the answers of one worker by task; two other workers have fixed reports.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from crowdveil.campaign.assembly import Content, assemble
+from crowdveil.campaign.assignment_part import AssignmentPart
+from crowdveil.campaign.device import Device, refusals
+from crowdveil.campaign.document import Campaign, Task
+from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
+from crowdveil.campaign.receipt import make_receipt
+from crowdveil.campaign.report_file import ReportFile
+from crowdveil.campaign.standalone import device as one_file
+from crowdveil.campaign.token import Link, Token, token_hash
+from crowdveil.channels.alphabet import Categories
+from crowdveil.cli import main
+from crowdveil.cli.privacy.audit import run_in_process
+from crowdveil.mechanisms import RandomizedResponse
+
+URL, TASKS, SLOTS = "http://127.0.0.1:8000", 3, 3
+EPSILON = 1.0
+OTHERS = bytes(TASKS), bytes([1] * TASKS)
+"""Bodies of the reports of the other workers."""
+Answers = Mapping[str, str]
+"""Label of each answered task."""
+
+
+class Written:
+    """Campaign in a folder, with the tokens of its workers."""
+
+    def __init__(self, folder: Path, url: str | None) -> None:
+        self.folder = folder
+        self.campaign, self.parts = _campaign(url)
+        self.tokens = [Token.new(slot) for slot in range(SLOTS)]
+        entries = [TokenEntry(token.slot, token_hash(self.campaign.digest, token)) for token in self.tokens]
+        (folder / PARTS_FOLDER).mkdir(parents=True)
+        (folder / CAMPAIGN_FILE).write_bytes(self.campaign.to_bytes())
+        (folder / PARTS_FOLDER / "0000.json").write_bytes(self.parts[0].to_bytes())
+        (folder / TOKENS_FILE).write_bytes(tokens_bytes(entries, self.campaign))
+
+    @property
+    def link(self) -> str:
+        """Link of the first worker."""
+        return Link(self.campaign.url, self.campaign.name, self.tokens[0]).text
+
+
+@cache
+def _campaign(url: str | None) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+    response = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=EPSILON)
+    tasks = tuple(Task(f"t{number}", f"Statement {number}") for number in range(TASKS))
+    content = Content(
+        title="Statements",
+        question="Is it true?",
+        consent="Your answers are randomized on this device.",
+        language="en",
+        opens=date(2020, 1, 1),
+        closes=date(2099, 12, 31),
+        min_reports=SLOTS,
+        channels=(response.channel(),),
+        tasks=tasks,
+        url=url,
+    )
+    return assemble(content, [range(TASKS)] * SLOTS)
+
+
+def requests(answers: Answers) -> dict[str, bytes]:
+    """Return all requests of a device in turn, with the body of its report, but without its random name."""
+    with TemporaryDirectory(prefix="crowdveil-audit-") as name:
+        folder = Path(name)
+        return {f"request {n}": one for n, one in enumerate(_sent(Written(folder / "asked", URL), answers, folder))}
+
+
+def service(answers: Answers) -> dict[str, bytes]:
+    """Return the results of a service after the device's report: collection, truths, page and statement."""
+    from crowdveil.service.curator.results import Results
+    from crowdveil.service.registration import register
+    from crowdveil.service.store import Store
+
+    with TemporaryDirectory(prefix="crowdveil-audit-") as name:
+        folder = Path(name)
+        written = Written(folder / "asked", URL)
+        bodies = _sent(written, answers, folder)[-1].rpartition(b" ")[2], *OTHERS
+        store = Store.open(f"sqlite:///{folder / 'reports.sqlite'}")
+        try:
+            register(store, CampaignFolder(written.folder))
+            for token, body in zip(written.tokens, bodies, strict=True):
+                store.store_report(written.campaign.digest, token, f"{token.slot:032x}", body)
+            count = store.close_campaign(written.campaign.digest)
+            return {"count": str(count).encode()} | Results(store).compute(written.campaign.digest).files
+        finally:
+            store.close()
+
+
+def _sent(written: Written, answers: Answers, folder: Path) -> list[bytes]:
+    """Return the requests of a device to a service that has every document and stores the report."""
+    sent: list[bytes] = []
+
+    def call(url: str, limit: int, token: str = "", body: bytes | None = None) -> bytes:
+        path = url.removeprefix(f"{URL}/v1/campaigns/{written.campaign.name}")
+        sent.append(f"{path if body is None else '/reports'} {limit} {bool(token)} ".encode() + (body or b""))
+        if body is not None:
+            return make_receipt(bytes(32), written.campaign.name, path.rpartition("/")[2], body)
+        if path == "/link":
+            return json.dumps({"state": "unused", "campaign": "open"}).encode()
+        return written.parts[0].to_bytes() if path else written.campaign.to_bytes()
+
+    with patch.object(one_file, "call", call):
+        _report(written.link, answers, folder / "home")
+    return sent
+
+
+def without_service(answers: Answers) -> dict[str, bytes]:
+    """Return what `campaign close`, `collect`, `infer` and `report` write and print, and the symbols of the report."""
+    run = run_in_process(main)
+    with TemporaryDirectory(prefix="crowdveil-audit-") as name:
+        folder = Path(name)
+        written = Written(folder / "campaign", None)
+        received, out = folder / "received", folder / "out"
+        with refusals():
+            report = _report(written.link, answers, folder / "home", files=written.folder, out=received)
+        asked, campaign = str(written.folder / CAMPAIGN_FILE), written.campaign
+        for token, body in zip(written.tokens[1:], OTHERS, strict=True):
+            file = ReportFile(token, f"{token.slot:032x}", body)
+            (received / f"report-{token.slot}.json").write_bytes(file.to_bytes(campaign))
+        found = {"report": ReportFile.from_bytes(report.read_bytes(), campaign).body}
+        for number, words in enumerate(
+            [
+                ["campaign", "close", asked, "--reports", str(received)],
+                ["collect", str(received), "--campaign", asked, "--out", str(out)],
+                ["infer", str(out / "reports.csv"), "--out", str(out / "found")],
+                ["report", str(out / "found"), "--reports", str(out / "reports.csv"), "--campaign", asked],
+            ]
+        ):
+            code, printed, errors = run(["crowdveil", *words])
+            found |= {f"exit code {number}": bytes([code]), f"printed {number}": printed, f"errors {number}": errors}
+        files = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
+        return found | {name: path.read_bytes() for name, path in files.items()}
+
+
+def _report(link: str, answers: Answers, home: Path, files: Path | None = None, out: Path | None = None) -> Path:
+    """Answer on a new device; return the report file, or the folder of the device if there is a service."""
+    with Device(link, home, files) as device:
+        device.open()
+        device.require_open()
+        for cell, task in enumerate(device.tasks):
+            device.answer(cell, answers.get(device.fields["tasks"][task]["id"], ""))
+        device.sample()
+        if out is not None:
+            return device.save_report(out)
+        device.send()
+        return home
