@@ -240,6 +240,12 @@ def synthesize(
     from crowdveil.plotting import NO_PICTURES, has_matplotlib
     from crowdveil.workflow import synthesis as workflow
 
+    if outside == "drop" and settings.participation == "public" and settings.method != "huai-published":
+        # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
+        raise click.UsageError(
+            "--outside drop makes the number of claims depend on their values, and participation is public: "
+            "use --outside clip, or --participation protected."
+        )
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(workflow.GUARANTEE_FILE, workflow.SYNTHETIC_FILE), kind="synthesis")
     replaced = [

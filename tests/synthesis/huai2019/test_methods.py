@@ -215,3 +215,14 @@ def test_work_of_huai_corrected_does_not_depend_on_the_claims() -> None:
         used.append(source.used)
 
     assert used[0] == used[1] > 9 * 5
+
+
+@pytest.mark.parametrize("left_out", [{"outside": "drop"}, {"missing": "drop"}])
+def test_claims_left_out_for_their_value_are_refused(left_out):
+    """Of k claims one that is left out would leave too few for a release: the number of records would show it."""
+    values = [40.0] * (STRICT.k - 1) + [190.0 if "outside" in left_out else np.nan]
+    claims = Claims.from_arrays([0] * STRICT.k, range(STRICT.k), values, bounds=(0, 100), **left_out)
+    method = HuaiCorrected(records=2, test=STRICT, bandwidth=PUBLIC["bandwidth"])
+
+    with pytest.raises(SettingsError, match="must not depend on their values"):
+        method.release(claims, seeded(1))

@@ -31,6 +31,7 @@ from crowdveil.synthesis.huai2019.candidates import (
 )
 from crowdveil.synthesis.huai2019.kernel_density import KERNELS, Bandwidth
 from crowdveil.synthesis.huai2019.weights import Weighting
+from crowdveil.synthesis.private.release_steps import require_public_inputs
 from crowdveil.synthesis.release import SECURE, Curve, Release, Withheld, number_workers
 
 KernelName = Literal["gaussian", "epanechnikov"]
@@ -140,11 +141,12 @@ class HuaiCorrected:
         """Return centres of cells within the bounds for every task with at least k claims.
 
         Raises:
-            SettingsError: weights, bandwidths or bounds follow from the claims, so that no finite epsilon holds; a
-                bandwidth is narrower than a cell or wider than the bounds.
+            SettingsError: weights, bandwidths, bounds or the number of claims follow from the claims, so that no finite
+                epsilon holds; a bandwidth is narrower than a cell or wider than the bounds.
         """
         bounds = () if claims.public_bounds else ("bounds follow from the claims",)
         accounting.refuse_data_dependence((*_data_dependence(claims, self.bandwidth, self.weighting), *bounds))
+        require_public_inputs(claims, "public")
         sampler = self.sampler(claims)
         task = trial_tasks(claims, self.test, self.records)
         cell = self._draw_cells(sampler, task, source)
