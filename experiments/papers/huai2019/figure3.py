@@ -127,7 +127,7 @@ def _summary(
         error = float(np.mean([integrated_squared_error(found[task], reference[task]) for task in found]))
         constant = float(np.mean([integrated_squared_error(_flat(claims, task), reference[task]) for task in found]))
     known = [task for task in found if np.isfinite(truth[task])]
-    gaps = [abs(_mean(found[task]) - truth[task]) for task in known]
+    gaps = [abs(density_mean(found[task]) - truth[task]) for task in known]
     apart = np.abs(truth[known] - np.median(truth[known]))
     row: Row = start | {"curve": curve, "exact_epsilon": exact, "task": None, "x": None, "density": None}
     return row | {
@@ -142,7 +142,7 @@ def _flat(claims: Claims, task: int) -> DensityCurve:
     return DensityCurve(lambda x: np.where((x >= low) & (x <= high), 1 / (high - low), 0.0), np.array([low, high]))
 
 
-def _mean(curve: DensityCurve) -> float:
+def density_mean(curve: DensityCurve) -> float:
     """Return the mean of a density, by Gauss-Legendre quadrature between its breaks."""
     nodes, weights = np.polynomial.legendre.leggauss(6)
     half = np.diff(curve.breaks) / 2

@@ -27,7 +27,7 @@ RECORDS: dict[Size, tuple[int, ...]] = {
     "quick": (1, 10, 30), "default": (1, 2, 3, 5, 7, 10, 15, 20, 25, 30), "full": tuple(range(1, 31))
 }  # fmt: skip
 REPEATS: dict[Size, int] = {"quick": 1, "default": 3, "full": 10}
-JUDGED: dict[Size, int] = {"quick": 40, "default": 100, "full": 1000}
+JUDGED: dict[Size, int] = {"quick": 15, "default": 100, "full": 1000}
 
 
 def configurations(size: Size) -> list[Configuration]:

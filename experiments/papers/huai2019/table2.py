@@ -141,8 +141,8 @@ def _releases(
 
 def _claimed(method: HuaiPublished, claims: Claims) -> float | None:
     """Return the epsilon of Theorem 2 at the smallest delta of its curve."""
-    curves = method._curves(claims, method.densities(claims))
-    return curves[0].guarantee(DELTA).claimed
+    release = replace(method, records=1).release(claims, seeded(1))
+    return release.guarantees(DELTA)[0].claimed
 
 
 def _untested(claims: Claims, method: HuaiPublished, seed: int) -> Reports:
