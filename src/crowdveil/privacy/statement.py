@@ -16,6 +16,7 @@ from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
 from crowdveil.privacy.posterior import posterior_sentences
+from crowdveil.privacy.relayed import relay_sentences
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -55,6 +56,7 @@ class PrivacyStatement:
         campaign: name of the campaign, 43 characters; None without one.
         certificate_sha256: digest of the checked certificate, in hexadecimal.
         channel: checked channel, if there is a single one.
+        relay: sentences on the relay of the campaign; empty without one.
     """
 
     status: Status
@@ -68,6 +70,7 @@ class PrivacyStatement:
     campaign: str | None = None
     certificate_sha256: str | None = None
     channel: Channel | None = None
+    relay: tuple[str, ...] = ()
 
     @property
     def odds(self) -> str:
@@ -116,6 +119,7 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
         cells=campaign.cells,
         not_covered=not_covered(FROM_DEVICES, protected=protected, assigned=True),
         campaign=campaign.name,
+        relay=relay_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
     )
@@ -164,6 +168,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}.",
         *posterior_sentences(answer, statement.per_worker),
         f"The mechanism is {statement.mechanism}{_parameters(statement.channel)}.",
+        *statement.relay,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
     )

@@ -23,6 +23,7 @@ from crowdveil.channels.text_validation import parse_json
 from crowdveil.data.public_lists import NO_GUARANTEE_PREFIXES, not_public_text
 from crowdveil.errors import ClaimError, ReportsError, SettingsError
 from crowdveil.privacy.accounting import account_channel_table
+from crowdveil.privacy.relayed import relay_sentences
 from crowdveil.privacy.statement import (
     FROM_DEVICES,
     MARKED,
@@ -213,6 +214,7 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
             assigned=evidence.assignment is not None,
         ),
         campaign=None if campaign is None else campaign.name,
+        relay=() if campaign is None else relay_sentences(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
     )

@@ -66,6 +66,7 @@ def _data(created: CreatedCampaign) -> dict[str, Any]:
 
 def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
     from crowdveil.planning.summary import error_with_interval
+    from crowdveil.privacy.relayed import relay_sentences
 
     campaign, error, (fewest, most) = created.campaign, created.expected, created.loads
     each = str(most) if fewest == most else f"{fewest} to {most}"
@@ -78,6 +79,7 @@ def _rows(created: CreatedCampaign) -> list[tuple[str, str]]:
         ("open", f"{campaign.opens.isoformat()} to {campaign.closes.isoformat()} (UTC), both days included"),
         ("promise", f"epsilon {format_promise(campaign.epsilon)} for a single answer ({scope})"),
         ("in all", f"epsilon {format_promise(campaign.worker_epsilon)} for {cells} ({scope})"),
+        *(("relay", sentence) for sentence in relay_sentences(campaign)),
         ("mechanism", created.mechanism.name),
         ("expected", f"{error.error_name} {error_with_interval(error.protected)}"),
         ("constant", f"{error.constant:.3g}, the best public one"),

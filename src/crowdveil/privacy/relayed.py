@@ -1,0 +1,47 @@
+"""Guarantee of a campaign with a relay: the shuffled loss beside the local one, each with what must be trusted."""
+
+from crowdveil.campaign.document import Campaign
+from crowdveil.channels.rounding import format_bound, format_delta
+from crowdveil.privacy.shuffling import ShuffledCells, ShuffledGuarantee, shuffled, shuffled_worker
+
+DELTA = 1e-6
+"""Additive slack of the stated guarantees, for all cells together."""
+MOST_LINKED = 5
+"""Cells of a report that stays together, above which no smaller epsilon is computed."""
+
+
+def relayed_guarantees(campaign: Campaign) -> tuple[ShuffledGuarantee, ShuffledGuarantee] | None:
+    """Return the shuffled guarantees of a cell and of a worker, for the least batch.
+
+    None without a relay, or where more than `MOST_LINKED` cells stay together: the local guarantee stands alone.
+    """
+    relay = campaign.relay
+    if relay is None or (relay.unit == "report" and campaign.cells > MOST_LINKED):
+        return None
+    linked = campaign.cells if relay.unit == "report" else 1
+    channel, least = campaign.channels[0], relay.least_batch
+    cells = ShuffledCells(channel=channel, reports=least, cells=campaign.cells, linked=linked)
+    return shuffled(channel, reports=least, delta=DELTA, linked=linked), shuffled_worker([cells], delta=DELTA)
+
+
+def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
+    """Return what a relay changes, in plain words; empty without one."""
+    relay = campaign.relay
+    if relay is None:
+        return ()
+    together = "whole reports stay together" if relay.unit == "report" else "single cells are shuffled apart"
+    first = (
+        f"Reports are encrypted and go through the relay of {relay.operator}, which cannot read them. It forwards "
+        f"those of at least {relay.least_batch:,} workers at once, in random order and without names ({together})."
+    )
+    found = relayed_guarantees(campaign)
+    if found is None:
+        return first, "No smaller epsilon is stated for it: too many answers of a worker stay together."
+    cell, worker = (format_bound(guarantee.epsilon, 4) for guarantee in found)
+    return (
+        first,
+        f"As long as relay and curator do not work together, and at least {relay.least_batch:,} workers of a batch are "
+        f"honest, the curator learns less: epsilon {cell} per single answer and {worker} for all answers of one "
+        f"worker, at delta {format_delta(DELTA)} (shuffled). If they work together, the epsilon above holds, and no "
+        "smaller one.",
+    )

@@ -1,0 +1,48 @@
+"""Guarantee of a relay: the shuffled figure of the least batch, the local one, and the assumption of each."""
+
+import pytest
+
+from crowdveil.campaign.document import Campaign, Relay
+from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
+from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
+from crowdveil.privacy.statement import sentences, state_campaign
+from tests.campaign.builders import build_campaign
+
+
+def relayed(unit: str, *, tasks: int, least_batch: int = 100) -> Campaign:
+    """Return a campaign of 200 workers with a relay."""
+    relay = Relay("The library", "04" + "ab" * 64, least_batch, unit)  # type: ignore[arg-type]
+    return build_campaign(slots=200, tasks=tasks, content={"relay": relay}).campaign
+
+
+@pytest.mark.parametrize(("unit", "linked"), [("cell", 1), ("report", 2)])
+def test_the_guarantee_is_that_of_the_least_batch(unit: str, linked: int) -> None:
+    """Cell and worker have the shuffled guarantee of the least batch, with the cells that stay together as linked."""
+    campaign = relayed(unit, tasks=2)
+    found = relayed_guarantees(campaign)
+    channel = campaign.channels[0]
+    cells = ShuffledCells(channel=channel, reports=100, cells=2, linked=linked)
+
+    assert found is not None
+    assert shuffled(channel, reports=100, delta=DELTA, linked=linked).epsilon == found[0].epsilon < campaign.epsilon
+    assert shuffled_worker([cells], delta=DELTA).epsilon == found[1].epsilon < campaign.worker_epsilon
+    assert (campaign.epsilon, campaign.worker_epsilon) == (found[0].local, found[1].local)
+
+
+def test_the_statement_names_both_figures_and_their_assumptions() -> None:
+    """The local epsilon comes first; the shuffled one has its delta, and holds if relay and curator are apart."""
+    text = " ".join(sentences(state_campaign(relayed("cell", tasks=2))))
+
+    assert text.index("epsilon 1 per single answer") < text.index("As long as relay and curator do not work together")
+    assert "at least 100 workers of a batch are honest" in text
+    assert "at delta 1e-06 (shuffled)" in text or "at delta 1e-6 (shuffled)" in text
+    assert "If they work together, the epsilon above holds" in text
+
+
+def test_long_reports_that_stay_together_have_the_local_guarantee_alone() -> None:
+    """Beyond five linked cells no smaller epsilon is stated; without a relay nothing is said."""
+    text = " ".join(relay_sentences(relayed("report", tasks=6)))
+
+    assert "No smaller epsilon is stated" in text
+    assert "delta" not in text
+    assert () == relay_sentences(build_campaign().campaign)
