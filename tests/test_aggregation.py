@@ -114,6 +114,31 @@ def test_bad_input_is_refused(crowd: Crowd) -> None:
         aggregate(crowd.answers, gold=pd.Series({1: "no"}))  # type: ignore[arg-type]
     with pytest.raises(ReportsError, match="a worker answers a task once"):
         aggregate(twice)
-    with pytest.raises(ReportsError, match="a frame must be a pandas"):
+    with pytest.raises(ReportsError, match="a frame must have named columns"):
         aggregate("answers.csv")
     assert 60 == len(aggregate(twice, duplicates="first"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        (["yes", "Yes", "no", "no"], "merge_labels=True merges them"),
+        (["yes", "NA", "no", "no"], "Read as labels: 'NA'"),
+    ],
+)
+def test_labels_of_several_spellings_or_for_no_answer_are_warned_of(labels: list[str], warned: str) -> None:
+    """Python warns of what the command line warns of, unless the labels are stated."""
+    frame = pd.DataFrame({"task": [1, 1, 2, 2], "worker": ["a", "b", "a", "b"], "label": labels})
+
+    with pytest.warns(UserWarning, match=warned):
+        aggregate(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        aggregate(frame, alphabet=Categories(tuple(dict.fromkeys(labels))))
+
+
+@pytest.mark.parametrize("given", [pd.Series(["a"]), np.array([["a"]]), [("t", "w", "a")], "answers.csv"])
+def test_what_has_no_named_columns_is_refused_as_that(given: Any) -> None:
+    """A series, an array, a list or a path is no frame; the hint names the reader for it."""
+    with pytest.raises(ReportsError, match=r"must have named columns.*Reports\.from_"):
+        aggregate(given)

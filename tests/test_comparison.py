@@ -122,3 +122,9 @@ def test_nothing_to_compare_is_refused(crowd: Crowd) -> None:
         compare(["randomised"], crowd)
     with pytest.raises(SettingsError, match="need labels or numbers on a scale"):
         compare(["laplace"], free)
+
+
+def test_reports_alone_are_no_crowd(crowd: Crowd) -> None:
+    """Errors need known truths."""
+    with pytest.raises(SettingsError, match="must have answers and gold, got 'Reports'"):
+        compare(["randomized-response"], crowd.answers)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from crowdveil.em.model import Progress
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.workflow.confidence import calibrated, vote_note
 from crowdveil.workflow.evidence import Evidence
+from crowdveil.workflow.io import absent_notes, spelling_notes
 from crowdveil.workflow.methods import AnyEstimator, Method, build_estimator
 
 
@@ -57,7 +58,7 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: the fit did not converge, or truths often differ from the plurality of the votes.
+        UserWarning: no convergence, truths unlike the votes, labels of several spellings or for "no answer".
     """
     require_mapping(gold)
     names = {"task": task, "worker": worker, "label": label, "value": value}
@@ -76,7 +77,7 @@ def aggregate(
     inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
     estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
     estimate = estimator.fit(reports, **inputs)
-    for note in _notes(evidence, estimate):
+    for note in (*_label_notes(reports, channel, options), *_notes(evidence, estimate)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -103,6 +104,14 @@ def _kind(method: str | AnyEstimator | None) -> Kind | None:
 
 def _estimator(method: str | AnyEstimator | None, evidence: Evidence) -> AnyEstimator:
     return method if isinstance(method, Estimator) else build_estimator(Method(name=method), evidence)
+
+
+def _label_notes(reports: Reports, channel: object, options: ReadKeywords) -> list[str]:
+    """Return warnings about labels that were taken from the answers, with the names of arguments."""
+    if channel is not None or "alphabet" in options:
+        return []
+    notes = (*spelling_notes(reports), *absent_notes(reports))
+    return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
 def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:

@@ -154,9 +154,12 @@ def compare(
         progress: show the number of finished simulations, in notebooks and on terminals.
 
     Raises:
-        SettingsError: no mechanism, one that refuses the answers, or an unknown name.
+        SettingsError: no mechanism, one that refuses the answers, an unknown name, or a crowd without gold.
         ReportsError: answers without labels or scale, or no gold task among the tasks.
     """
+    if not (hasattr(crowd, "answers") and hasattr(crowd, "gold")):
+        hint = "Give a simulated Crowd, a data set (crowdveil.data.datasets.load), or an object with both."
+        raise SettingsError("a crowd must have answers and gold", value=type(crowd).__name__, hint=hint)
     answers = crowd.answers
     if answers.alphabet is None:
         hint = "Read them with alphabet=Scale(low, high, step)."

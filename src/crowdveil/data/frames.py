@@ -6,6 +6,7 @@ Integers, truth values, categories and enumerations are text inside; `OriginalCo
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -77,6 +78,7 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
     """
     import narwhals as nw
 
+    _refuse_no_frame(frame)
     try:
         roles, table = _as_arrow(frame, names)
         original = _original(table, roles)
@@ -93,6 +95,21 @@ def read_frame(frame: Any, names: ColumnNames) -> tuple[ReportColumns, OriginalC
             examples=str(error).partition("\n")[0][:200],
             hint="Give each column its own name, and turn mixed columns into text.",
         ) from error
+
+
+def _refuse_no_frame(frame: Any) -> None:
+    """Refuse a series, an array, a list, a path: what has no named columns."""
+    import narwhals as nw
+
+    is_path = isinstance(frame, str | PathLike)
+    if (
+        is_path
+        or isinstance(frame, Sequence)
+        or nw.dependencies.is_into_series(frame)
+        or hasattr(frame, "__array_interface__")
+    ):
+        hint = "Read files with Reports.from_source(...)." if is_path else "Arrays go into Reports.from_arrays(...)."
+        raise ReportsError("a frame must have named columns", source=SOURCE, examples=type(frame).__name__, hint=hint)
 
 
 def as_table(frame: Any) -> pa.Table:

@@ -93,7 +93,7 @@ def decision_notes(estimate: Estimate, gold: dict[str, Any] | None, costs: NDArr
     assert estimate.alphabet is not None
     total, notes = len(estimate.posterior), []
     undecided = np.zeros(total, dtype=bool) if estimate.undecided is None else estimate.undecided
-    if estimate.undecided is not None:
+    if undecided.any():
         notes.append(f"{int(undecided.sum()):,} of {total:,} tasks stay undecided: their confidence is too small.")
     code = {name: place for place, name in enumerate(estimate.alphabet.names)}
     known = [

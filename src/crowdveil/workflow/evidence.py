@@ -17,6 +17,7 @@ from crowdveil.data import datasets
 from crowdveil.data.assignment import Assignment
 from crowdveil.data.columnar_store import STORE_FILES, has_repeated_pairs, read_seal
 from crowdveil.data.ingest.csv_files import Progress, content_digest
+from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.ingest.validation import Duplicates, Grid
 from crowdveil.data.public_lists import (
     ALL_LISTS,
@@ -74,6 +75,7 @@ class Evidence:
         assignment: the cells that report; None if all do.
         no_channel_reason: reason why reports are read as answers; empty with a channel.
         notes: warnings about the reports themselves.
+        skipped: rows of answers that were asked for and not given (NULL); None without any.
     """
 
     reports: Reports
@@ -83,6 +85,7 @@ class Evidence:
     no_channel_reason: str
     assignment: Assignment | None = None
     notes: tuple[str, ...] = ()
+    skipped: ReportColumns | None = None
 
 
 def read_evidence(
@@ -131,11 +134,10 @@ def read_evidence(
         _refuse_repeats(opened, duplicates)
     options = {"kind": kind, "duplicates": duplicates or "error", "merge_labels": merge_labels}
     if opened.is_blocks:
-        reports, notes = _open_blocks(opened.path, known or alphabet, verify, options)
+        reports, notes, skipped = *_open_blocks(opened.path, known or alphabet, verify, options), None
     else:
-        # NULL of an export is "no answer"; reports of a channel leave NULL out.
-        options["skip_null"] = crowd is None and channel is None
-        reports, notes = _read(opened, crowd, known, alphabet, options, progress)
+        options["skip_null"] = crowd is None and channel is None  # reports of a channel leave NULL out
+        reports, notes, skipped = _read(opened, crowd, known, alphabet, options, progress)
     return Evidence(
         reports=_with_public_lists(reports, crowd),
         crowd=with_guarantee(crowd, channel),
@@ -144,6 +146,7 @@ def read_evidence(
         no_channel_reason="" if channel is not None else _no_channel_reason(crowd, use_certificate),
         assignment=None if path is None else _read_assignment(path, reports, crowd),
         notes=notes + (spelling_notes(reports) + absent_notes(reports) if known is None and alphabet is None else ()),
+        skipped=skipped,
     )
 
 
@@ -261,8 +264,8 @@ def _read(
     given: Alphabet | None,
     options: dict[str, Any],
     progress: Progress | None,
-) -> tuple[Reports, tuple[str, ...]]:
-    """Return reports over the tasks and workers of their crowd, if there is one, and warnings.
+) -> tuple[Reports, tuple[str, ...], ReportColumns | None]:
+    """Return reports over the tasks and workers of their crowd, if there is one, warnings, and skipped answers.
 
     With a scale that neither certificate nor crowd states, numbers are answers, clipped and rounded to the scale.
     """
@@ -274,13 +277,15 @@ def _read(
             hint="Leave --question out, and keep the files of each collection in a folder of its own.",
         )
     columns, notes = source.read(progress)
+    rows = columns.null_rows if options["skip_null"] else np.empty(0, dtype=np.int64)
+    skipped = columns.keep(rows) if len(rows) else None
     if stated is None and isinstance(given, Scale) and options["kind"] != "categorical":
         numeric = ReadOptions(tasks=tasks, workers=workers, **{**options, "kind": "numeric"})
         read = on_scale(source.name, Reports.from_columns(columns, numeric), given)
-        return read.answers, read.counts + notes + weight_notes(source)
+        return read.answers, read.counts + notes + weight_notes(source), skipped
     grid: Grid = "round" if stated is None else "exact"
     wanted = ReadOptions(alphabet=stated or given, tasks=tasks, workers=workers, grid=grid, **options)
-    return Reports.from_columns(columns, wanted), notes + weight_notes(source)
+    return Reports.from_columns(columns, wanted), notes + weight_notes(source), skipped
 
 
 def _read_assignment(path: Path, reports: Reports, crowd: Crowd | None) -> Assignment | None:

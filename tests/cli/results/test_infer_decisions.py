@@ -31,3 +31,10 @@ def test_costs_move_decisions(folder: Path, run_json: RunJson, refusal: Refusal)
     assert {"yes"} == {row["truth"] for row in rows("found/truths.csv")}
     assert 1.0 == data["decisions"]["expected_cost"]
     assert "need labels" in refusal("infer", "numbers.csv", "--costs", "costs.csv")
+
+
+def test_no_undecided_task_is_no_warning(run_json: RunJson) -> None:
+    """A bound that every task passes is not worth a line."""
+    data = run_json("infer", "labels.csv", "--abstain-below", 0.0, "--out", "found")
+
+    assert not any("undecided" in text for text in data["warnings"])

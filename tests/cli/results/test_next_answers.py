@@ -49,3 +49,13 @@ def test_protected_cells_are_asked_within_an_assignment(
 
     assert 2.0 == pytest.approx(data["epsilon_per_answer"])
     assert set() == assigned & {(row["task"], row["worker"]) for row in rows("next.csv")}
+
+
+def test_a_worker_who_skipped_a_task_is_not_asked_again(run_json: RunJson) -> None:
+    """The only worker without an answer to task a left it out; nobody is proposed for it."""
+    answers = ["a,v,yes", "a,w,NULL", "a,x,no", "b,v,no", "b,w,no", "b,x,no", "c,w,yes", "c,v,yes"]
+    Path("few.csv").write_text("\n".join(["task,worker,label", *answers]) + "\n", encoding="utf-8")
+
+    data = run_json("next", "few.csv", "--budget", 9)
+
+    assert [("c", "x")] == [(one["task"], one["worker"]) for one in data["answers"]["items"]]

@@ -321,3 +321,24 @@ def test_settings_of_a_layout_are_checked() -> None:
         Layout(tool="excel")
     with pytest.raises(SettingsError, match="answers are in one column"):
         ColumnNames(label="a", value="b")
+
+
+@pytest.mark.parametrize(
+    ("source", "question", "message"),
+    [
+        ("answers.duckdb", None, r"needs the name of a table.*answers\.duckdb\?answers"),
+        ("dataset:dog", "breed", r"has one question.*the question 'breed'"),
+    ],
+)
+def test_what_is_missing_or_too_much_is_named(source: str, question: str | None, message: str) -> None:
+    """A database needs its table; a data set has one question, so that none is ignored in silence."""
+    with pytest.raises(ReportsError, match=message), open_source([source], Layout(question=question)):
+        pass
+
+
+def test_empty_standard_input_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names standard input, not its temporary copy."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+
+    with pytest.raises(ReportsError, match="standard input: the input must not be empty"), open_source(["-"]):
+        pass

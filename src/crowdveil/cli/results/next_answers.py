@@ -25,8 +25,8 @@ at most one answer to each task."""
 DETAILS = """The gain of an answer is computed under the fitted model, through the channel if there is one.
 expected_gain is the expected fall of the error of the task; it is 0 if no single answer changes the truth. information
 is the mutual information of truth and report, in nats. Tasks with fewer than two reports come first; then the pairs
-(task, worker) with the most information, or with --by error the largest expected gain, among workers who have not
-answered the task.
+(task, worker) with the most information, or with --by error the largest expected gain, among workers who have neither
+answered nor skipped the task.
 
 A worker who is in --workers and has no report counts as an average worker. With protected participation only reports
 of an assignment leave cells to ask. Each further report adds its epsilon to the loss of its worker."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.data.identifiers import as_identifiers, index_of
+from crowdveil.data.ingest.readers import ReportColumns
 from crowdveil.data.reports import Reports
 from crowdveil.em.estimate import Estimate
 from crowdveil.errors import ReportsError, SettingsError
@@ -180,6 +181,20 @@ def _asked_cells(evidence: Evidence, names: tuple[str, ...]) -> Reports:
     else:
         cells = assignment.aligned(np.asarray(reports.tasks), np.asarray(reports.workers))
         task, worker = np.divmod(cells, len(reports.workers))
+    if evidence.skipped is not None:
+        skipped = _skipped_cells(evidence.skipped, reports)
+        task, worker = np.append(task, skipped[0]), np.append(worker, skipped[1])
     known = code[worker] >= 0
     kept = task[known].astype(np.int32), code[worker][known].astype(np.int32)
     return Reports(*kept, np.zeros(len(kept[0])), reports.tasks, np.array(names))
+
+
+def _skipped_cells(skipped: ReportColumns, reports: Reports) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the codes of task and worker of the cells that a worker left without an answer."""
+    found = []
+    for column, identifiers in ((skipped.task, reports.tasks), (skipped.worker, reports.workers)):
+        names = [str(name) for name in column.names.tolist()]
+        place = index_of(as_identifiers(np.asarray(identifiers)), dict.fromkeys(names))
+        found.append(np.array([place.get(name, -1) for name in names], dtype=np.int64)[column.codes])
+    known = (found[0] >= 0) & (found[1] >= 0)
+    return found[0][known], found[1][known]
