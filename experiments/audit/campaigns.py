@@ -14,7 +14,7 @@ from unittest.mock import patch
 from crowdveil.campaign.assembly import Content, assemble
 from crowdveil.campaign.assignment_part import AssignmentPart
 from crowdveil.campaign.device import Device, refusals
-from crowdveil.campaign.document import Campaign, Task
+from crowdveil.campaign.document import Campaign, Relay, Task
 from crowdveil.campaign.folder import CAMPAIGN_FILE, PARTS_FOLDER, TOKENS_FILE, CampaignFolder, TokenEntry, tokens_bytes
 from crowdveil.campaign.receipt import make_receipt
 from crowdveil.campaign.report_file import ReportFile
@@ -38,7 +38,7 @@ class Written:
 
     def __init__(self, folder: Path, url: str | None) -> None:
         self.folder = folder
-        self.campaign, self.parts = _campaign(url)
+        self.campaign, self.parts = asked(url)
         self.tokens = [Token.new(slot) for slot in range(SLOTS)]
         entries = [TokenEntry(token.slot, token_hash(self.campaign.digest, token)) for token in self.tokens]
         (folder / PARTS_FOLDER).mkdir(parents=True)
@@ -53,7 +53,8 @@ class Written:
 
 
 @cache
-def _campaign(url: str | None) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+def asked(url: str | None, relay: Relay | None = None) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
+    """Return the campaign of the audits."""
     response = RandomizedResponse(alphabet=Categories(("no", "yes")), epsilon=EPSILON)
     tasks = tuple(Task(f"t{number}", f"Statement {number}") for number in range(TASKS))
     content = Content(
@@ -67,6 +68,8 @@ def _campaign(url: str | None) -> tuple[Campaign, tuple[AssignmentPart, ...]]:
         channels=(response.channel(),),
         tasks=tasks,
         url=url,
+        relay=relay,
+        purge_after_days=None if relay is None else 30,
     )
     return assemble(content, [range(TASKS)] * SLOTS)
 
@@ -126,17 +129,17 @@ def without_service(answers: Answers) -> dict[str, bytes]:
         received, out = folder / "received", folder / "out"
         with refusals():
             report = _report(written.link, answers, folder / "home", files=written.folder, out=received)
-        asked, campaign = str(written.folder / CAMPAIGN_FILE), written.campaign
+        document, campaign = str(written.folder / CAMPAIGN_FILE), written.campaign
         for token, body in zip(written.tokens[1:], OTHERS, strict=True):
             file = ReportFile(token, f"{token.slot:032x}", body)
             (received / f"report-{token.slot}.json").write_bytes(file.to_bytes(campaign))
         found = {"report": ReportFile.from_bytes(report.read_bytes(), campaign).body}
         for number, words in enumerate(
             [
-                ["campaign", "close", asked, "--reports", str(received)],
-                ["collect", str(received), "--campaign", asked, "--out", str(out)],
+                ["campaign", "close", document, "--reports", str(received)],
+                ["collect", str(received), "--campaign", document, "--out", str(out)],
                 ["infer", str(out / "reports.csv"), "--out", str(out / "found")],
-                ["report", str(out / "found"), "--reports", str(out / "reports.csv"), "--campaign", asked],
+                ["report", str(out / "found"), "--reports", str(out / "reports.csv"), "--campaign", document],
             ]
         ):
             code, printed, errors = run(["crowdveil", *words])

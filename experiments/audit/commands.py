@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from experiments.audit import campaigns
+from experiments.audit import campaigns, relays
 from experiments.audit.bounds import Row, row_of
 
 import crowdveil.workflow.synthesis
@@ -21,7 +21,7 @@ from crowdveil.privacy.audit.black_box import Pair
 from crowdveil.privacy.audit.claims import audit_pairs
 from crowdveil.privacy.audit.command import CommandBox
 
-EPSILON, DRAWS = 0.5, 60
+EPSILON, DRAWS, RELAY_DRAWS = 0.5, 60, 4000
 LABELS, NUMBERS, CLAIMS = "task,worker,label\n", "task,worker,value\n", "task,worker,value\n"
 OTHERS = "".join(f"t1,w{number},{40 + number % 9}\n" for number in range(10, 160))
 FILES = {
@@ -130,6 +130,10 @@ CAMPAIGNS = {
     "`serve`, `campaign close`, `export`, `report`": campaigns.service,
     "`answer --files`, `close`, `collect`, `infer`, `report`": campaigns.without_service,
 }
+RELAYS = {
+    "`relay`, whole reports: another order": (relays.reports, relays.FORWARDS, relays.BACKWARDS),
+    "`relay`, single cells: other workers": (relays.cells, relays.LINKED, relays.CROSSED),
+}
 ANSWERED: tuple[dict[str, str], dict[str, str]] = {"t0": "yes", "t1": "no"}, {"t1": "no"}
 """Answers to a campaign and the same without one."""
 
@@ -151,18 +155,21 @@ def command_pairs(case: Case) -> Iterator[list[Pair]]:
 
 
 def every_box() -> Iterator[tuple[str, float, list[Pair]]]:
-    """Yield name, claimed epsilon and pairs of every command and campaign; pairs are valid until the next is taken."""
+    """Yield name, claimed epsilon and pairs of every case; pairs are valid until the next is taken."""
     for case in CASES:
         with command_pairs(case) as pairs:
             yield case.name, EPSILON, pairs
     for title, function in CAMPAIGNS.items():
         yield title, campaigns.EPSILON, [Pair.of_function(function, *ANSWERED, name="an answer against none")]
+    for title, (box, one, two) in RELAYS.items():
+        yield title, relays.EPSILON, [Pair.of_function(box, one, two)]
 
 
 def measured() -> Iterator[Row]:
-    """Yield the audits of all commands and campaigns."""
+    """Yield the audits of all commands, campaigns and relays; a call of a relay is fast."""
     for name, epsilon, pairs in every_box():
-        yield row_of(name, audit_pairs(name, pairs, epsilon=epsilon, draws=DRAWS), DRAWS, exact=epsilon)
+        draws = RELAY_DRAWS if name in RELAYS else DRAWS
+        yield row_of(name, audit_pairs(name, pairs, epsilon=epsilon, draws=draws), draws, exact=epsilon)
 
 
 def measured_leak() -> Row:

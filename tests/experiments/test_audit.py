@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from experiments.audit import bounds, broken, campaigns, commands, false_alarms, must_catch
+from experiments.audit import bounds, broken, campaigns, commands, false_alarms, must_catch, relays
 from experiments.audit.__main__ import COMMANDS, FALSE_CLAIMS, tables
 from scipy.stats import binom
 
@@ -80,11 +80,20 @@ def test_an_honest_shuffler_and_an_account_of_all_cells_stand():
 
 
 def test_every_command_keeps_its_claim():
-    """The saved rows are those of the commands and campaigns; no claim is refuted."""
+    """The saved rows are those of the commands, campaigns and relays; no claim is refuted."""
     rows = bounds.read(COMMANDS)
+    names = [case.name for case in commands.CASES] + [*commands.CAMPAIGNS, *commands.RELAYS]
 
-    assert [case.name for case in commands.CASES] + [*commands.CAMPAIGNS] == [row.name for row in rows]
+    assert names == [row.name for row in rows]
     assert [] == [row.name for row in rows if row.refuted or row.bound > row.claimed]
+
+
+def test_a_relay_of_whole_reports_links_the_cells_of_a_worker():
+    """What a relay of single cells hides, exchanged symbols of two workers, one of whole reports shows."""
+    linked, crossed = relays.LINKED, relays.CROSSED
+
+    assert audit_black_box([Pair.of_function(relays.reports, linked, crossed)], epsilon=0.0, draws=100).refuted
+    assert not audit_black_box([Pair.of_function(relays.cells, linked, crossed)], epsilon=0.0, draws=100).refuted
 
 
 @pytest.mark.parametrize("case", commands.CASES, ids=lambda case: case.name)
