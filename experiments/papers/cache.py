@@ -78,9 +78,19 @@ def _program(module: str) -> str:
         if name not in found and path.is_file():
             tree = ast.parse(path.read_text("utf-8"))
             found[name] = "\n".join(ast.dump(node) for node in tree.body if not _is_without_rows(node))
-            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-            waiting += [str(node.module) for node in imports if str(node.module).startswith("experiments.")]
+            waiting += [one for one in _imported(tree) if one.startswith("experiments.")]
     return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+def _imported(tree: ast.Module) -> list[str]:
+    """Return the names of modules that a module may import, at any depth; some are names inside modules."""
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return names
 
 
 def _is_without_rows(node: ast.stmt) -> bool:
