@@ -5,8 +5,9 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from experiments.papers.li2018.comparison import crowdveil_default
-from experiments.papers.li2018.crowds import EACH, GROUPS, STUDENTS, as_reports, peer_grading
+from experiments.papers.li2018.comparison import FEWER_ANSWERS, configurations, crowdveil_default, measure
+from experiments.papers.li2018.comparison import most_informative_count as most_informative
+from experiments.papers.li2018.crowds import EACH, GROUPS, PEER, STUDENTS, as_reports, peer_grading
 from experiments.papers.li2018.figure1 import product_density, product_distribution
 from experiments.papers.li2018.hyper_distribution import matching_flip, published, scaled_beta, two_points, uniform
 from experiments.papers.li2018.section62 import exact_error, importance, perturbed_wrong, printed_change
@@ -156,3 +157,16 @@ def test_default_method_reads_one_channel_per_worker() -> None:
         plain.tolist() == crowdveil_default(crowd, crowd.answer, np.linspace(12, 15, crowd.workers).round(1)).tolist()
     )
     assert crowd.error_rate(plain) < 0.1
+
+
+def test_fewer_answers_keep_the_loss_of_a_worker() -> None:
+    """The part has the most information by a loop over sizes; its answers share the loss of two-layer's worker."""
+    for total, answers in ((3.71, 5), (2.3, 5), (60.0, 100), (40.0, 3)):
+        information = {m: m * math.tanh(total / m / 2) ** 2 for m in range(1, answers + 1)}
+        assert max(information, key=information.__getitem__) == most_informative(total, answers)
+    (step, *_) = configurations(PEER, (FEWER_ANSWERS,), ("p",))("quick")
+    row = measure(step | {"trials": 3})[0]
+
+    loss = published(1.0).worker_loss(EACH)
+    assert pytest.approx(loss) == row["exact_worker_epsilon"]
+    assert pytest.approx(loss / most_informative(loss, EACH)) == row["exact_epsilon"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Equal = Literal["claimed", "exact, answer", "exact, worker"]
+Equal = Literal["claimed", "exact, answer", "exact, worker", "exact, worker, fewer answers"]
 
 EPSILONS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01, 0.001, 0.0)
 FEW = (1.0, 0.5, 0.0)
@@ -54,8 +54,10 @@ NOTES = (
     "workers, `exact_worker_epsilon` of all answers of a worker; one flip probability of two-layer serves all "
     "answers of a worker, so both depend on their number. They are those of a continuous flip probability; the "
     "device's grid adds less than 1e-9.",
-    "Rows with equal = claimed compare at the claim of Theorems 6.2 to 6.4. Rows with equal = exact, answer (or exact, "
-    "worker) give each worker of one-layer the exact epsilon that two-layer costs this worker per answer (or in all).",
+    "Rows with equal = claimed compare at the claim of Theorems 6.2 to 6.4. Rows with equal = exact, answer (or "
+    "exact, worker) give each worker of one-layer the exact epsilon that two-layer costs this worker per answer (or "
+    "in all). With fewer answers, one-layer sends a random part of a worker's answers, so that each has a larger "
+    "epsilon; the size m of the part maximises m tanh(epsilon / (2 m))^2, from public numbers only.",
     "`change` is the error rate minus `unprotected`, that of the same inference on unprotected answers, with the "
     "standard error of the mean over `repeats` trials. `constant` is the error rate of the better of the two labels on "
     "the known truths; a row whose error is not below it shows no use of the reports.",
@@ -74,7 +76,8 @@ class Arm:
 
 ONE, TWO = Arm("one-layer"), Arm("two-layer")
 ONE_PER_ANSWER, ONE_PER_WORKER = Arm("one-layer", "exact, answer"), Arm("one-layer", "exact, worker")
-ARMS = {f"{arm.mechanism}/{arm.equal}": arm for arm in (ONE, TWO, ONE_PER_ANSWER, ONE_PER_WORKER)}
+FEWER_ANSWERS = Arm("one-layer", "exact, worker, fewer answers")
+ARMS = {f"{arm.mechanism}/{arm.equal}": arm for arm in (ONE, TWO, ONE_PER_ANSWER, ONE_PER_WORKER, FEWER_ANSWERS)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,6 +187,7 @@ def flips(
         "claimed": np.full(crowd.workers, claimed),
         "exact, answer": losses.answer,
         "exact, worker": losses.share,
+        "exact, worker, fewer answers": losses.share,
     }[arm.equal]
     return matching_flip(epsilon), epsilon
 
@@ -196,16 +200,45 @@ def _trial(
     by_worker, by_answer = uniforms(crowd, seed, trial)
     hyper = published(claimed)
     losses = losses_of(crowd, hyper)
-    flip, epsilon = flips(arm, crowd, claimed, hyper, losses, by_worker)
-    reports = perturbed(crowd, flip, by_answer)
+    sent = crowd
+    if arm == FEWER_ANSWERS:
+        sent, by_answer, losses = _part(crowd, by_answer, losses, np.random.default_rng([seed, trial, 1]))
+    flip, epsilon = flips(arm, sent, claimed, hyper, losses, by_worker)
+    reports = perturbed(sent, flip, by_answer)
     own, share = (losses.answer, losses.share) if epsilon is None else (epsilon, epsilon)
     return (
-        crowd.error_rate(_labels(crowd, reports, epsilon, inference, weight)),
+        crowd.error_rate(_labels(sent, reports, epsilon, inference, weight)),
         _unprotected(crowd, inference, weight),
         crowd.constant,
         float(own.max()),
-        float((share * crowd.per_worker).max()),
+        float((share * sent.per_worker).max()),
     )
+
+
+def most_informative_count(total: float, answers: int) -> int:
+    """Return the m in 1..`answers` with the largest m tanh(total / (2 m))^2, the information of m noisy answers."""
+    counts = np.arange(1, answers + 1)
+    return int(counts[np.argmax(counts * np.tanh(total / (2 * counts)) ** 2)])
+
+
+def _part(
+    crowd: Crowd, by_answer: Numbers, losses: Losses, generator: np.random.Generator
+) -> tuple[Crowd, Numbers, Losses]:
+    """Return a random part of each worker's answers, with the worker's loss shared by these; its size is public."""
+    given = crowd.per_worker
+    totals = losses.share * given
+    counts = np.array([_count(total, k) for total, k in zip(totals.tolist(), given.tolist(), strict=True)])
+    order = np.lexsort((generator.random(len(crowd.task)), crowd.worker))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - (np.cumsum(given) - given)[crowd.worker[order]]
+    kept = rank < counts[crowd.worker]
+    part = replace(crowd, task=crowd.task[kept], worker=crowd.worker[kept], answer=crowd.answer[kept])
+    return part, by_answer[kept], Losses(losses.answer, totals / counts)
+
+
+@cache
+def _count(total: float, answers: int) -> int:
+    return most_informative_count(total, max(answers, 1))
 
 
 def _labels(crowd: Crowd, reports: Numbers, epsilon: Numbers | None, inference: str, weight: str | None) -> Numbers:
@@ -301,6 +334,9 @@ def draw_tradeoff(rows: Sequence[Row]) -> Figure:
             for inference, style in ((VOTE, ":"), (TRUTH, "-"), (CROWDVEIL, "--")):
                 label = f"{arm.mechanism}, {inference}"
                 draw_line(axes, rows, "claimed_epsilon", arm, inference, label, color=colour, linestyle=style)
+        if one == ONE_PER_WORKER:
+            label = "one-layer, truth discovery, fewer answers"
+            draw_line(axes, rows, "claimed_epsilon", FEWER_ANSWERS, TRUTH, label, color="#3d7a3d")
         axes.set(title=title, xlabel="claimed epsilon of two-layer", ylabel="error rate change")
         (pair,) = {(row["constant"], row["unprotected"]) for row in rows if row["inference"] == TRUTH}
         axes.axhline(
