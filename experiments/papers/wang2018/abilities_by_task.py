@@ -17,7 +17,7 @@ from experiments.papers.wang2018.dense_crowd import (
     majority_vote,
     private_dawid_skene,
 )
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.papers.wang2018.theorem4 import vote_error
 from experiments.theory.task_limits import known_accuracy_error_bound
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_lines(axis, [row for row in rows if row["claimed_epsilon"] == epsilon], "groups", lines)
         axis.set(ylim=(1e-5, 1), title=f"epsilon {epsilon:g}")
     axes[0].set_ylabel("share of wrong truths")
-    axes[0].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[0])
     return figure
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import projection_range, smallest_tasks, smallest_workers
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_lines(axis, mine, "claimed_epsilon", {"smallest_tasks": "tasks m", "smallest_workers": "workers n"})
         axis.axhline(CROWDS["AdultContent"], color="#7a8594", linestyle="--", label="tasks of AdultContent")
         axis.set(title=f"wisdom {wisdom:g} before privacy", ylabel="at least")
-    axes[0].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[0])
     return figure
 
 

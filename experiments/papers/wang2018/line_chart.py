@@ -48,3 +48,8 @@ def draw_lines(
     axes.set(xlabel=x, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     axes.minorticks_off()
     axes.grid(alpha=0.25)
+
+
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """Put the legend of one panel below all panels."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from experiments.papers.exhibit import Configuration, Exhibit, OpenParameter, Row, Size, Verdict
 from experiments.papers.wang2018.dense_crowd import private_mechanism
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ def draw(rows: list[Row]) -> Figure:
     lines = {"exact_epsilon": "one answer differs", "exact_epsilon_definition_3": "Definition 3 as printed"}
     draw_lines(axes, [row for row in rows if row["tasks"] == largest], "claimed_epsilon", lines)
     axes.set_ylabel(f"exact epsilon, {largest:.0f} tasks")
-    axes.legend(frameon=False)
+    legend_below(figure, axes)
     return figure
 
 

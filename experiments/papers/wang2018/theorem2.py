@@ -17,7 +17,7 @@ from experiments.papers.wang2018.dense_crowd import (
     private_dawid_skene,
     start_of_condition_15,
 )
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import private_wisdom, projection_range, truth_error_bound
 from numpy.typing import NDArray
 
@@ -170,7 +170,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_lines(axis, mine, "claimed_epsilon" if column == "epsilon" else column, LINES)
         axis.set(ylim=(1e-5, 3), title=name)
     axes[0].set_ylabel("share of wrong truths")
-    axes[0].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[0])
     return figure
 
 

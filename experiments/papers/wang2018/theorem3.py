@@ -17,7 +17,7 @@ from experiments.papers.wang2018.dense_crowd import (
     start_of_condition_15,
     unbiased_abilities,
 )
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import ability_error_bound, private_wisdom, projection_range
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_lines(axis, mine, "claimed_epsilon" if name == "epsilon" else name, lines)
         axis.set_ylim(0.003, 20)
     axes[0].set_ylabel("error of an ability")
-    axes[0].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[0])
     return figure
 
 

@@ -19,7 +19,7 @@ from experiments.papers.wang2018.dense_crowd import (
     private_dawid_skene,
     start_of_condition_15,
 )
-from experiments.papers.wang2018.line_chart import draw_lines, numbers, panels
+from experiments.papers.wang2018.line_chart import draw_lines, legend_below, numbers, panels
 from experiments.theory.published_bounds import private_wisdom
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
@@ -152,7 +152,7 @@ def draw(rows: list[Row]) -> Figure:
         draw_lines(axis, mine, "workers", lines)
         axis.set(ylim=(1e-5, 3), title=f"epsilon {epsilon:g}, delta 0.4")
     axes[0].set_ylabel("share of wrong truths")
-    axes[-1].legend(frameon=False, fontsize=7)
+    legend_below(figure, axes[-1])
     return figure
 
 
