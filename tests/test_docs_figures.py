@@ -27,9 +27,9 @@ SETTINGS = {"reference/command-line.md"}
 
 
 def sections(page: Path) -> list[str]:
-    """Return the sections of a page without its code and console examples."""
+    """Return the sections of a page, each with its subsections, without code and console examples."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    return re.split(r"^(?=#)", text, flags=re.MULTILINE)
+    return re.split(r"^(?=##? )", text, flags=re.MULTILINE)
 
 
 def table_of_figures(section: str) -> bool:
