@@ -136,3 +136,67 @@ def test_a_plan_by_budgets_agrees_in_table_json_and_file(run: Run, run_json: Run
 def test_a_plan_has_one_aim(run: Run, words: tuple[object, ...]) -> None:
     """A plan needs a target or budgets; budgets choose epsilon and assignment themselves."""
     assert "--budget" in run("plan", *SIZE, *words, code=2).stderr
+
+
+def together(data: dict[str, Any], unit: str = "worker") -> float:
+    """Return the exact epsilon at delta of a unit."""
+    return next(float(row["exact"]) for row in data["compositions"] if row["unit"] == unit)
+
+
+def test_a_budget_at_a_delta_is_used_and_not_exceeded(run_json: RunJson, lists: tuple[str, ...]) -> None:
+    """account and perturb: the exact loss at delta is at most the budget and within 1 % of it."""
+    account = run_json("account", *RESPONSE, "--budget", 10, "--delta", 1e-6, "--tasks", 200)
+    sent = run_json("perturb", "answers.csv", *lists, *RESPONSE, "--budget", 8, "--delta", 1e-6, "--out", "sent")
+
+    assert 9.9 <= together(account) <= 10
+    assert account["parameters"]["epsilon"] > 2 * 10 / 200
+    assert 7.9 <= together(sent) <= 8
+    assert worker_loss(sent["accounts"]) >= together(sent)
+
+
+def test_an_assignment_at_a_delta_has_more_tasks(run: Run, run_json: RunJson) -> None:
+    """Sixty cells of 0.1 cost 6 by the sum; at delta 1e-6 a worker may have more."""
+    Path("tasks.csv").write_text("task\n" + "".join(f"t{n}\n" for n in range(300)), "utf-8")
+    Path("workers.csv").write_text("worker\n" + "".join(f"w{n}\n" for n in range(10)), "utf-8")
+    words = ("assign", "--tasks", "tasks.csv", "--workers", "workers.csv", "--budget", 6, "--epsilon", 0.1)
+
+    assert 60 == run_json(*words, "--out", "sum.csv")["most"]
+    assert 100 <= run_json(*words, "--delta", 1e-6, "--out", "delta.csv")["most"] <= 300
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--shuffled", 500), "--shuffled needs --delta"),
+        (("account", *RESPONSE, "--epsilon", 1, "--tasks", 9, "--linked", 2), "--linked goes with --shuffled"),
+        (("statement", "certificate.json", "--delta", 1e-6), "--delta goes with --shuffled"),
+        (("plan", *SIZE, "--target-error", 0.2, "--delta", 1e-6), "--delta goes with --budget"),
+        (("assign", "--tasks", "t", "--workers", "w", "--per-task", 2, "--delta", 0.1, "--out", "x"), "with --budget"),
+        (("answer", "--spent", "a link"), "leave out LINK"),
+        (("answer", "--json"), "Missing argument"),
+    ],
+)
+def test_delta_and_shuffling_go_with_what_they_change(words: tuple[object, ...], said: str, run: Run) -> None:
+    """An option without effect is wrong usage."""
+    assert said in " ".join(run(*words, code=2).stderr.split())
+
+
+def test_account_shuffled_states_the_worker_first(run: Run, run_json: RunJson) -> None:
+    """Central figures are below the local ones, in JSON and in words; delta of 1/n is refused."""
+    words = ("account", *RESPONSE, "--epsilon", 2, "--tasks", 20, "--delta", 1e-6, "--shuffled", 500)
+    data = run_json(*words)
+    text = " ".join(run(*words).stdout.split())
+
+    assert data["shuffled"]["epsilon_per_answer"] < 2
+    assert data["shuffled"]["epsilon_per_worker"] < together(data)
+    assert "for all answers of one worker, epsilon" in text
+
+
+def test_repeated_memoised_reports_are_charged_once(run_json: RunJson) -> None:
+    """A year of reports costs a cell at most epsilon; a budget is charged for ever, whatever the rounds."""
+    words = ("account", "--mechanism", "memoised", "--labels", "no,yes", "--tasks", 5)
+    year = run_json(*words, "--epsilon", 2, "--rounds", 365)["accounts"]
+    budget = run_json(*words, "--budget", 10, "--rounds", 365)
+
+    assert [2, 10] == [pytest.approx(row["exact"], abs=1e-3) for row in year if row["rounds"] == 365]
+    assert pytest.approx(2.0) == budget["parameters"]["epsilon"]

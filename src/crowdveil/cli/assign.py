@@ -25,6 +25,7 @@ EXAMPLE = """crowdveil assign --tasks tasks.csv --workers workers.csv
 @click.option("--per-task", type=COUNT, metavar="N", help="Workers assigned to each task.")
 @click.option("--budget", type=float, metavar="E", help="Privacy loss of a worker; with --epsilon, for --per-task.")
 @click.option("--epsilon", type=float, metavar="E", help="Privacy loss of a single answer.")
+@click.option("--delta", type=float, metavar="D", help="The budget holds at this delta, such as 1e-6.")
 @click.option("--gold", type=PATH, metavar="FILE", help="Tasks with known truth, to be mixed in: column task.")
 @click.option("--gold-per-worker", type=COUNT, metavar="K", help="Gold tasks assigned to each worker.")
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="CSV file to be written.")
@@ -35,6 +36,7 @@ def assign(
     per_task: int | None,
     budget: float | None,
     epsilon: float | None,
+    delta: float | None,
     gold: Path | None,
     gold_per_worker: int | None,
     out: Path,
@@ -46,15 +48,18 @@ def assign(
     assigned cells only, and protected participation hides which of these a worker skipped. A worker then loses epsilon
     per assigned cell instead of per task, and the reports contain no noise from other cells.
 
-    With --budget and --epsilon each worker has as many tasks as the budget pays for: budget / epsilon, rounded down.
+    With --budget and --epsilon each worker has as many tasks as the budget pays for, at --delta more than by the sum.
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
     if (per_task is None) == (budget is None) or (budget is None) != (epsilon is None):
         raise click.UsageError("Give --per-task, or --budget and --epsilon.")
+    if delta is not None and budget is None:
+        raise click.UsageError("--delta goes with --budget.")
     if (gold is None) != (gold_per_worker is None):
         raise click.UsageError("--gold and --gold-per-worker go together.")
     from crowdveil.data.assignment import Assignment, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
+    from crowdveil.privacy.budget import cells_within
     from crowdveil.randomness import secure
     from crowdveil.workflow.io import read_names
 
@@ -65,7 +70,8 @@ def assign(
     others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
         sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}
-        per_task = workers_per_task(budget, epsilon, **sizes)
+        paid = None if delta is None else cells_within(budget, epsilon, delta)
+        per_task = workers_per_task(budget, epsilon, **sizes, cells=paid)
     assert per_task is not None
     drawn = Assignment.with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
     write_outputs(outputs, {out.name: drawn.to_csv()})

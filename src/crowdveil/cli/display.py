@@ -21,6 +21,7 @@ from crowdveil.errors import CrowdveilError, SettingsError
 
 if TYPE_CHECKING:
     from crowdveil.privacy.accounting import Account
+    from crowdveil.privacy.shuffled_figures import ShuffledFigures
 
 Bar = Callable[[float, float | None], None]
 """Progress function, called with the work done and the total work; None if the total is unknown."""
@@ -120,8 +121,25 @@ def composition_rows(compositions: Sequence[Mapping[str, Any]]) -> list[tuple[st
             f"{format_bound(row['advanced'])}, sum {format_bound(row['pure'])} at delta 0), per {row['unit']}"
             f"{_extent(row)}, participation {row['participation']}",
         )
-        for row in compositions
+        for row in sorted(compositions, key=lambda row: row["unit"] != "worker")
     ]
+
+
+def shuffled_data(figures: ShuffledFigures | None) -> dict[str, Any] | None:
+    """Return the guarantees of shuffled reports as JSON values; None without them."""
+    if figures is None:
+        return None
+    worker = figures.per_worker
+    return {
+        "reports": figures.reports,
+        "linked": figures.linked,
+        "cells": figures.cells,
+        "delta": figures.per_answer.delta,
+        "epsilon_per_answer": figures.per_answer.epsilon,
+        "epsilon_per_worker": None if worker is None else worker.epsilon,
+        "participation": figures.per_answer.participation,
+        "sentences": list(figures.sentences),
+    }
 
 
 def _extent(row: Mapping[str, Any]) -> str:

@@ -333,6 +333,28 @@ def _check_usage(requested: MechanismSettings) -> None:
         raise click.UsageError("Missing option '--epsilon' (or '--budget', that of a worker).")
 
 
+shuffling_options = options(
+    click.option(
+        "--shuffled",
+        type=COUNT,
+        metavar="N",
+        help="At least N honest reports on each task are mixed by another party than the curator; with --delta.",
+    ),
+    click.option(
+        "--linked", type=COUNT, metavar="K", help="Reports of a worker that stay together when mixed. [default: 1]"
+    ),
+    heading="Shuffled reports",
+)
+
+
+def require_shuffling_usage(shuffled: int | None, linked: int | None, delta: float | None, *, alone: bool) -> None:
+    """Refuse --shuffled without --delta, and --linked, or (`alone`) --delta, without --shuffled."""
+    if shuffled is not None and delta is None:
+        raise click.UsageError("--shuffled needs --delta, such as 1e-6.")
+    if shuffled is None and (linked is not None or (alone and delta is not None)):
+        raise click.UsageError("--linked goes with --shuffled." if linked else "--delta goes with --shuffled.")
+
+
 resource_options = options(
     click.option(
         "--memory",

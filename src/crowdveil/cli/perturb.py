@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,15 @@ import click
 
 from crowdveil.channels.rounding import format_bound
 from crowdveil.cli.data.sources import SOURCE_TEXT, column_options, open_given, sources_argument
-from crowdveil.cli.display import account_data, account_rows, print_result, print_warning, progress_bar, replaced_rows
+from crowdveil.cli.display import (
+    account_data,
+    account_rows,
+    composition_rows,
+    print_result,
+    print_warning,
+    progress_bar,
+    replaced_rows,
+)
 from crowdveil.cli.options import (
     PATH,
     alphabet_of,
@@ -97,6 +106,7 @@ list_options = options(
 @merge_labels_option
 @column_options
 @list_options
+@click.option("--delta", type=float, metavar="D", help="With --budget: it holds at this delta, such as 1e-6.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed. Simulation only: no privacy.")
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="Output folder.")
 @click.option(
@@ -119,6 +129,7 @@ def perturb(
     workers: Path | None,
     assignment: Path | None,
     channels: Path | None,
+    delta: float | None,
     out: Path,
     form: Form,
     replace: bool,
@@ -127,6 +138,7 @@ def perturb(
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
     requested, alphabet = mechanism_settings(given), alphabet_of(given)
+    from crowdveil.privacy.composition import composition
     from crowdveil.workflow.channel_assignment import set_up
     from crowdveil.workflow.collection import (
         collect,
@@ -153,8 +165,10 @@ def perturb(
         )
     if requested.budget is not None and channels is not None:
         raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
+    if delta is not None and requested.budget is None:
+        raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
     cells = len(read.answers.tasks) if lists.assignment is None else int(lists.assignment.per_worker.max())
-    requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells)
+    requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
     outputs = collection_outputs(out, collection_files(setup, form), replace=replace)
     replaced = outputs.check(inputs=[*inputs, tasks, workers, assignment, channels, requested.expected.prior])
@@ -166,7 +180,13 @@ def perturb(
             )
         write_collection(out, collection, form, replace=replace)
     warnings = [*_notes(read, collection), *announced]
-    data = _summary(collection) | {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
+    composed = (
+        []
+        if delta is None or collection.caveat or setup.table is not None
+        else composition(collection.mechanism, tasks=cells, delta=delta)
+    )
+    data = _summary(collection) | {"compositions": [asdict(row) for row in composed]}
+    data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
     data["warnings"] = warnings
     print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
 
@@ -256,6 +276,7 @@ def _rows(data: dict[str, Any], mechanism: str) -> list[tuple[str, str]]:
     return [
         *marked,
         ("mechanism", mechanism),
+        *composition_rows(data["compositions"]),
         *_epsilon_rows(data),
         ("answers", f"{answered} from {data['workers']:,} workers on {data['tasks']:,} tasks"),
         *([] if data["assigned"] is None else [("assigned cells", f"{data['assigned']:,}")]),

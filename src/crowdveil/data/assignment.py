@@ -201,7 +201,9 @@ class Assignment:
         return "".join(csv_row(cell) + "\n" for cell in chain([("task", "worker")], cells))
 
 
-def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int, reserved: int = 0) -> int:
+def workers_per_task(
+    budget: float, epsilon: float, *, tasks: int, workers: int, reserved: int = 0, cells: int | None = None
+) -> int:
     """Return how many workers each task can have, if no worker spends more than a budget.
 
     Args:
@@ -209,6 +211,7 @@ def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int,
         epsilon: privacy loss of a cell, in nats.
         tasks, workers: their numbers.
         reserved: cells of each worker that the budget pays for besides, such as gold tasks.
+        cells: cells that the budget pays for, if it holds at a delta; by default their epsilons are added.
 
     Raises:
         SettingsError: a loss that is not positive and finite, or a budget that does not pay for a worker for each task.
@@ -216,7 +219,8 @@ def workers_per_task(budget: float, epsilon: float, *, tasks: int, workers: int,
     for name, loss in (("budget", budget), ("epsilon", epsilon)):
         if not 0 < loss < float("inf"):
             raise SettingsError(f"the {name} is positive", value=loss, hint="Example: --budget 6 --epsilon 2.")
-    cells = max(int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon)))) - reserved, 0)
+    paid = int(Fraction(repr(float(budget))) / Fraction(repr(float(epsilon)))) if cells is None else cells
+    cells = max(paid - reserved, 0)
     found = min(workers, workers * min(cells, tasks) // max(tasks, 1))
     if found < 1:
         each = f"{cells} tasks each" + (f", besides {reserved} gold tasks," if reserved else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from crowdveil.channels.rounding import format_bound
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.planning.plan import MAX_WORKERS
 from crowdveil.planning.summary import HEADROOM, error_with_interval, expected_error
 from crowdveil.planning.worker_budget import BudgetChoice, BudgetPlan
@@ -38,11 +38,15 @@ def budget_verdict(plan: BudgetPlan) -> list[str]:
 
 def privacy_promise(choice: BudgetChoice) -> str:
     """Return epsilon per worker first, then per answer, with the worker's cells and participation."""
-    tasks = "task" if choice.cells == 1 else "tasks"
+    tasks, slack = "task" if choice.cells == 1 else "tasks", _slack(choice.delta)
     return (
-        f"epsilon {format_bound(choice.worker_epsilon, 4)} per worker ({choice.cells:,} assigned {tasks}, "
+        f"epsilon {format_bound(choice.worker_epsilon, 4)}{slack} per worker ({choice.cells:,} assigned {tasks}, "
         f"epsilon {format_bound(choice.cell_epsilon, 4)} per answer, participation {choice.campaign.participation})"
     )
+
+
+def _slack(delta: float | None) -> str:
+    return "" if delta is None else f" at delta {format_delta(delta)}"
 
 
 def draw_budgets(plan: BudgetPlan, file_format: Literal["svg", "png"]) -> bytes:
@@ -65,7 +69,7 @@ def draw_budgets(plan: BudgetPlan, file_format: Literal["svg", "png"]) -> bytes:
         axes.set_ylim(0, HEADROOM * highest)
         number = plan.campaign.crowd.error_name == "mae"
         axes.set_ylabel("mean absolute error" if number else "share of wrong truths")
-        axes.set_xlabel("epsilon per worker, whole campaign")
+        axes.set_xlabel(f"epsilon per worker{_slack(plan.chosen[0].delta)}, whole campaign")
         axes.set_title(f"{plan.campaign.workers:,} workers, {plan.campaign.tasks:,} tasks", fontsize=10)
         axes.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return file_bytes(figure, file_format)

@@ -18,6 +18,8 @@ from crowdveil.planning.campaign import Campaign
 from crowdveil.planning.candidates import Candidate, candidates
 from crowdveil.planning.plan import Alternative, Progress, more_workers
 from crowdveil.planning.prediction import Prediction, predict, predict_from_bayes_errors
+from crowdveil.privacy.budget import cell_epsilon
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
 
 BUDGETS = (1.0, 2.0, 5.0, 10.0)
 """Default budgets, in nats per worker and campaign."""
@@ -40,6 +42,7 @@ class BudgetChoice:
         mechanism: of the devices.
         cells: cells of a worker, at most; all are charged.
         prediction: expected error.
+        delta: at which the budget holds; None for the sum of epsilons.
     """
 
     budget: float
@@ -48,6 +51,7 @@ class BudgetChoice:
     mechanism: ChannelMechanism
     cells: int
     prediction: Prediction
+    delta: float | None = None
 
     @property
     def cell_epsilon(self) -> float:
@@ -56,7 +60,9 @@ class BudgetChoice:
 
     @property
     def worker_epsilon(self) -> float:
-        """Exact epsilon of all cells of a worker, in nats: their sum, rounded up, at most the budget."""
+        """Epsilon of all cells of a worker, in nats, rounded up, within the budget: exact at `delta`, or their sum."""
+        if self.delta is not None:
+            return composed_epsilon([(channel_profile(self.mechanism.channel()), self.cells)], self.delta)
         return self.mechanism.guarantee.per_worker(self.cells).epsilon
 
 
@@ -96,6 +102,7 @@ def plan_budgets(
     *,
     target: float | None = None,
     participations: Sequence[Participation] = ("protected",),
+    delta: float | None = None,
     progress: Progress | None = None,
 ) -> BudgetPlan:
     """Return the least expected error for each budget per worker.
@@ -105,6 +112,7 @@ def plan_budgets(
         budgets: epsilons of a worker over the whole campaign, in nats.
         target: error wanted.
         participations: those compared.
+        delta: at which the budgets hold, for all cells of a worker together; None for the sum of epsilons.
         progress: called with the number of finished choices, and their total.
 
     Raises:
@@ -120,7 +128,7 @@ def plan_budgets(
     for done, (variant, budget, whole) in enumerate(requests):
         if progress is not None:
             progress(done, len(requests))
-        found.append(_best(variant, budget, (variant.tasks,) if whole else loads(variant)))
+        found.append(_best(variant, budget, (variant.tasks,) if whole else loads(variant), delta))
     count = len(ascending)
     by_participation = [_never_worse(found[at : at + count]) for at in range(0, len(found) - count, count)]
     chosen = tuple(choice for same_budget in zip(*by_participation, strict=True) for choice in same_budget)
@@ -183,9 +191,9 @@ def largest_load(campaign: Campaign) -> int:
     return -(-campaign.tasks * campaign.assigned_per_task // campaign.workers)
 
 
-def _best(campaign: Campaign, budget: float, sizes: Sequence[int]) -> BudgetChoice:
+def _best(campaign: Campaign, budget: float, sizes: Sequence[int], delta: float | None) -> BudgetChoice:
     """Return the choice with the least expected error among the simulated ones, for loads of the given sizes."""
-    ranked = sorted(_ranked(campaign, budget, sizes), key=lambda pair: pair[0])
+    ranked = sorted(_ranked(campaign, budget, sizes, delta), key=lambda pair: pair[0])
     found = [
         BudgetChoice(
             budget=budget,
@@ -194,17 +202,24 @@ def _best(campaign: Campaign, budget: float, sizes: Sequence[int]) -> BudgetChoi
             mechanism=one.mechanism,
             cells=largest_load(one.campaign),
             prediction=predict(one.campaign, one.mechanism, seeds=1),
+            delta=delta,
         )
         for _, one in ranked[: SIMULATED_CHOICES if len(sizes) > 1 else 1]
     ]
     return min(found, key=lambda choice: (choice.prediction.error, choice.cells))
 
 
-def _ranked(campaign: Campaign, budget: float, sizes: Sequence[int]) -> Iterator[tuple[float, Candidate]]:
+def _ranked(
+    campaign: Campaign, budget: float, sizes: Sequence[int], delta: float | None
+) -> Iterator[tuple[float, Candidate]]:
     """Yield candidates with a rough error from Bayes errors, equivalent ones once."""
     for load in sizes:
         variant, seen = with_load(campaign, load), set[object]()
-        epsilon = min(budget / largest_load(variant) * SHRINK, LARGEST_CELL_EPSILON)
+        cells = largest_load(variant)
+        if delta is None:
+            epsilon = min(budget / cells * SHRINK, LARGEST_CELL_EPSILON)
+        else:
+            epsilon = cell_epsilon(budget, cells, delta, LARGEST_CELL_EPSILON)
         for one in candidates(variant, epsilon, search_only=True):
             if one.equivalence_key not in seen:
                 seen.add(one.equivalence_key)

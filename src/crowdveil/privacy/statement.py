@@ -15,8 +15,10 @@ from crowdveil.channels.channel import Channel
 from crowdveil.channels.channel_table import ChannelTable
 from crowdveil.channels.guarantee import Guarantee
 from crowdveil.channels.rounding import format_bound
+from crowdveil.errors import SettingsError
 from crowdveil.privacy.posterior import posterior_sentences
 from crowdveil.privacy.relayed import relay_sentences
+from crowdveil.privacy.shuffled_figures import ShuffledFigures, shuffled_figures
 
 Status = Literal["protected", "simulation", "none"]
 Subject = Literal["reports", "certificate", "campaign"]
@@ -57,6 +59,9 @@ class PrivacyStatement:
         certificate_sha256: digest of the checked certificate, in hexadecimal.
         channel: checked channel, if there is a single one.
         relay: sentences on the relay of the campaign; empty without one.
+        batch: number of reports that every task is known to have at least, 0 if it is unknown; None for a certificate,
+            of which any number may be assumed.
+        shuffled: guarantees if another party mixes the reports; None unless they were asked for.
     """
 
     status: Status
@@ -71,6 +76,8 @@ class PrivacyStatement:
     certificate_sha256: str | None = None
     channel: Channel | None = None
     relay: tuple[str, ...] = ()
+    batch: int | None = None
+    shuffled: ShuffledFigures | None = None
 
     @property
     def odds(self) -> str:
@@ -122,7 +129,32 @@ def state_campaign(campaign: Campaign) -> PrivacyStatement:
         relay=relay_sentences(campaign),
         certificate_sha256=str(campaign.certificates[0]["sha256"]) if single else None,
         channel=campaign.channels[0] if single else None,
+        batch=campaign.min_reports if campaign.cells == len(campaign.tasks) else 0,
     )
+
+
+def with_shuffling(
+    statement: PrivacyStatement, *, reports: int | None, delta: float | None, linked: int | None = None
+) -> PrivacyStatement:
+    """Return the statement with the guarantees of shuffled reports; unchanged if `reports` is None.
+
+    Raises:
+        SettingsError: no checked guarantee of a single channel, more reports than the source is known to bring on every
+            task, or as `shuffled_figures`.
+    """
+    if reports is None or delta is None:
+        return statement
+    if statement.per_answer is None or statement.channel is None:
+        raise SettingsError("shuffling is stated only with a checked guarantee of one table", value=statement.status)
+    if statement.batch is not None and reports > statement.batch:
+        raise SettingsError(
+            f"every task is known to have at least {statement.batch:,} reports, and no more",
+            value=reports,
+            hint="Give a smaller number, or state the certificate alone, with --answers.",
+        )
+    cells = statement.cells or None
+    figures = shuffled_figures(statement.channel, reports=reports, delta=delta, cells=cells, linked=linked or 1)
+    return replace(statement, shuffled=figures)
 
 
 def campaign_guarantee(campaign: Campaign) -> Guarantee:
@@ -171,6 +203,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
         *statement.relay,
         "A report depends on the answers of its worker only, so the epsilon of one worker is also that of the whole "
         "collection.",
+        *(() if statement.shuffled is None else statement.shuffled.sentences),
     )
 
 

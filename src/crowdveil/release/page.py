@@ -6,7 +6,7 @@ It has no date: the same results give the same bytes.
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
@@ -100,7 +100,13 @@ def page_outputs(path: Path) -> Outputs:
 
 
 def write_page(
-    folder: Path, out: Path, *, text: PageText, reports: Path | None = None, campaign: Campaign | None = None
+    folder: Path,
+    out: Path,
+    *,
+    text: PageText,
+    reports: Path | None = None,
+    campaign: Campaign | None = None,
+    state: Callable[[PrivacyStatement], PrivacyStatement] = lambda statement: statement,
 ) -> Released:
     """Write the page of results of one folder, and return its statement of privacy and its conclusion.
 
@@ -110,6 +116,7 @@ def write_page(
         text: title, question, and whether workers are named.
         reports: reports from which the truths were inferred; by default those in the folder.
         campaign: campaign that collected the reports; None without one.
+        state: adds guarantees to the checked statement, as `privacy.statement.with_shuffling`.
 
     Raises:
         ReportsError: as `read_truths` and `state_privacy`.
@@ -118,7 +125,7 @@ def write_page(
     """
     truths = read_truths(folder)
     source = find_reports(folder) if reports is None else reports
-    statement = state_privacy(truths, source, campaign)
+    statement = state(state_privacy(truths, source, campaign))
     review = review_sentences(truths, source, with_workers=text.with_workers)
     write_outputs(page_outputs(out), {out.name: render(truths, statement, text, review)})
     return Released(statement, conclude(truths, statement))
@@ -161,7 +168,9 @@ def _posterior_picture(statement: PrivacyStatement) -> Html | None:
     """Return what an adversary can learn about one answer and about a whole person; None without a guarantee."""
     if statement.per_answer is None:
         return None
-    rows = posterior_rows(statement.per_answer, statement.per_worker)
+    figures = statement.shuffled
+    mixed = None if figures is None else (figures.per_answer, figures.per_worker)
+    rows = posterior_rows(statement.per_answer, statement.per_worker, mixed)
     return bars("posterior", "How sure an adversary can be, from 50 % before", rows)
 
 

@@ -217,7 +217,22 @@ def _of_evidence(evidence: Evidence, campaign: Campaign | None, *, made_from_ans
         relay=() if campaign is None else relay_sentences(campaign),
         certificate_sha256=crowd["certificate_sha256"],
         channel=channel if isinstance(channel, Channel) else None,
+        batch=_least_batch(evidence, channel),
     )
+
+
+def _least_batch(evidence: Evidence, channel: Channel | ChannelTable) -> int:
+    """Return the number of reports, those without an answer included where they are sent, on the task with the fewest.
+
+    Where participation is protected every asked cell is a report; where it is public the received ones are.
+    """
+    reports, assignment = evidence.reports, evidence.assignment
+    if not channel.protects_participation:
+        return int(reports.per_task.min(initial=0)) if len(reports.tasks) else 0
+    if assignment is None:
+        return len(reports.workers)
+    codes = assignment.aligned(reports.tasks, reports.workers) // max(len(reports.workers), 1)
+    return int(np.bincount(codes, minlength=len(reports.tasks)).min()) if len(reports.tasks) else 0
 
 
 def _no_guarantee_reason(crowd: Crowd, channel: Channel | ChannelTable | None) -> str:

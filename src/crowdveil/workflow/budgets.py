@@ -60,6 +60,7 @@ def budget_commands(choice: BudgetChoice, expected: Expectation, prior: Path | N
 def _choice_data(choice: BudgetChoice) -> dict[str, Any]:
     return {
         "budget": choice.budget,
+        "delta": choice.delta,
         "epsilon_per_worker": choice.worker_epsilon,
         "tasks_per_worker": choice.cells,
         "epsilon_per_cell": choice.cell_epsilon,

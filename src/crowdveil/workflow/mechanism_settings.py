@@ -1,5 +1,6 @@
 """Mechanism settings of a campaign: public expectation of the answers, construction of the mechanism, description."""
 
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from crowdveil.errors import ReportsError, SettingsError
 from crowdveil.mechanisms import MECHANISMS, ChannelMechanism, DesignObjective, Mechanism, Memoised
 from crowdveil.mechanisms.budget import mechanism_within_budget
 from crowdveil.mechanisms.settings import Settings
+from crowdveil.privacy.budget import STEPS, cell_epsilon
+from crowdveil.privacy.loss_distribution import channel_profile, composed_epsilon
+from crowdveil.registry import DESIGNED_MECHANISMS
 
 SHOWN_DIGITS = 4
 """Significant digits of a setting in a table."""
@@ -119,7 +123,9 @@ def build_mechanism(settings: MechanismSettings, alphabet: Alphabet, *, tasks: i
     return MECHANISMS[settings.name].from_settings(settings, alphabet, tasks=tasks)
 
 
-def within_budget(settings: MechanismSettings, alphabet: Alphabet, *, tasks: int, cells: int) -> MechanismSettings:
+def within_budget(
+    settings: MechanismSettings, alphabet: Alphabet, *, tasks: int, cells: int, delta: float | None = None
+) -> MechanismSettings:
     """Return the settings with the epsilon per cell that a budget per worker gives; unchanged without a budget.
 
     Args:
@@ -127,6 +133,7 @@ def within_budget(settings: MechanismSettings, alphabet: Alphabet, *, tasks: int
         alphabet: what an answer can be.
         tasks: of the campaign.
         cells: cells of the worker who has the most, over all rounds; public, never taken from answers.
+        delta: at which the budget holds, for all cells together; None for the sum of epsilons.
 
     Raises:
         SettingsError: a mechanism without a channel per cell, or a budget that is not positive.
@@ -148,7 +155,28 @@ def within_budget(settings: MechanismSettings, alphabet: Alphabet, *, tasks: int
         assert isinstance(mechanism, ChannelMechanism)
         return mechanism
 
+    if delta is not None:
+        return replace(settings, epsilon=_epsilon_at_delta(settings, build, cells, delta))
     return replace(settings, epsilon=mechanism_within_budget(build, settings.budget, cells, most=MAX_EPSILON).epsilon)
+
+
+def _epsilon_at_delta(
+    settings: MechanismSettings, build: Callable[[float], ChannelMechanism], cells: int, delta: float
+) -> float:
+    """Return an epsilon per cell whose exact loss at `delta`, over all cells, is within the budget.
+
+    The bound for any mechanism is raised as far as the own table allows; a designed one is not designed again for it.
+    """
+    budget = settings.budget or 0.0
+    low = cell_epsilon(budget, cells, delta, MAX_EPSILON)
+    if settings.name in DESIGNED_MECHANISMS:
+        return low
+    high = min(2 * low, MAX_EPSILON)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        profile = channel_profile(build(middle).lasting_channel)
+        low, high = (middle, high) if composed_epsilon([(profile, cells)], delta) <= budget else (low, middle)
+    return low
 
 
 def parameters(mechanism: Mechanism) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from crowdveil.channels.rounding import format_bound, format_delta
 from crowdveil.cli.display import print_result
 from crowdveil.cli.options import CAMPAIGN_FOLDER, PATH, json_option
 from crowdveil.cli.verb import Verb
@@ -45,10 +47,10 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 @click.command(
     cls=Verb,
     example="crowdveil answer 'https://grades.example.org/a/#1....' --answers my.csv",
-    main_options=("answers", "files", "out", "budget", "home"),
+    main_options=("answers", "files", "out", "budget", "spent", "delta", "home"),
     short_help="Answer a campaign from this computer, randomized here.",
 )
-@click.argument("link")
+@click.argument("link", required=False)
 @click.option("--answers", type=PATH, metavar="FILE", help="CSV file, columns task and label. [default: asks here]")
 @click.option(
     "--files",
@@ -58,14 +60,18 @@ def _seal(campaign: Campaign, body: bytes) -> bytes:
 )
 @click.option("--out", type=PATH, default=".", metavar="FOLDER", help="Folder of the report file, without a service.")
 @click.option("--budget", type=Epsilon(), metavar="E", help="Warn if all campaigns on this computer together exceed E.")
+@click.option("--spent", is_flag=True, help="Only show what this computer promised so far; needs no LINK.")
+@click.option("--delta", type=float, metavar="D", help="With --spent: also (epsilon, delta), such as at 1e-6.")
 @click.option("--home", type=PATH, metavar="FOLDER", help="Folder of records and ledger. [default: ~/.crowdveil]")
 @json_option
 def answer(
-    link: str,
+    link: str | None,
     answers: Path | None,
     files: Path | None,
     out: Path,
     budget: Decimal | None,
+    spent: bool,
+    delta: float | None,
     home: Path | None,
     as_json: bool,
 ) -> None:
@@ -80,6 +86,13 @@ def answer(
     from crowdveil.campaign.standalone.device import HOME, epsilon, read_ledger, shown
 
     home = home or HOME
+    if spent:
+        _show_spent(home, delta, link=link, as_json=as_json)
+        return
+    if link is None:
+        raise click.UsageError("Missing argument 'LINK' (or --spent).")
+    if delta is not None:
+        raise click.UsageError("--delta goes with --spent.")
     if answers is None and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("Without a terminal, --answers FILE is needed.")
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
@@ -91,7 +104,41 @@ def answer(
         "state": device.record["state"],
         "epsilon_all_campaigns": float(shown(epsilon(read_ledger(home)))),
         "ledger": str(home / "ledger.json"),
+        "spent": [],
         "files": [] if report is None else [str(report)],
     }
     if as_json:
         print_result(data, [], as_json=True)
+
+
+def _show_spent(home: Path, delta: float | None, *, link: str | None, as_json: bool) -> None:
+    """Print the ledger's losses to each host, and to all: the sum, and at a delta."""
+    if link is not None:
+        raise click.UsageError("--spent is about all campaigns: leave out LINK.")
+    from crowdveil.campaign.device import refusals
+    from crowdveil.campaign.standalone.device import epsilon, read_ledger, shown
+    from crowdveil.privacy.ledger import ledger_losses
+
+    with refusals():
+        lines = read_ledger(home)
+    losses = [] if delta is None else ledger_losses(lines, delta)
+    hosts = sorted({str(line["host"]) for line in lines})
+    sums = [(host, [line for line in lines if line["host"] == host]) for host in hosts]
+    rows = [(f"to {host}", f"epsilon {shown(epsilon(own))}, the sum") for host, own in sums]
+    rows.append(("to all curators", f"epsilon {shown(epsilon(lines))}, the sum"))
+    rows += [
+        (
+            "together" if loss.host is None else f"to {loss.host}",
+            f"epsilon {format_bound(loss.exact)} at delta {format_delta(loss.delta)} (advanced "
+            f"{format_bound(loss.advanced)}, sum {format_bound(loss.pure)} at delta 0), {loss.cells:,} cells",
+        )
+        for loss in losses
+    ]
+    data = {
+        "campaign": None,
+        "state": None,
+        "epsilon_all_campaigns": float(shown(epsilon(lines))),
+        "ledger": str(home / "ledger.json"),
+        "spent": [asdict(loss) for loss in losses],
+    }
+    print_result(data, rows, as_json=as_json)

@@ -87,6 +87,7 @@ expectation_options = options(
     metavar="E,F",
     help="Epsilons per worker, whole campaign: choose tasks per worker and epsilon per answer for each.",
 )
+@click.option("--delta", type=float, metavar="D", help="The budgets hold at this delta, such as 1e-6.")
 @expectation_options
 @click.option("--epsilon", multiple=True, metavar="E,F", help="Epsilons per cell. [default: 0.5,1,2,3,4,5,6,8]")
 @participation_option
@@ -109,6 +110,7 @@ def plan(
     workers: int,
     target: float | None,
     budget: tuple[str, ...],
+    delta: float | None,
     epsilon: tuple[str, ...],
     participation: Participation,
     assigned_per_task: int | None,
@@ -119,6 +121,8 @@ def plan(
 ) -> None:
     """Plan a campaign; see `HELP`."""
     _check_usage(target, budget, epsilon, assigned_per_task)
+    if delta is not None and not budget:
+        raise click.UsageError("--delta goes with --budget.")
     alphabet, expected = required_alphabet(given), _expectation(given)
     from crowdveil.channels.alphabet import Scale
     from crowdveil.workflow.planning import expected_campaign
@@ -142,6 +146,7 @@ def plan(
         values=tuple(value for text in budget or epsilon for value in numbers(text, "--budget or --epsilon")),
         participation_given=source is not ParameterSource.DEFAULT,
         out=out,
+        delta=delta,
     )
     carry_out(request, BudgetView(request) if budget else TargetView(request), as_json=as_json)
 

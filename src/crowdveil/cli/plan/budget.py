@@ -32,6 +32,7 @@ class BudgetView(PlanView):
             request.values,
             target=request.target,
             participations=(request.campaign.participation,) if request.participation_given else BOTH,
+            delta=request.delta,
             progress=bar,
         )
 

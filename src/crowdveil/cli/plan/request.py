@@ -32,6 +32,7 @@ class PlanRequest:
         values: epsilons per cell, or budgets per worker; empty for the default.
         participation_given: whether participation was stated.
         out: folder of the files; None for none.
+        delta: at which budgets hold; None for the sum of epsilons.
     """
 
     campaign: Campaign
@@ -41,6 +42,7 @@ class PlanRequest:
     values: tuple[float, ...]
     participation_given: bool
     out: Path | None
+    delta: float | None = None
 
     @property
     def merged(self) -> bool:

@@ -7,21 +7,23 @@ from typing import Any
 
 import click
 
-from crowdveil.cli.display import account_data, account_rows, composition_rows, print_result
+from crowdveil.cli.display import account_data, account_rows, composition_rows, print_result, shuffled_data
 from crowdveil.cli.options import (
     alphabet_options,
     json_option,
     mechanism_options,
     mechanism_settings,
+    require_shuffling_usage,
     required_alphabet,
+    shuffling_options,
 )
 from crowdveil.cli.verb import Verb
 
 HELP = """Show the total privacy loss: claimed and exact epsilon, per cell and per worker, over all rounds.
 
-A cell is a single answer: one worker's answer to one task. The loss of a worker is that of all cells of the worker
-together. With protected participation epsilon also hides whether a worker answered. With --delta the loss over all
-rounds is also shown as (epsilon, delta): exact, by advanced composition, and as the sum."""
+A cell is one worker's answer to one task; a worker's loss is that of all cells together. With protected participation
+epsilon also hides whether a worker answered. With --delta the loss is also shown as (epsilon, delta), and a --budget
+holds at this delta. With --shuffled another party mixes the reports on each task, and the curator learns less."""
 EXAMPLE = """crowdveil account --mechanism randomized-response
           --epsilon 3 --labels no,yes --tasks 100"""
 
@@ -30,7 +32,7 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
     cls=Verb,
     help=HELP,
     example=EXAMPLE,
-    main_options=("epsilon", "budget", "labels", "scale"),
+    main_options=("epsilon", "budget", "labels", "delta", "shuffled"),
     short_help="Show exact and claimed epsilon, per worker and answer.",
 )
 @mechanism_options
@@ -46,25 +48,43 @@ EXAMPLE = """crowdveil account --mechanism randomized-response
 @click.option(
     "--delta", type=float, metavar="D", help="Probability left out, such as 1e-6: also show (epsilon, delta)."
 )
+@shuffling_options
 @json_option
-def account(tasks: int, rounds: int, delta: float | None, as_json: bool, **given: Any) -> None:
+def account(
+    tasks: int,
+    rounds: int,
+    delta: float | None,
+    shuffled: int | None,
+    linked: int | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
     """Build the mechanism, account, print; see `HELP`."""
+    require_shuffling_usage(shuffled, linked, delta, alone=False)
     requested, alphabet = mechanism_settings(given), required_alphabet(given)
     from crowdveil.privacy.accounting import account as rows_of
     from crowdveil.privacy.composition import composition
+    from crowdveil.privacy.shuffled_figures import mechanism_figures
     from crowdveil.workflow.mechanism_settings import build_mechanism, describe, parameters, summarize, within_budget
 
-    requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds)
+    requested = within_budget(requested, alphabet, tasks=tasks, cells=tasks * rounds, delta=delta)
     mechanism = build_mechanism(requested, alphabet, tasks=tasks)
     accounts = account_data(rows_of(mechanism, tasks=tasks, rounds=rounds))
     composed = [] if delta is None else composition(mechanism, tasks=tasks, rounds=rounds, delta=delta)
     compositions = [asdict(row) for row in composed]
+    figures = None
+    if shuffled is not None and delta is not None:
+        figures = mechanism_figures(
+            mechanism, tasks=tasks, rounds=rounds, reports=shuffled, delta=delta, linked=linked or 1
+        )
     data = {
         "mechanism": mechanism.name,
         "description": describe(mechanism),
         "parameters": parameters(mechanism),
         "accounts": accounts,
         "compositions": compositions,
+        "shuffled": shuffled_data(figures),
     }
     rows = [("mechanism", summarize(mechanism)), *account_rows(accounts), *composition_rows(compositions)]
+    rows += [] if figures is None else [("shuffled", sentence) for sentence in figures.sentences]
     print_result(data, rows, as_json=as_json)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from crowdveil.cli.display import print_result, replaced_rows
-from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option
+from crowdveil.cli.display import print_result, replaced_rows, shuffled_data
+from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option, require_shuffling_usage, shuffling_options
 from crowdveil.cli.verb import Verb
 
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
@@ -36,6 +36,8 @@ HINT = "If the reports were protected, name them: --reports collected/reports.cs
 @click.option("--title", metavar="TEXT", help="Heading of the page.")
 @click.option("--question", metavar="TEXT", help="Question that the workers were asked.")
 @click.option("--workers", is_flag=True, help="Name workers and their quality: only where they agreed to it.")
+@click.option("--delta", type=float, metavar="D", help="With --shuffled: probability left out, such as 1e-6.")
+@shuffling_options
 @json_option
 def report(
     folder: Path,
@@ -45,6 +47,9 @@ def report(
     title: str | None,
     question: str | None,
     workers: bool,
+    delta: float | None,
+    shuffled: int | None,
+    linked: int | None,
     as_json: bool,
 ) -> None:
     """Write the results in FOLDER, as infer wrote them, as one HTML page that can be mailed or filed.
@@ -54,8 +59,9 @@ def report(
     worker, and participation, only with a certificate that was checked against the reports. It has no report of any
     worker, and no worker's name unless requested.
     """
+    require_shuffling_usage(shuffled, linked, delta, alone=True)
     from crowdveil.campaign.folder import find_campaign, read_campaign
-    from crowdveil.privacy.statement import sentences
+    from crowdveil.privacy.statement import sentences, with_shuffling
     from crowdveil.release.page import NO_TITLE, PageText, campaign_text, page_outputs, write_page
     from crowdveil.release.privacy_statement import NOTHING_STATED
 
@@ -69,13 +75,21 @@ def report(
     else:
         asked = read_campaign(campaign)
         text = campaign_text(asked, with_workers=workers)
-    statement, conclusion = write_page(folder, path, text=text, reports=reports, campaign=asked)
+    statement, conclusion = write_page(
+        folder,
+        path,
+        text=text,
+        reports=reports,
+        campaign=asked,
+        state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
+    )
     data = {
         "privacy": statement.status,
         "statement": list(sentences(statement)),
         "conclusion": list(conclusion),
         "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
         "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
+        "shuffled": shuffled_data(statement.shuffled),
         "certificate_sha256": statement.certificate_sha256,
         "files": [str(path)],
         "replaced": replaced,

@@ -1,0 +1,66 @@
+"""Loss of one person over all campaigns in the ledger of a device: the sum of epsilons, advanced, and exact at a delta.
+
+A line holds cells and the exact ratio of their table, so each cell has the profile of randomized response over two
+answers with that epsilon, which dominates it. Later campaigns may depend on earlier reports (Zhu, Dong, Wang 2022,
+theorem 10). A permanent answer has one line, however often it was reported.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from crowdveil.campaign.standalone.device import Line, epsilon
+from crowdveil.channels.rounding import float_rounded_up, log_rounded_up
+from crowdveil.privacy.composition import pure_profile
+from crowdveil.privacy.loss_distribution import advanced_epsilon, composed_epsilon, require_delta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerLoss:
+    """Loss of a person to one host, or to all.
+
+    Attributes:
+        host: receiver of the reports; None for all together.
+        cells: cells of all campaigns.
+        delta: additive slack of `advanced` and `exact`.
+        pure: sum of epsilons, at delta 0.
+        advanced: epsilon by advanced composition, at `delta`.
+        exact: epsilon of the composed loss at `delta`, rounded up; at most the other two.
+    """
+
+    host: str | None
+    cells: int
+    delta: float
+    pure: float
+    advanced: float
+    exact: float
+
+
+def ledger_losses(lines: Sequence[Line], delta: float) -> tuple[LedgerLoss, ...]:
+    """Return the loss to each host, and to all together; empty without lines.
+
+    Raises:
+        SettingsError: delta is outside [1e-15, 0.5].
+    """
+    require_delta(delta)
+    hosts = sorted({str(line["host"]) for line in lines})
+    groups = [(host, [line for line in lines if line["host"] == host]) for host in hosts]
+    return tuple(_loss(host, some, delta) for host, some in [*groups, *([(None, list(lines))] if lines else [])])
+
+
+def _loss(host: str | None, lines: list[Line], delta: float) -> LedgerLoss:
+    counts = Counter[Fraction]()
+    for line in lines:
+        counts[Fraction(line["numerator"], line["denominator"])] += line["cells"]
+    cells = [(pure_profile(log_rounded_up(ratio)), count) for ratio, count in counts.items()]
+    pure = float_rounded_up(Fraction(epsilon(lines)))
+    exact = min(pure, composed_epsilon(cells, delta))
+    return LedgerLoss(
+        host=host,
+        cells=counts.total(),
+        delta=delta,
+        pure=pure,
+        advanced=advanced_epsilon(cells, delta),
+        exact=exact,
+    )
