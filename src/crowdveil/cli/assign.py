@@ -51,12 +51,7 @@ def assign(
     With --budget and --epsilon each worker has as many tasks as the budget pays for, at --delta more than by the sum.
     With --gold each worker has K gold tasks among these; how often a task is assigned may show that it is gold.
     """
-    if (per_task is None) == (budget is None) or (budget is None) != (epsilon is None):
-        raise click.UsageError("Give --per-task, or --budget and --epsilon.")
-    if delta is not None and budget is None:
-        raise click.UsageError("--delta goes with --budget.")
-    if (gold is None) != (gold_per_worker is None):
-        raise click.UsageError("--gold and --gold-per-worker go together.")
+    _check_usage(per_task, budget, epsilon, delta, gold, gold_per_worker)
     from crowdveil.data.assignment import Assignment, workers_per_task
     from crowdveil.files.atomic_write import Outputs, write_outputs
     from crowdveil.privacy.budget import cells_within
@@ -70,8 +65,8 @@ def assign(
     others = len(set(names[0]).difference(known))
     if budget is not None and epsilon is not None:
         sizes = {"tasks": max(others, 1), "workers": len(names[1]), "reserved": each_gold}
-        paid = None if delta is None else cells_within(budget, epsilon, delta)
-        per_task = workers_per_task(budget, epsilon, **sizes, cells=paid)
+        sizes |= {} if delta is None else {"cells": cells_within(budget, epsilon, delta)}
+        per_task = workers_per_task(budget, epsilon, **sizes)
     assert per_task is not None
     drawn = Assignment.with_gold(*names, per_task, secure(), gold=known, per_worker=each_gold)
     write_outputs(outputs, {out.name: drawn.to_csv()})
@@ -94,3 +89,20 @@ def assign(
         ("written", str(out)),
     ]
     print_result(data, rows, as_json=as_json)
+
+
+def _check_usage(
+    per_task: int | None,
+    budget: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    gold: Path | None,
+    gold_per_worker: int | None,
+) -> None:
+    """Refuse no or two numbers of workers per task, and options without the one that they go with."""
+    if (per_task is None) == (budget is None) or (budget is None) != (epsilon is None):
+        raise click.UsageError("Give --per-task, or --budget and --epsilon.")
+    if delta is not None and budget is None:
+        raise click.UsageError("--delta goes with --budget.")
+    if (gold is None) != (gold_per_worker is None):
+        raise click.UsageError("--gold and --gold-per-worker go together.")
