@@ -138,7 +138,6 @@ def perturb(
 ) -> None:
     """Read, perturb, write, print; see `HELP`."""
     requested, alphabet = mechanism_settings(given), alphabet_of(given)
-    from crowdveil.privacy.composition import composition
     from crowdveil.workflow.channel_assignment import set_up
     from crowdveil.workflow.collection import (
         collect,
@@ -163,10 +162,7 @@ def perturb(
             workers=lists.workers,
             progress=reading,
         )
-    if requested.budget is not None and channels is not None:
-        raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
-    if delta is not None and requested.budget is None:
-        raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
+    _check_budget(requested.budget, delta, channels)
     cells = len(read.answers.tasks) if lists.assignment is None else int(lists.assignment.per_worker.max())
     requested = within_budget(requested, read.alphabet, tasks=len(read.answers.tasks), cells=cells, delta=delta)
     setup = set_up(requested, read.alphabet, read.answers, channels=channels, assignment=lists.assignment)
@@ -179,15 +175,9 @@ def perturb(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
         write_collection(out, collection, form, replace=replace)
-    warnings = [*_notes(read, collection), *announced]
-    composed = (
-        []
-        if delta is None or collection.caveat or setup.table is not None
-        else composition(collection.mechanism, tasks=cells, delta=delta)
-    )
-    data = _summary(collection) | {"compositions": [asdict(row) for row in composed]}
-    data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced))}
-    data["warnings"] = warnings
+    notes = [*_notes(read, collection), *announced]
+    data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
+    data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
 
 
@@ -212,6 +202,23 @@ def _many_rows(answers: Reports, setup: Setup) -> list[str]:
     caution = f"The reports have about {rows:,.0f} rows or more. A larger epsilon or public participation gives fewer."
     print_warning(caution)
     return [caution]
+
+
+def _check_budget(budget: float | None, delta: float | None, channels: Path | None) -> None:
+    """Refuse a delta without a budget, and a budget with epsilons by worker."""
+    if budget is not None and channels is not None:
+        raise click.UsageError("--budget gives all workers one epsilon: leave out --channels, or give --epsilon.")
+    if delta is not None and budget is None:
+        raise click.UsageError("--delta goes with --budget; `crowdveil account` states other losses at a delta.")
+
+
+def _composed(collection: Collection, cells: int, delta: float | None) -> list[dict[str, Any]]:
+    """Return the loss at delta as JSON values; empty without delta, privacy or a single table."""
+    from crowdveil.privacy.composition import composition
+
+    if delta is None or collection.caveat or collection.setup.table is not None:
+        return []
+    return [asdict(row) for row in composition(collection.mechanism, tasks=cells, delta=delta)]
 
 
 def _summary(collection: Collection) -> dict[str, Any]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from crowdveil.cli.display import print_result, replaced_rows, shuffled_data
 from crowdveil.cli.options import CAMPAIGN_FILE, PATH, json_option, require_shuffling_usage, shuffling_options
 from crowdveil.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from crowdveil.privacy.statement import PrivacyStatement
 
 HINT = "If the reports were protected, name them: --reports collected/reports.csv."
 
@@ -83,17 +88,7 @@ def report(
         campaign=asked,
         state=lambda found: with_shuffling(found, reports=shuffled, delta=delta, linked=linked),
     )
-    data = {
-        "privacy": statement.status,
-        "statement": list(sentences(statement)),
-        "conclusion": list(conclusion),
-        "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
-        "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
-        "shuffled": shuffled_data(statement.shuffled),
-        "certificate_sha256": statement.certificate_sha256,
-        "files": [str(path)],
-        "replaced": replaced,
-    }
+    data = _data(statement, conclusion) | {"files": [str(path)], "replaced": replaced}
     rows = [
         *[("privacy", sentence) for sentence in sentences(statement)],
         *[("conclusion", sentence) for sentence in conclusion],
@@ -102,3 +97,18 @@ def report(
         ("written", str(path)),
     ]
     print_result(data, rows, as_json=as_json)
+
+
+def _data(statement: PrivacyStatement, conclusion: Sequence[str]) -> dict[str, Any]:
+    """Return the members of the JSON document but the files."""
+    from crowdveil.privacy.statement import sentences
+
+    return {
+        "privacy": statement.status,
+        "statement": list(sentences(statement)),
+        "conclusion": list(conclusion),
+        "epsilon_per_answer": None if statement.per_answer is None else statement.per_answer.epsilon,
+        "epsilon_per_worker": None if statement.per_worker is None else statement.per_worker.epsilon,
+        "shuffled": shuffled_data(statement.shuffled),
+        "certificate_sha256": statement.certificate_sha256,
+    }
