@@ -338,7 +338,7 @@ shuffling_options = options(
         "--shuffled",
         type=COUNT,
         metavar="N",
-        help="Another party mixes at least N honest reports on each task; with --delta.",
+        help="Another party mixes N honest reports per task.",
     ),
     click.option(
         "--linked", type=COUNT, metavar="K", help="Reports of a worker that stay together when mixed. [default: 1]"
