@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 from crowdveil.campaign.document import Campaign
+from crowdveil.campaign.document_fields import URL
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.sealed_body import relay_of
 from crowdveil.errors import CampaignError, SettingsError
@@ -84,9 +85,14 @@ def url_sender(campaign: Campaign, url: str, token_file: Path) -> Send:
     """Return a function that sends batches to the curator's side, with the token in a file.
 
     Raises:
-        SettingsError: the file holds no token.
+        SettingsError: the file holds no token, or the address is neither https nor on this computer.
     """
-    return sender(url.removesuffix("/"), campaign.name, secret_of(token_file, make=False))
+    url = url.removesuffix("/")
+    if not URL.fullmatch(url):
+        raise SettingsError(
+            "the curator's address must be https, or on this computer", value=url, hint="It gets the token in a header."
+        )
+    return sender(url, campaign.name, secret_of(token_file, make=False))
 
 
 def private_folder(folder: Path) -> Path:

@@ -1,0 +1,115 @@
+"""The curator's side, the relay's database and its refusals, in one process."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+from starlette.testclient import TestClient
+
+from crowdveil.campaign.batch import make_batches
+from crowdveil.campaign.document import Relay
+from crowdveil.campaign.folder import CampaignFolder
+from crowdveil.errors import DeviceError, SettingsError
+from crowdveil.service.problems import BATCH_MEDIA_TYPE
+from crowdveil.service.registration import register
+from crowdveil.service.relay.forwarder import form_batches, send_batches
+from crowdveil.service.relay.receiver import create_receiver
+from crowdveil.service.relay.server import prepare_relay, url_sender
+from crowdveil.service.release import export
+from crowdveil.service.schema import batches
+from crowdveil.service.store import Store
+from tests.campaign.builders import BuiltCampaign, build_campaign
+
+TOKEN = "t" * 43
+RELAY = Relay("The library", "04" + "ab" * 64, 2, "report")
+
+
+@pytest.fixture
+def built() -> BuiltCampaign:
+    """A campaign with a relay."""
+    return build_campaign(content={"relay": RELAY})
+
+
+def test_a_batch_is_stored_once_and_only_for_the_relay(built: BuiltCampaign, tmp_path: Path) -> None:
+    """Token, media type, name and form are checked; the same batch again is confirmed and stored once."""
+    campaign = built.campaign
+    (batch,) = make_batches(campaign, [bytes(campaign.sent_bytes)] * 2)
+    name = sha256(batch).hexdigest()
+    client = TestClient(create_receiver(campaign, tmp_path, TOKEN))
+    address, right = f"/v1/campaigns/{campaign.name}/batches/{name}", {"Authorization": f"Bearer {TOKEN}"}
+    right["Content-Type"] = BATCH_MEDIA_TYPE
+    other = "0" * 64
+
+    def status(path: str = address, content: bytes = batch, **changed: str) -> int:
+        return client.put(path, content=content, headers={**right, **changed}).status_code
+
+    assert 401 == status(Authorization=f"Bearer {'u' * 43}")
+    assert 415 == status(**{"Content-Type": "text/plain"})
+    assert 400 == status(address.replace(name, other))
+    assert 404 == status(address.replace(campaign.name, "A" * 43))
+    single = batch.replace(b'"reports":2', b'"reports":1')[: -campaign.sent_bytes]
+    assert 400 == status(address.replace(name, sha256(single).hexdigest()), single)
+    assert [] == list(tmp_path.iterdir())
+    assert [200, 200] == [status(), status()]
+    assert [f"{name}.batch"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_batches_are_formed_once_and_deleted_with_the_campaign(built: BuiltCampaign, tmp_path: Path) -> None:
+    """An open campaign has no batch; a closed one has the same batch for ever, until it is purged."""
+    campaign, digest = built.campaign, built.campaign.digest
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    register(store, CampaignFolder(built.write(tmp_path / "relay")), relay=True)
+    for slot, token in enumerate(built.tokens):
+        store.store_report(digest, token, f"{slot:032x}", bytes([slot]) * campaign.sent_bytes)
+    sent: list[str] = []
+
+    assert 0 == form_batches(store, digest)
+    store.close_campaign(digest)
+    assert [1, 1] == [form_batches(store, digest), form_batches(store, digest)]
+    with pytest.raises(OSError, match="away"):
+        send_batches(store, digest, lambda *_: (_ for _ in ()).throw(OSError("away")))
+    assert [1, 0] == [send_batches(store, digest, lambda name, _: sent.append(name)) for _ in range(2)]
+    assert 1 == len(sent)
+    with pytest.raises(SettingsError, match="sealed"):
+        export(store, digest, tmp_path / "out")
+    store.purge(digest)
+    with store.engine.connect() as connection:
+        assert 0 == connection.execute(select(func.count()).select_from(batches)).scalar_one()
+    store.close()
+
+
+def test_service_and_relay_refuse_each_others_campaigns(built: BuiltCampaign, tmp_path: Path) -> None:
+    """A campaign with a relay is not served by the curator, another one is not relayed, and a key is not held."""
+    store = Store.open(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    with pytest.raises(SettingsError, match="crowdveil relay"):
+        register(store, CampaignFolder(built.write(tmp_path / "relay")))
+    store.close()
+    build_campaign().write(tmp_path / "other")
+    with pytest.raises(SettingsError, match="must name a relay"):
+        prepare_relay(f"sqlite:///{tmp_path / 'a.sqlite'}", tmp_path / "other" / "campaign.json")
+    (tmp_path / "relay" / "essays.key.pem").write_text("secret")
+    with pytest.raises(SettingsError, match="private key"):
+        prepare_relay(f"sqlite:///{tmp_path / 'b.sqlite'}", tmp_path / "relay" / "campaign.json")
+
+
+def test_the_token_is_not_sent_in_the_clear(built: BuiltCampaign, tmp_path: Path) -> None:
+    """Batches and token go to https, or to this computer."""
+    (tmp_path / "token.txt").write_text(TOKEN)
+
+    with pytest.raises(SettingsError, match="must be https"):
+        url_sender(built.campaign, "http://curator.example.org", tmp_path / "token.txt")
+    assert callable(url_sender(built.campaign, "http://127.0.0.1:1/", tmp_path / "token.txt"))
+
+
+def test_devices_without_encryption_say_what_to_do(tmp_path: Path) -> None:
+    """The one-file device, and the library's device without the extra, send nothing and name the ways that remain."""
+    from crowdveil.campaign.device import answer_campaign
+    from crowdveil.campaign.standalone.device import Device, Refused
+
+    built = build_campaign(content={"relay": RELAY})
+    folder, link = built.write(tmp_path / "files"), built.link(0).text
+    with Device(link, tmp_path / "home", folder) as device, pytest.raises(Refused, match="which this one file cannot"):
+        device.open()
+    with pytest.raises(DeviceError, match=r"crowdveil\[relay\]"):
+        answer_campaign(link, answers=tmp_path / "my.csv", home=tmp_path / "other", files=folder)

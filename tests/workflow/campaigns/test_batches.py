@@ -1,0 +1,97 @@
+"""The curator's reading of batches: the set of reports alone counts, and what a relay doubles or invents does not."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("cryptography.hazmat.primitives.hpke")
+
+from crowdveil.campaign.batch import make_batches
+from crowdveil.campaign.document import Campaign
+from crowdveil.errors import ReportsError, SettingsError
+from crowdveil.sealing import new_key, seal_body
+from crowdveil.workflow.campaigns.batches import OPENED_FILES, read_batches, write_opened
+from tests.campaign.builders import build_campaign, relay_of_key
+
+BODIES = [bytes((0, 1, 2)), bytes((2, 2, 0)), bytes((1, 3, 1)), bytes((0, 0, 0))]
+
+
+def relayed(key: Any, unit: str = "report", slots: int = 6) -> Campaign:
+    """Return a campaign of three tasks with a relay."""
+    return build_campaign(tasks=3, slots=slots, content={"relay": relay_of_key(key, unit)}).campaign
+
+
+def stored(folder: Path, batches: list[bytes]) -> Path:
+    """Write batches into a new folder."""
+    folder.mkdir()
+    for number, batch in enumerate(batches):
+        (folder / f"{number}.batch").write_bytes(batch)
+    return folder
+
+
+@pytest.mark.parametrize("unit", ["report", "cell"])
+def test_the_folder_depends_on_the_set_of_reports_only(tmp_path: Path, unit: str) -> None:
+    """Another order of arrival, other batches and other seals of the same reports give the same bytes."""
+    key = new_key()
+    campaign = relayed(key, unit)
+    written = []
+    for number, bodies in enumerate((BODIES, BODIES[::-1])):
+        sealed = [seal_body(campaign, body) for body in bodies]
+        parts = [sealed] if number else [sealed[:2], sealed[2:]]
+        batches = [batch for part in parts for batch in make_batches(campaign, part)]
+        opened = read_batches(stored(tmp_path / f"batches{number}", batches), campaign, key)
+        write_opened(tmp_path / f"out{number}", campaign, opened)
+        written.append([(tmp_path / f"out{number}" / name).read_bytes() for name in OPENED_FILES])
+
+    assert written[0] == written[1]
+
+
+def test_whole_reports_stay_together(tmp_path: Path) -> None:
+    """The codes of each report are those of one body."""
+    key = new_key()
+    campaign = relayed(key)
+    batches = make_batches(campaign, [seal_body(campaign, body) for body in BODIES])
+    opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
+
+    assert sorted(map(tuple, BODIES)) == [report.codes for report in opened.accepted]
+    assert list(range(4)) == [report.slot for report in opened.accepted]
+
+
+def test_what_a_relay_doubles_or_damages_does_not_count(tmp_path: Path) -> None:
+    """A sealed report in two batches counts once; bytes that do not open, and unknown symbols, do not count."""
+    key = new_key()
+    campaign = relayed(key)
+    sealed = [seal_body(campaign, body) for body in BODIES[:2]]
+    invented = [secrets.token_bytes(campaign.sent_bytes), seal_body(campaign, b"\xee\xee\xee")]
+    batches = [*make_batches(campaign, sealed), *make_batches(campaign, [sealed[0], *invented])]
+    opened = read_batches(stored(tmp_path / "batches", [*batches, batches[0], b"damaged"]), campaign, key)
+
+    assert 2 == len(opened.accepted)
+    assert 3 == opened.refused
+    assert ["accepted", "accepted", "copy of an accepted file", "refused (not json)"] == list(opened.states.values())
+
+
+def test_more_reports_than_links_are_refused(tmp_path: Path) -> None:
+    """A relay that invents reports beyond the number of links is found out."""
+    key = new_key()
+    campaign = relayed(key, slots=3)
+    batches = [
+        batch for _ in range(2) for batch in make_batches(campaign, [seal_body(campaign, body) for body in BODIES[:2]])
+    ]
+
+    with pytest.raises(ReportsError, match="invented"):
+        read_batches(stored(tmp_path / "batches", batches), campaign, key)
+
+
+def test_another_key_opens_nothing(tmp_path: Path) -> None:
+    """With another key no report counts, and nothing is written."""
+    campaign = relayed(new_key())
+    batches = make_batches(campaign, [seal_body(campaign, body) for body in BODIES])
+    opened = read_batches(stored(tmp_path / "batches", batches), campaign, new_key())
+
+    assert (0, 4) == (len(opened.accepted), opened.refused)
+    with pytest.raises(SettingsError, match="nothing is released"):
+        write_opened(tmp_path / "out", campaign, opened)
+    assert not (tmp_path / "out").exists()
