@@ -1,11 +1,14 @@
 """The worker's page with a relay, in Chromium: the report is encrypted in the page, and the curator's key opens it."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
+from crowdveil.campaign.canonical import canonical_bytes
+from crowdveil.campaign.document import name_of
 from crowdveil.campaign.folder import CampaignFolder
 from crowdveil.campaign.report_body import decode
 from crowdveil.campaign.sealed_body import sealed_parts
@@ -16,9 +19,31 @@ from crowdveil.service.one_file_page import one_file_page
 from crowdveil.service.registration import register
 from crowdveil.service.store import Store
 from tests.campaign.builders import build_campaign, relay_of_key
+from tests.campaign.test_relay_field import DAMAGED, fields
 from tests.service.accessibility import await_screen
 from tests.service.browser import Campaigning, Forger, chromium, free_port, needs_chromium, served
+from tests.service.test_device_vectors import needs_node, run_node
 from tests.service.test_page import answer_all
+
+READ = """
+const outcomes = [];
+for (const { name, text } of data) {
+  const outcome = device.readCampaign(new TextEncoder().encode(text), name).then(() => "read", ({ defect }) => defect);
+  outcomes.push(await outcome);
+}
+console.log(JSON.stringify(outcomes));
+"""
+
+
+@needs_node
+def test_the_page_refuses_what_python_refuses() -> None:
+    """The page's module reads a campaign with a relay, and refuses each damaged one of the library's tests."""
+    documents = [
+        canonical_bytes(data) for data in (fields(), *({**fields(), **changed} for changed in DAMAGED.values()))
+    ]
+    texts = [{"name": name_of(sha256(data).digest()), "text": data.decode()} for data in documents]
+
+    assert ["read", *["relay"] * len(DAMAGED)] == run_node(READ, texts)
 
 
 @needs_chromium
