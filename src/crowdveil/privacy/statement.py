@@ -195,7 +195,7 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     done = "was randomized before it was sent" if statement.subject == "reports" else "is randomized before it is sent"
     return (
         OPENINGS[statement.subject],
-        f"It {done}: epsilon {format_bound(answer.epsilon, 4)} per single answer, {_worker_text(statement)}.",
+        f"It {done}: {_loss_text(answer, statement)}.",
         f"Whether a worker answered an asked task {hidden} (participation {answer.participation}).",
         f"A report changes the odds between any two possible answers by a factor of at most {statement.odds}.",
         *posterior_sentences(answer, statement.per_worker),
@@ -207,12 +207,13 @@ def sentences(statement: PrivacyStatement) -> Sequence[str]:
     )
 
 
-def _worker_text(statement: PrivacyStatement) -> str:
-    """Return the loss of all answers of one worker."""
+def _loss_text(answer: Guarantee, statement: PrivacyStatement) -> str:
+    """Return the loss of all answers of one worker, and that of a single answer."""
+    single = f"epsilon {format_bound(answer.epsilon, 4)} per single answer"
     if statement.per_worker is None:
-        return "and that times the number of asked tasks for all answers of one worker"
+        return f"{single}, and that times the number of asked tasks for all answers of one worker"
     worker = format_bound(statement.per_worker.epsilon, 4)
-    return f"{worker} for all answers of one worker (at most {statement.cells:,})"
+    return f"epsilon {worker} for all answers of one worker (at most {statement.cells:,}), {single}"
 
 
 def _parameters(channel: Channel | None) -> str:
