@@ -136,7 +136,9 @@ VERDICTS: tuple[Verdict, ...] = (
         "Li section 6.3: two-layer is more useful at equal privacy",
         "not shown",
         "It compares claimed epsilons. If the smallest flip probability is at least that of one-layer, two-layer is"
-        " one-layer followed by more flipping, so no inference from it can do better.",
+        " one-layer followed by more flipping, so no inference from it can do better. Measured at an equal exact"
+        " epsilon, one-layer is better per answer; per worker two-layer is better if one-layer shares it among all "
+        "answers.",
         "flip 0.1, then flip 0.25 = flip 0.3",
     ),
     Verdict(

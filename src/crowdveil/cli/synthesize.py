@@ -244,7 +244,7 @@ def synthesize(
         # Refused for any claims: a refusal only where a claim is dropped would show that there is one.
         raise click.UsageError(
             "--outside drop makes the number of claims depend on their values, and participation is public: "
-            "use --outside clip, or --participation protected."
+            "use --outside clip, or histogram with --participation protected."
         )
     limits = _bounds(bounds)
     outputs = Outputs(folder=out, names=(workflow.GUARANTEE_FILE, workflow.SYNTHETIC_FILE), kind="synthesis")

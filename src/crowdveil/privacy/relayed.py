@@ -41,7 +41,7 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
     return (
         first,
         f"As long as relay and curator do not work together, and at least {relay.least_batch:,} workers of a batch are "
-        f"honest, the curator learns less: epsilon {cell} per single answer and {worker} for all answers of one "
-        f"worker, at delta {format_delta(DELTA)} (shuffled). If they work together, the epsilon above holds, and no "
+        f"honest, the curator learns less: epsilon {worker} for all answers of one worker and {cell} per single "
+        f"answer, at delta {format_delta(DELTA)} (shuffled). If they work together, the epsilon above holds, and no "
         "smaller one.",
     )
