@@ -3,9 +3,10 @@
 import pytest
 
 from crowdveil.campaign.document import Campaign, Relay
+from crowdveil.errors import SettingsError
 from crowdveil.privacy.relayed import DELTA, relay_sentences, relayed_guarantees
 from crowdveil.privacy.shuffling import ShuffledCells, shuffled, shuffled_worker
-from crowdveil.privacy.statement import sentences, state_campaign
+from crowdveil.privacy.statement import sentences, state_campaign, with_shuffling
 from tests.campaign.builders import build_campaign
 
 
@@ -46,3 +47,20 @@ def test_long_reports_that_stay_together_have_the_local_guarantee_alone() -> Non
     assert "No smaller epsilon is stated" in text
     assert "delta" not in text
     assert () == relay_sentences(build_campaign().campaign)
+
+
+@pytest.mark.parametrize("unit", ["cell", "report"])
+def test_a_batch_that_hides_nothing_promises_nothing(unit: str) -> None:
+    """Of two reports no figure is below the local one, and the statement does not say that the curator learns less."""
+    text = " ".join(relay_sentences(relayed(unit, tasks=2, least_batch=2)))
+
+    assert "No smaller epsilon is stated" in text
+    assert "learns less" not in text
+
+
+def test_another_batch_than_that_of_the_relay_is_refused() -> None:
+    """The relay forwards its least batch and keeps whole reports together, whatever `--shuffled` asks for."""
+    campaign = relayed("report", tasks=2, least_batch=20)
+
+    with pytest.raises(SettingsError, match="figures of that relay"):
+        with_shuffling(state_campaign(campaign), reports=campaign.min_reports, delta=DELTA)

@@ -37,6 +37,8 @@ def relay_sentences(campaign: Campaign) -> tuple[str, ...]:
     found = relayed_guarantees(campaign)
     if found is None:
         return first, "No smaller epsilon is stated for it: too many answers of a worker stay together."
+    if all(format_bound(one.epsilon, 4) == format_bound(one.local, 4) for one in found):
+        return first, "No smaller epsilon is stated for it: a batch of the least size hides too little."
     cell, worker = (format_bound(guarantee.epsilon, 4) for guarantee in found)
     return (
         first,

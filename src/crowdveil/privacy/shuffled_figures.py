@@ -35,10 +35,10 @@ class ShuffledFigures:
         answer, worker = self.per_answer, self.per_worker
         each = f"epsilon {format_bound(answer.epsilon, 4)} per single answer"
         whole = "" if worker is None else f"epsilon {format_bound(worker.epsilon, 4)} for all answers of one worker, "
-        together = f", {self.linked} reports of a worker in each message" if self.linked > 1 else ""
+        apart = f"in messages of {self.linked} reports" if self.linked > 1 else "each report apart from the others"
         return (
             f"If a party that does not work with the curator mixes at least {self.reports:,} honest reports on each "
-            f"task and removes what identifies their senders{together}, the curator's loss is smaller: {whole}{each}, "
+            f"task and removes what identifies their senders, {apart}, the curator's loss is smaller: {whole}{each}, "
             f"at delta {format_delta(answer.delta)}. If the two work together, only the figures without mixing hold.",
             *posterior_sentences(answer, worker, shuffled=True),
         )

@@ -139,13 +139,19 @@ def with_shuffling(
     """Return the statement with the guarantees of shuffled reports; unchanged if `reports` is None.
 
     Raises:
-        SettingsError: no checked guarantee of a single channel, more reports than the source is known to bring on every
-            task, or as `shuffled_figures`.
+        SettingsError: no checked guarantee of a single channel, a campaign with a relay, whose batches and linked
+            reports are given, more reports than the source is known to bring on every task, or as `shuffled_figures`.
     """
     if reports is None or delta is None:
         return statement
     if statement.per_answer is None or statement.channel is None:
         raise SettingsError("shuffling is stated only with a checked guarantee of one table", value=statement.status)
+    if statement.relay:
+        raise SettingsError(
+            "a campaign with a relay states the figures of that relay, for its own least batch",
+            value=reports,
+            hint="Leave --shuffled out.",
+        )
     if statement.batch is not None and reports > statement.batch:
         raise SettingsError(
             f"every task is known to have at least {statement.batch:,} reports, and no more",

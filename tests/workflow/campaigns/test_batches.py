@@ -85,6 +85,17 @@ def test_more_reports_than_links_are_refused(tmp_path: Path) -> None:
         read_batches(stored(tmp_path / "batches", batches), campaign, key)
 
 
+def test_reports_that_are_forwarded_twice_are_not_lost(tmp_path: Path) -> None:
+    """A relay that starts again from a backup forms other batches of the same reports: each counts once."""
+    key = new_key()
+    campaign = relayed(key, slots=4)
+    sealed = [seal_body(campaign, body) for body in BODIES]
+    batches = [batch for _ in range(2) for batch in make_batches(campaign, sealed)]
+    opened = read_batches(stored(tmp_path / "batches", batches), campaign, key)
+
+    assert (4, 4) == (len(opened.accepted), opened.refused)
+
+
 def test_another_key_opens_nothing(tmp_path: Path) -> None:
     """With another key no report counts, and nothing is written."""
     campaign = relayed(new_key())

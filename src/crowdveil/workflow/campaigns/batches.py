@@ -63,7 +63,7 @@ def read_batches(folder: Path, campaign: Campaign, key: "PrivateKey") -> OpenedB
     states, batches = _batches(folder, campaign)
     shapes = body_parts(campaign, bytes(campaign.body_bytes))
     columns: list[list[tuple[int, ...]]] = [[] for _ in shapes]
-    most = sum(len(parts[0]) for parts in batches.values())
+    most = len({sealed for parts in batches.values() for sealed in parts[0]})
     if most > campaign.slots:
         raise ReportsError(
             f"a campaign with {campaign.slots:,} links has as many reports at most",
