@@ -13,6 +13,7 @@ from crowdveil.em.estimate import Estimate
 from crowdveil.em.estimator import Estimator
 from crowdveil.em.executor import Engine
 from crowdveil.em.gold import require_mapping
+from crowdveil.em.history import as_history
 from crowdveil.em.model import Progress
 from crowdveil.registry import ESTIMATOR_ENTRIES
 from crowdveil.workflow.confidence import calibrated, vote_note
@@ -58,7 +59,7 @@ def aggregate(
         SettingsError: an unknown method, or as in `Estimator.fit`.
 
     Warns:
-        UserWarning: no convergence, truths unlike the votes, labels of several spellings or for "no answer".
+        UserWarning: no convergence, truths unlike the votes, odd spellings of labels, no worker with a history.
     """
     require_mapping(gold)
     names = {"task": task, "worker": worker, "label": label, "value": value}
@@ -77,7 +78,7 @@ def aggregate(
     inputs |= {"history": history, "progress": progress, "engine": engine, "memory": memory}
     estimator, _ = calibrated(_estimator(method, evidence), evidence, inputs)
     estimate = estimator.fit(reports, **inputs)
-    for note in (*_label_notes(reports, channel, options), *_notes(evidence, estimate)):
+    for note in (*_label_notes(reports, channel, options), *_notes(evidence, estimate, history)):
         warnings.warn(note, UserWarning, stacklevel=2)
     tasks = estimate.to_frame(answers)
     return (tasks, estimate.to_frame(answers, "workers")) if with_workers else tasks
@@ -114,10 +115,13 @@ def _label_notes(reports: Reports, channel: object, options: ReadKeywords) -> li
     return [note.replace("--merge-labels merges", "merge_labels=True merges") for note in notes]
 
 
-def _notes(evidence: Evidence, estimate: Estimate) -> list[str]:
+def _notes(evidence: Evidence, estimate: Estimate, history: Any) -> list[str]:
     """Return warnings about an estimate."""
     found = vote_note(evidence, estimate)
     notes = [] if found is None else [found]
     if not estimate.converged:
         notes.append(f"{estimate.method} did not converge in {estimate.steps:,} steps: raise max_steps.")
+    if history is not None and as_history(history).aligned(estimate.worker_names) is None:
+        names = ", ".join(map(repr, map(str, estimate.worker_names[:3])))
+        notes.append(f"No worker has a history: names such as {names} must be those of the history, letter by letter.")
     return notes

@@ -1,5 +1,6 @@
 """`--history` of infer, next and review: earlier results and gold counts, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,67 @@ def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, 
     assert "saved fit" in refusal(*given, earlier, "--save-fit", "fit.npz")
     assert "needs an ability" in refusal(*given, "labels.csv")
     assert "same labels" in refusal(*given, earlier, "--labels", "yes,maybe,no,never")
+
+
+def label_studio(path: str, mails: list[str], first: int) -> None:
+    """Write an export of Label Studio whose workers are mail addresses."""
+    records = [
+        {
+            "id": first + task,
+            "data": {"text": "?"},
+            "annotations": [
+                {
+                    "completed_by": {"email": mail},
+                    "result": [
+                        {
+                            "from_name": "animal",
+                            "to_name": "text",
+                            "type": "choices",
+                            "value": {"choices": [("cat", "dog")[(task + (place == 2)) % 2]]},
+                        }
+                    ],
+                }
+                for place, mail in enumerate(mails)
+            ],
+        }
+        for task in range(6)
+    ]
+    Path(path).write_text(json.dumps(records), encoding="utf-8")
+
+
+@pytest.mark.parametrize("verb", [("infer", "--out", "found"), ("next", "--budget", 3), ("review",)])
+def test_numbers_given_by_two_imports_are_never_the_same_worker(
+    folder: Path, run: Run, refusal: Refusal, verb: tuple[object, ...]
+) -> None:
+    """The first address of each export is worker-1, whoever it is."""
+    label_studio("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
+    label_studio("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
+    run("infer", "monday.json", "--out", "earlier")
+    command, *options = verb
+
+    assert "hold within one import" in refusal(command, "tuesday.json", *options, "--history", "earlier")
+
+
+def test_numbered_names_in_a_table_are_named(folder: Path, run: Run, run_json: RunJson) -> None:
+    """A table of imported answers has no mark of its import, so that a warning must do."""
+    label_studio("monday.json", ["ann@x.org", "bob@x.org", "cy@x.org"], 0)
+    label_studio("tuesday.json", ["cy@x.org", "bob@x.org", "ann@x.org"], 6)
+    run("infer", "monday.json", "--out", "earlier")
+    run("import", "label-studio", "tuesday.json", "--out", "tuesday.csv")
+
+    warnings = run_json("infer", "tuesday.csv", "--history", "earlier", "--out", "found")["warnings"]
+
+    assert ["Names such as worker-1"] == [text[:22] for text in warnings if "two imports" in text]
+
+
+def test_a_history_of_the_same_tasks_is_named(earlier: Path, run_json: RunJson) -> None:
+    """The same answers would count twice; other tasks are no reason to warn."""
+    header, *lines = Path("labels.csv").read_text(encoding="utf-8").splitlines()
+    Path("others.csv").write_text("\n".join([header, *(f"other-{line}" for line in lines)]) + "\n", encoding="utf-8")
+    same, other = (
+        run_json("infer", source, "--history", earlier, "--out", "found")["warnings"]
+        for source in ("labels.csv", "others.csv")
+    )
+
+    assert any("count twice" in text for text in same)
+    assert not any("count twice" in text for text in other)

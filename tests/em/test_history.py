@@ -212,3 +212,9 @@ def test_a_warm_start_has_its_workers_already() -> None:
 
     with pytest.raises(SettingsError, match="from a state or with a history"):
         ESTIMATORS["one-coin"]().fit(ANSWERS, warm_start=earlier.state, history=earlier)
+
+
+def test_aggregate_warns_if_no_worker_has_a_history() -> None:
+    """A history of other names changes nothing, which must not be silent."""
+    with pytest.warns(UserWarning, match="No worker has a history"):
+        aggregate(ANSWERS, history=counted("a stranger", 0.9, 10))

@@ -7,7 +7,9 @@ from typing import Any
 
 from crowdveil.channels.alphabet import Categories, Scale
 from crowdveil.data.identifiers import index_of, no_gold_task_found
+from crowdveil.data.importers.personal_data import NUMBERED_NAME
 from crowdveil.data.ingest.readers import load_prior
+from crowdveil.data.sources.answer_source import NUMBERED
 from crowdveil.em.estimate import Estimate
 from crowdveil.em.executor import Engine
 from crowdveil.em.history import MAX_ANSWERS, WorkerHistory
@@ -23,7 +25,7 @@ from crowdveil.registry import ENGINE_ENTRIES
 from crowdveil.workflow.confidence import calibrated, confidence_note, dependence_of, discounted, vote_note
 from crowdveil.workflow.evidence import Evidence, checked_crowd
 from crowdveil.workflow.export import CROWD_FILE, Crowd, caveats, find_crowd, listed_names, read_crowd
-from crowdveil.workflow.io import kind_of, read_gold, read_history
+from crowdveil.workflow.io import kind_of, read_gold, read_history, tasks_of_history
 from crowdveil.workflow.methods import Method, build_estimator, inferred_alphabet, noise_model, unread_channel
 
 
@@ -157,7 +159,7 @@ def infer(
         estimate=estimate,
         noise_model=noise_model(evidence, estimator),
         crowd=evidence.crowd,
-        notes=(*_notes(evidence, estimator, estimate), *notes),
+        notes=(*_notes(evidence, estimator, estimate), *notes, *_history_warnings(history, earlier, evidence)),
         confidence_note=confidence_note(estimator, dependence),
         history_note=None if earlier is None else _history_note(earlier, estimate),
         guided=frozenset(known or ()),
@@ -179,6 +181,12 @@ def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> Wor
         hint = "A saved fit holds what is known of the workers: give one of the two."
         raise SettingsError("a history does not go with a saved fit", value=str(path), hint=hint)
     history = read_history(path)
+    if any(note.endswith(NUMBERED) for note in evidence.notes):
+        raise ReportsError(
+            "workers who were named by an address cannot have a history: their numbers hold within one import",
+            source=str(path),
+            hint="Read both exports together, or give the workers names of their own in the labelling tool.",
+        )
     if history.aligned(evidence.reports.workers) is None:
         names = ", ".join(history.workers[:3])
         hint = "Names of workers must be those of the reports, letter by letter."
@@ -186,6 +194,27 @@ def _read_history(path: Path, fits: SavedFits | None, evidence: Evidence) -> Wor
             "no worker of the reports has a history there", source=str(path), examples=names or "no worker", hint=hint
         )
     return history
+
+
+def _history_warnings(path: Path | None, history: WorkerHistory | None, evidence: Evidence) -> list[str]:
+    """Return warnings on names that may be of other people, and on tasks whose answers may count twice."""
+    if path is None or history is None:
+        return []
+    notes = []
+    shared = set(history.workers).intersection(map(str, evidence.reports.workers.tolist()))
+    numbered = sorted(name for name in shared if NUMBERED_NAME.fullmatch(name))
+    if numbered:
+        notes.append(
+            f"Names such as {numbered[0]} are given by an import to workers with an address, in order of appearance: "
+            "those of two imports are different people."
+        )
+    earlier = len(index_of(evidence.reports.tasks, tasks_of_history(path)))
+    if earlier:
+        notes.append(
+            f"{earlier:,} of {len(evidence.reports.tasks):,} tasks are among those of the history: answers that it has "
+            "seen count twice."
+        )
+    return notes
 
 
 def _history_note(history: WorkerHistory, estimate: Estimate) -> str:

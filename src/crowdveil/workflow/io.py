@@ -181,12 +181,7 @@ def read_history(path: Path) -> WorkerHistory:
     Raises:
         ReportsError: a damaged file, or one without a quality of workers.
     """
-    if path.is_dir():
-        found = next((path / name for _, name in READ_HISTORIES if (path / name).exists()), None)
-        if found is None:
-            hint = "Give a folder that infer wrote, or a file."
-            raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
-        path = found
+    path = _workers_file(path)
     try:
         return WorkerHistory.from_frame(_table(path), labels=_labels_beside(path))
     except ReportsError as error:
@@ -194,6 +189,34 @@ def read_history(path: Path) -> WorkerHistory:
             raise
         found_text = "" if error.value is None else str(error.value)
         raise ReportsError(error.rule, source=str(path), examples=found_text, hint=error.hint) from None
+
+
+def tasks_of_history(path: Path) -> list[str]:
+    """Return the tasks of the truths in the folder of a worker history; empty without any."""
+    workers = _workers_file(path)
+    beside = next(iter(_truths_beside(workers)), None)
+    if beside is None:
+        return []
+    if beside.suffix == ".parquet":
+        return [str(name) for name in pq.read_table(beside, columns=["task"])["task"].to_pylist()]
+    return read_names(beside, "task")
+
+
+def _workers_file(path: Path) -> Path:
+    """Return the file of workers in a folder that `infer` wrote; a file as it is."""
+    if not path.is_dir():
+        return path
+    found = next((path / name for _, name in READ_HISTORIES if (path / name).exists()), None)
+    if found is None:
+        hint = "Give a folder that infer wrote, or a file."
+        raise ReportsError("a folder with a history must hold workers.csv or .parquet", source=str(path), hint=hint)
+    return found
+
+
+def _truths_beside(path: Path) -> list[Path]:
+    """Return the file of truths beside one of workers, if there is one."""
+    pairs = [path.parent / truths for truths, workers in READ_HISTORIES if path.name == workers]
+    return [beside for beside in pairs if beside.exists()]
 
 
 def _table(path: Path) -> pa.Table:
@@ -210,12 +233,10 @@ def _table(path: Path) -> pa.Table:
 
 def _labels_beside(path: Path) -> tuple[str, ...] | None:
     """Return the labels of the truths in the same folder; None without their probabilities."""
-    for truths, workers in READ_HISTORIES:
-        beside = path.parent / truths
-        if path.name == workers and beside.exists():
-            header = pq.read_schema(beside).names if beside.suffix == ".parquet" else read_header(beside)
-            names = tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY))
-            return names or None
+    for beside in _truths_beside(path):
+        header = pq.read_schema(beside).names if beside.suffix == ".parquet" else read_header(beside)
+        names = tuple(name.removeprefix(PROBABILITY) for name in header if name.startswith(PROBABILITY))
+        return names or None
     return None
 
 

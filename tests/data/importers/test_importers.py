@@ -258,6 +258,22 @@ def test_all_questions_are_read_but_free_text() -> None:
     assert "Not read, since they hold no labels or numbers: comment." in notes
 
 
+@pytest.mark.parametrize(("other", "is_refused"), [("1|b", True), ("2", False)])
+def test_tasks_of_several_choices_with_one_name_are_refused(tmp_path: Path, other: str, is_refused: bool) -> None:
+    """Choice b|c of task 1 and choice c of task 1|b would be one yes/no task."""
+    given = [("1", ["b|c", "c"], "ann"), (other, ["c"], "bob")]
+    lines = [{"_task_hash": t, "accept": c, "answer": "accept", "_annotator_id": w, "text": "?"} for t, c, w in given]
+    path = tmp_path / "choices.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    with open_source([str(path)]) as source:
+        if is_refused:
+            with pytest.raises(ReportsError, match=r"told apart at the \|"):
+                source.import_answers()
+        else:
+            assert len(source.import_answers().table) == 4
+
+
 def test_several_questions_are_listed() -> None:
     """An export with several questions is refused with their names until one is chosen."""
     with pytest.raises(ReportsError, match=r"one question is read at a time.*'sentiment', 'stars'.*--question"):

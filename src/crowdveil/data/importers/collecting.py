@@ -114,6 +114,7 @@ def _answers_to(
     contents = [one.answers.get(question) for one in kept]
     choices = _choices(contents)
     if choices:
+        _refuse_ambiguous(tasks, choices, source)
         rows = list(_yes_or_no(tasks, workers, contents, choices))
         tasks, workers, labels = map(list, zip(*rows, strict=True))
     else:
@@ -175,6 +176,19 @@ def _yes_or_no(
         chosen = {str(choice) for choice in _as_list(content)}
         for choice in choices:
             yield choice_task(task, choice), worker, (YES if choice in chosen else NO) if chosen else NULL
+
+
+def _refuse_ambiguous(tasks: Sequence[str], choices: Sequence[str], source: str) -> None:
+    """Refuse tasks of which two choices would have one name, such as `1` with `b|c` and `1|b` with `c`."""
+    names = Counter(choice_task(task, choice) for task in dict.fromkeys(tasks) for choice in choices)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise ReportsError(
+            f"names of tasks and choices must be told apart at the {CHOICE_MARK}",
+            source=source,
+            examples=repr(twice),
+            hint=f"Rename the choice, or the task, that has a {CHOICE_MARK} in its name.",
+        )
 
 
 def choice_task(task: str, choice: str) -> str:

@@ -56,6 +56,10 @@ def _keys(value: Any, above: str, depth: int) -> Iterable[str]:
                 yield from _keys(part, path, depth - 1)
 
 
+NUMBERED_NAME = re.compile(r"worker-+\d+")
+"""Name that an import gives to a worker in place of an address."""
+
+
 class WorkerNames:
     """Names of workers in an import: those that are addresses are replaced by numbers, in order of appearance.
 

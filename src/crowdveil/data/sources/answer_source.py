@@ -46,6 +46,8 @@ from crowdveil.data.sources.staging import copy_remote, copy_stdin
 from crowdveil.errors import ReportsError, SettingsError
 
 MAX_CHOICES_SHOWN = 10
+NUMBERED = "workers were named by an address or a time, and now have numbers."
+"""End of the note on workers whose names hold within one import."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,7 +359,7 @@ def import_notes(imported: ImportedAnswers, title: str) -> tuple[str, ...]:
     if imported.dropped:
         notes.append(f"Not kept, since no epsilon covers them: {', '.join(imported.dropped)}.")
     if imported.renamed:
-        notes.append(f"{imported.renamed:,} workers were named by an address or a time, and now have numbers.")
+        notes.append(f"{imported.renamed:,} {NUMBERED}")
     return tuple(notes)
 
 
