@@ -37,8 +37,12 @@ def rows_of(exhibit: Exhibit, configuration: Configuration, folder: Path) -> lis
         document = json.loads(_path(exhibit, configuration, folder).read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    ours = isinstance(document, dict) and document.get("format") == FORMAT
-    return document["rows"] if ours and document["configuration"] == configuration else None
+    expected = {"format": FORMAT, "exhibit": exhibit.name, "configuration": configuration}
+    if not isinstance(document, dict) or {name: document.get(name) for name in expected} != expected:
+        return None
+    rows = document.get("rows")
+    whole = isinstance(rows, list) and all(isinstance(row, dict) and tuple(row) == exhibit.columns for row in rows)
+    return rows if whole else None
 
 
 def store(exhibit: Exhibit, configuration: Configuration, rows: list[Row], folder: Path) -> None:

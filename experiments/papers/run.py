@@ -98,6 +98,16 @@ def load_exhibit(name: str) -> Exhibit:
     return import_module(EXHIBITS[name]).EXHIBIT
 
 
+def folders_of_files(names: Iterable[str], out: Path | None) -> dict[str, Path | None]:
+    """Return the folder of the files of each exhibit: `out`, or one per paper in it if there are several papers.
+
+    Exhibits of two papers may have one file name, such as `figure1.csv`.
+    """
+    papers = {name: name.partition("/")[0] for name in names}
+    several = len(set(papers.values())) > 1
+    return {name: out / paper if out is not None and several else out for name, paper in papers.items()}
+
+
 def reproduce(
     name: str,
     *,

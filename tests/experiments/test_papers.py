@@ -1,5 +1,6 @@
 """Exhibits of the papers: each runs at the quick size, has its columns, and its verdict's inequality holds."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,30 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path):
     with pytest.raises(SettingsError, match="not replaced"):
         reproduce("sun2018/theorem1", size="quick", out=tmp_path, cache=tmp_path / "cache")
     assert ["theorem1.md"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_exhibits_of_two_papers_do_not_replace_each_other(tmp_path: Path):
+    """Two papers have a Theorem 1; with one folder each has its files in a folder of its paper."""
+    names = ["sun2018/theorem1", "wang2018/theorem1"]
+    done = CliRunner().invoke(
+        main, ["reproduce", *names, "--quick", "--out", str(tmp_path / "out"), "--cache", str(tmp_path / "rows")]
+    )
+
+    assert (0, False) == (done.exit_code, "replaced" in done.output)
+    assert ["sun2018", "wang2018"] == sorted(path.parent.name for path in tmp_path.rglob("theorem1.csv"))
+
+
+@pytest.mark.parametrize("change", [{"configuration": None}, {"rows": None}, {"rows": [{"mechanism": "LP"}]}])
+def test_a_cache_file_that_is_not_whole_is_measured_again(change: dict, tmp_path: Path):
+    """A file without its configuration, without rows, or with rows of other columns counts as damaged."""
+    exhibit = load_exhibit("sun2018/theorem1")
+    expected = measured_rows(exhibit, "quick", tmp_path)
+    for path in tmp_path.rglob("*.json"):
+        document = json.loads(path.read_text("utf-8")) | change
+        whole = {name: value for name, value in document.items() if value is not None}
+        path.write_text(json.dumps(whole), "utf-8")
+
+    assert expected == measured_rows(exhibit, "quick", tmp_path)
 
 
 def test_rows_of_other_columns_are_refused(tmp_path: Path):

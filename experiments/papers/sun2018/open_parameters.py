@@ -7,8 +7,9 @@ NOTES = (
     "nats and of a single cell (one worker's answer to one task); participation is protected. The exact epsilon of LP "
     "is below the claim, that of 2-Layer above it, and MF has none: its reports reveal participation.",
     "`constant` is the error of the best public constant, `correlation` that of inferred and true numbers. crowdveil "
-    "reads reports through their channel, at the exact epsilon of RR. `standard_error` is that of `error` over the "
-    "repeats.",
+    "reads reports through their channel, at the exact epsilon of RR. On simulated crowds its channel and prior use "
+    "the true distributions of truths, workers and participation, as if they were public; Algorithm 1 does not. "
+    "`standard_error` is that of `error` over the repeats.",
 )
 OPEN_PARAMETERS = (
     OpenParameter(

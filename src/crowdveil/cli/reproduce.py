@@ -39,7 +39,9 @@ FOLDER = GivenPath(file_okay=False, path_type=Path)
 @click.option("--list", "listed", is_flag=True, help="List the exhibits.")
 @click.option("--quick", is_flag=True, help="A small grid: seconds. Files are written with --out only.")
 @click.option("--full", is_flag=True, help="The paper's grid and repeats: up to hours. [default: minutes]")
-@click.option("--out", type=FOLDER, help="Folder of the files. [default: experiments/papers/PAPER/results]")
+@click.option(
+    "--out", type=FOLDER, help="Folder of the files, or of one per paper. [default: experiments/papers/PAPER/results]"
+)
 @click.option("--cache", type=FOLDER, help="Folder of measured steps. [default: the user's cache directory]")
 @json_option
 def reproduce(
@@ -62,9 +64,9 @@ def reproduce(
         return
     size = "quick" if quick else "full" if full else "default"
     done = []
-    for name in program.selected(exhibits):
+    for name, folder in program.folders_of_files(program.selected(exhibits), out).items():
         with progress_bar(name) as bar:
-            done.append(program.reproduce(name, size=size, out=out, cache=cache, progress=bar))
+            done.append(program.reproduce(name, size=size, out=folder, cache=cache, progress=bar))
     data = {
         "size": size,
         "exhibits": [one.to_json() for one in done],
