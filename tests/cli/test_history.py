@@ -65,7 +65,12 @@ def test_histories_that_do_not_fit_are_refused(earlier: Path, refusal: Refusal, 
     given = ("infer", "labels.csv", "--out", "found", "--history")
     Path("strangers.csv").write_text("worker,correct,answers\nnobody,1,2\n", encoding="utf-8")
 
+    Path("twice.csv").write_text("worker,worker,correct,answers\nann,bob,1,2\n", encoding="utf-8")
+    Path("none.csv").write_text("worker,correct,answers\n", encoding="utf-8")
+
     assert "no worker of the reports" in refusal(*given, "strangers.csv")
+    assert "no worker of the reports" in refusal(*given, "none.csv")
+    assert "one column of each name" in refusal(*given, "twice.csv")
     assert "cannot use a worker history" in refusal(*given, earlier, "--method", "majority-vote")
     assert "saved fit" in refusal(*given, earlier, "--save-fit", "fit.npz")
     assert "needs an ability" in refusal(*given, "labels.csv")

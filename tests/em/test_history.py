@@ -42,8 +42,11 @@ def ability_of(estimate: Estimate, name: str) -> float:
     return float(estimate.workers.quality[[str(worker) for worker in estimate.worker_names.tolist()].index(name)])
 
 
+NOBODY = WorkerHistory.from_counts([], [], [])
+
+
 @every_reader
-@pytest.mark.parametrize("history", [counted(FIRST, 0.9, 0), counted("a stranger", 0.9, 10)])
+@pytest.mark.parametrize("history", [counted(FIRST, 0.9, 0), counted("a stranger", 0.9, 10), NOBODY])
 def test_a_history_of_zero_weight_or_of_strangers_changes_nothing(name: str, history: WorkerHistory) -> None:
     """Truths, workers, intervals and trace are equal to the last bit."""
     plain, with_history = (ESTIMATORS[name]().fit(ANSWERS, history=given) for given in (None, history))
@@ -177,6 +180,8 @@ def test_an_earlier_estimate_and_its_frame_are_histories() -> None:
         ({"worker": ["1"], "ability": [0.5], "ability_low": [0.6], "ability_high": [0.7]}, "inside its interval"),
         ({"worker": ["1", "1"], "correct": [1, 1], "answers": [2, 2]}, "one row for each worker"),
         ({"worker": ["1"], "correct": [3], "answers": [2]}, "at most all answers"),
+        ({"worker": ["1"], "correct": [np.inf], "answers": [np.inf]}, "must be finite"),
+        ({"worker": ["1"], "correct": ["1e400"], "answers": ["1e400"]}, "must be finite"),
         ({"worker": ["1"], "correct": ["many"], "answers": [2]}, "must be numbers"),
         ([1, 2], "must be a pandas"),
     ],

@@ -98,8 +98,8 @@ class WorkerHistory:
             ReportsError: fewer than 0 or more than all answers are right, or a worker has two rows.
         """
         right, number = np.asarray(correct, dtype=float), np.asarray(answers, dtype=float)
-        if not ((right >= 0) & (right <= number)).all():
-            raise ReportsError("correct answers must be at least 0 and at most all answers", hint=HINT)
+        if not ((right >= 0) & (right <= number) & np.isfinite(number)).all():
+            raise ReportsError("correct answers must be finite, at least 0 and at most all answers", hint=HINT)
         share = np.divide(right, number, out=np.full(len(number), 0.5), where=number > 0)
         return cls._bounded(workers, number, share, "ability", **given)
 
@@ -129,7 +129,7 @@ class WorkerHistory:
         present = set(table.column_names)
         given: dict[str, Any] = {"max_answers": max_answers, "labels": labels}
         if {"worker", "correct", "answers"} <= present:
-            correct, answers = map(np.nan_to_num, _numbers(table, ("correct", "answers")))
+            correct, answers = (np.where(np.isnan(one), 0, one) for one in _numbers(table, ("correct", "answers")))
             return cls.from_counts(_names(table), correct, answers, **given)
         for name in cls.qualities:
             columns = (name, f"{name}_low", f"{name}_high")
@@ -165,6 +165,8 @@ class WorkerHistory:
 
     def aligned(self, workers: Identifiers) -> EarlierAnswers | None:
         """Return the earlier answers in the order of other workers; None if there are none."""
+        if not self.workers:
+            return None
         row = {name: place for place, name in enumerate(self.workers)}
         found = np.array([row.get(str(name), -1) for name in workers.tolist()], dtype=np.int64)
         number = np.where(found >= 0, self.answers[found], 0.0)

@@ -1,5 +1,6 @@
 """Answers, gold and lists of names from a file, or from `dataset:NAME` for a public data set."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -227,7 +228,11 @@ def _table(path: Path) -> pa.Table:
         except (OSError, pa.ArrowException) as error:
             raise ReportsError("the file must be Parquet", source=str(path), examples=str(error)[:200]) from error
     else:
-        table = read_csv(path, read_header(path))
+        header = read_header(path)
+        repeated_names = [name for name, count in Counter(header).items() if count > 1]
+        if repeated_names:
+            raise ReportsError("a history has one column of each name", source=str(path), examples=repeated_names[0])
+        table = read_csv(path, header)
     return table.rename_columns([name.strip().lower() for name in table.column_names])
 
 
