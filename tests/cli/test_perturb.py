@@ -296,3 +296,13 @@ def test_names_that_cannot_be_written_are_refused_before_anything_is(folder: Pat
     assert "label 'yes\\xa0': it has leading or trailing white space" in label
     assert "'workers' of a crowd must be distinguishable" in worker
     assert not Path("sent").exists()
+
+
+def test_a_run_says_that_permanent_answers_are_not_kept(folder: Path, run_json: RunJson) -> None:
+    """Two runs of memoised reports are two draws of the permanent answers; a simulation promises nothing."""
+    words = ("perturb", "labels.csv", "--mechanism", "memoised", "--epsilon", 4, "--labels", ",".join(LABELS), *LISTS)
+    data = run_json(*words, "--out", "sent")
+    simulated = run_json(*words, "--seed", 1, "--out", "simulated")
+
+    assert any("not kept" in warning for warning in data["warnings"])
+    assert not any("not kept" in warning for warning in simulated["warnings"])

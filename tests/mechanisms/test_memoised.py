@@ -127,6 +127,8 @@ def test_changed_certificates_are_refused():
         MemoisedTables.from_certificate(changed(report=other["report"]))
     with pytest.raises(CertificateError, match="ratio"):
         MemoisedTables.from_certificate(changed(claims={**claims, "for_ever": [2, 1]}))
+    with pytest.raises(CertificateError, match="ratio"):
+        MemoisedTables.from_certificate(changed(claims={**claims, "for_ever": [float(n) for n in claims["for_ever"]]}))
     with pytest.raises(CertificateError, match="claims"):
         MemoisedTables.from_certificate(changed(claims={"for_ever": claims["for_ever"]}))
     with pytest.raises(CertificateError, match="object"):

@@ -175,7 +175,7 @@ def perturb(
                 read.answers, setup, seed=seed, lists_from_answers=lists_from_answers, progress=bar, folder=folder
             )
         write_collection(out, collection, form, replace=replace)
-    notes = [*_notes(read, collection), *announced]
+    notes = [*_notes(read, collection), *_forgotten(collection), *announced]
     data = _summary(collection) | {"compositions": _composed(collection, cells, delta)}
     data |= {"files": list(map(str, outputs.paths)), "replaced": list(map(str, replaced)), "warnings": notes}
     print_result(data, _rows(data, _mechanism_text(collection, channels)), as_json=as_json)
@@ -190,6 +190,15 @@ def _notes(read: AnswersRead, collection: Collection) -> list[str]:
     simulated = collection.seed is not None and collection.missing_lists
     lists = [f"{not_public_text(collection.missing_lists).capitalize()}."] if simulated else []
     return [*lists, *read.counts]
+
+
+def _forgotten(collection: Collection) -> list[str]:
+    """Return that the permanent answers of a run are not kept, where the mechanism has them and epsilon is stated."""
+    from crowdveil.mechanisms import Memoised
+
+    if collection.caveat or not isinstance(collection.mechanism, Memoised):
+        return []
+    return ["the permanent answers are not kept: another run on the same answers draws new ones and adds its epsilon"]
 
 
 def _many_rows(answers: Reports, setup: Setup) -> list[str]:

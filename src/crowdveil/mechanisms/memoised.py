@@ -136,7 +136,7 @@ class MemoisedTables:
         if not isinstance(claims, dict) or set(claims) != set(CLAIMS):
             raise CertificateError("format", f"the claims must be {' and '.join(CLAIMS)}.")
         for claim, name in zip(CLAIMS, ("permanent", "report"), strict=True):
-            if claims[claim] != data[name]["ratio"]:
+            if not isinstance(claims[claim], list) or canonical(claims[claim]) != canonical(data[name]["ratio"]):
                 raise CertificateError("ratio", f"the claim {claim} must be the ratio of the table {name}.")
         return tables
 
