@@ -1,6 +1,7 @@
 """Exhibits of the papers: each runs at the quick size, has its columns, and its verdict's inequality holds."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,35 @@ def test_committed_results_hold(name: str):
     assert verdict.inequality
     assert verdict.sentence in committed(name, ".md").read_text("utf-8")
     assert [] == [ending for ending, most in LARGEST.items() if committed(name, ending).stat().st_size > most]
+
+
+ALTERED = {
+    "sun2018/theorem1": ("exact_epsilon", lambda row: row["mechanism"] == "LP as printed", 0.8),
+    "sun2018/table2": ("answers", lambda row: row["data"] == "Web", 0.9),
+    "sun2018/figure2": ("exact_epsilon", lambda row: row["mechanism"] == "crowdveil", 1.1),
+    "sun2018/figure5": ("exact_epsilon", lambda row: row["mechanism"] == "2-Layer", 0.4),
+    "huai2019/table2": ("error", lambda row: row["mechanism"] == "pooled-shape, epsilon 1", 0.9),
+}
+"""A number of the verdict's sentence: column, rows, and the factor that makes the sentence false."""
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_a_verdict_does_not_hold_on_altered_rows(name: str):
+    """A sentence that the rows contradict makes its inequality false."""
+    exhibit, rows = load_exhibit(name), read_rows(committed(name, ".csv"))
+    column, chosen, factor = ALTERED[name]
+    altered = [row | {column: row[column] * factor} if chosen(row) else row for row in rows]
+
+    assert (True, False) == (exhibit.verdict(rows).inequality, exhibit.verdict(altered).inequality)
+
+
+def test_pages_name_exhibits_that_exist():
+    """Every exhibit that a page names, such as "see sun2018/parameters", exists."""
+    papers = "|".join(sorted({name.partition("/")[0] for name in EXHIBITS}))
+    texts = [committed(name, ".md").read_text("utf-8") for name in COMMITTED]
+    named = {found for text in texts for found in re.findall(rf"(?<![\w/])(?:{papers})/\w+(?!/)", text)}
+
+    assert set() == named - set(EXHIBITS)
 
 
 @pytest.mark.parametrize("name", EXHIBITS)

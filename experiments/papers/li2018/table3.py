@@ -77,7 +77,7 @@ EXHIBIT = Exhibit(
         OpenParameter(
             name="interval of the hyper-distribution",
             used="U(0, b), the case that the paper analyses",
-            swept="see li2018/hyper_distributions",
+            swept="see li2018/other_distributions",
             effect="The smaller a, the larger the exact epsilon of an answer.",
         ),
         OpenParameter(

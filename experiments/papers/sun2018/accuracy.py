@@ -123,7 +123,14 @@ def ours_is_best(rows: list[Row], where: dict[str, object]) -> bool:
 
     Repeats may differ in number, so the changes are compared: each is relative to the crowds of its own repeats.
     """
-    return all(at(rows, OURS, **where)["change"] < at(rows, name, **where)["change"] for name in MECHANISMS)
+    lower = all(at(rows, OURS, **where)["change"] < at(rows, name, **where)["change"] for name in MECHANISMS)
+    return lower and costs_no_more(rows, where)
+
+
+def costs_no_more(rows: list[Row], where: dict[str, object]) -> bool:
+    """Return whether the exact epsilon of crowdveil is at most that of RR at a point, to the digits of a table."""
+    ours, response = (float(at(rows, name, **where)["exact_epsilon"] or 0) for name in (OURS, "RR"))
+    return 0 < ours <= response * (1 + 1e-5)
 
 
 def _score(configuration: Configuration, seed: int) -> Score:

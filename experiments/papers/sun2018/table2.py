@@ -60,12 +60,13 @@ def verdict(rows: list[Row]) -> Verdict:
     same = all(row[name] == printed[name] for row, printed in zip(rows, PAPER, strict=True) for name in ends)
     averages = web["average_sparsity"] == printed_web["average_sparsity"]
     other = adult["average_sparsity"] != printed_adult["average_sparsity"] and web["answers"] != printed_web["answers"]
+    sizes = (web["answers"], adult["answers"], adult["workers"], adult["tasks"]) == (1770, 89_796, 825, 11_040)
     sentence = (
         "maxima and minima are printed right; Web is the word-sense set of Snow et al. with 1,770 answers, so that 770 "
         "is a misprint, and 89,796 answers of 825 workers to 11,040 tasks have an average sparsity of "
         f"{adult['average_sparsity']:.6f}, not 0.993666."
     )
-    return Verdict("reproduced in part", sentence, same and averages and other)
+    return Verdict("reproduced in part", sentence, same and averages and other and sizes)
 
 
 EXHIBIT = Exhibit(

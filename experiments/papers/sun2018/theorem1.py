@@ -65,13 +65,15 @@ def verdict(rows: list[Row]) -> Verdict:
     printed = [row for row in rows if row["mechanism"] == PRINTED]
     exact = {(row["domain"], row["claimed_epsilon"]): row["exact_epsilon"] for row in printed}
     holds = all((loss <= claimed) == (domain != "0 and 100") for (domain, claimed), loss in exact.items())
+    ratios = {domain: loss / claimed for (domain, claimed), loss in exact.items()}
+    as_said = abs(ratios["integers 0 to 9"] - 0.9) < 1e-3 and abs(ratios["0 and 100"] - 50) < 1e-3
     sentence = (
         "a scale of |Gamma| / epsilon is safe for consecutive integers (0.9 of the claim on 0 to 9), but not "
         "as a rule: on the domain {0, 100} the exact epsilon is 50 times the claim, since the range decides; "
         "crowdveil scales the noise by the range."
     )
     ours = all(row["exact_epsilon"] <= row["claimed_epsilon"] for row in rows if row not in printed)
-    return Verdict("reproduced in part", sentence, holds and ours)
+    return Verdict("reproduced in part", sentence, holds and ours and as_said)
 
 
 EXHIBIT = Exhibit(
