@@ -14,6 +14,7 @@ from experiments.papers.run import PAPERS, load_exhibit, measured_rows, read_row
 
 from crowdveil.cli import main
 from crowdveil.errors import SettingsError
+from crowdveil.files.atomic_write import Outputs
 from tests.real_data import load_or_skip
 
 COMMITTED = sorted(name for name in EXHIBITS if (PAPERS / name.replace("/", "/results/")).with_suffix(".csv").exists())
@@ -53,6 +54,15 @@ def test_committed_results_hold(name: str):
     assert verdict.inequality
     assert verdict.sentence in committed(name, ".md").read_text("utf-8")
     assert [] == [ending for ending, most in LARGEST.items() if committed(name, ending).stat().st_size > most]
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_committed_results_can_be_replaced(name: str):
+    """The record of the folder has the committed files as they are, so that the command on their page replaces them."""
+    names = tuple(committed(name, ending).name for ending in (".csv", ".svg", ".md"))
+    outputs = Outputs(folder=committed(name, ".csv").parent, names=names, kind="exhibit")
+
+    assert set(names) == {path.name for path in outputs.check()}
 
 
 ALTERED = {
