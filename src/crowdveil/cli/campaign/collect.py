@@ -43,6 +43,10 @@ def collect(folder: Path, campaign: Path | None, key: Path | None, out: Path, as
     asked = CampaignFolder((campaign or folder / "campaign.json").parent)
     if key is not None:
         return _collect_batches(folder, asked.campaign, key, out, as_json)
+    if asked.campaign.relay is not None:
+        raise click.UsageError(
+            "The reports of a campaign with a relay are opened with --key, the curator's private key."
+        )
     collected = read_report_files(folder, asked)
     counts = Counter(collected.states.values())
     left = {name: state for name, state in collected.states.items() if state != ACCEPTED}
