@@ -14,7 +14,7 @@ from crowdveil.errors import DeviceError, SettingsError
 from crowdveil.service.problems import BATCH_MEDIA_TYPE
 from crowdveil.service.registration import register
 from crowdveil.service.relay.forwarder import form_batches, send_batches
-from crowdveil.service.relay.receiver import create_receiver
+from crowdveil.service.relay.receiver import create_receiver, store_batch
 from crowdveil.service.relay.server import prepare_relay, url_sender
 from crowdveil.service.release import export
 from crowdveil.service.schema import batches
@@ -113,3 +113,19 @@ def test_devices_without_encryption_say_what_to_do(tmp_path: Path) -> None:
         device.open()
     with pytest.raises(DeviceError, match=r"crowdveil\[relay\]"):
         answer_campaign(link, answers=tmp_path / "my.csv", home=tmp_path / "other", files=folder)
+
+
+def test_a_damaged_batch_is_written_again_and_no_link_is_followed(built: BuiltCampaign, tmp_path: Path) -> None:
+    """An empty file of the batch's name is not confirmed as stored; a link in the folder overwrites nothing."""
+    (batch,) = make_batches(built.campaign, [bytes(built.campaign.sent_bytes)] * 2)
+    name = sha256(batch).hexdigest()
+    folder, other = tmp_path / "batches", tmp_path / "other.txt"
+    folder.mkdir()
+    other.write_text("kept")
+    (folder / f"{name}.batch").touch()
+    (folder / f".{name}.new").symlink_to(other)
+    path = store_batch(built.campaign, folder, name, batch)
+
+    assert batch == path.read_bytes()
+    assert "kept" == other.read_text()
+    assert 0o600 == path.stat().st_mode & 0o777

@@ -9,6 +9,7 @@ import os
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
+from tempfile import mkstemp
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -60,7 +61,7 @@ def create_receiver(campaign: Campaign, folder: Path, token: str) -> Starlette:
 
 
 def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> Path:
-    """Write a batch durably, unless it is stored; return its path.
+    """Write a batch durably, unless it is stored; return its path. A damaged file of its name is written again.
 
     Raises:
         Problem: `batch`, if the name is not its SHA-256 or it is none of this campaign.
@@ -72,9 +73,9 @@ def store_batch(campaign: Campaign, folder: Path, name: str, data: bytes) -> Pat
         parse_batch(campaign, data)
     except CampaignError:
         raise Problem("batch") from None
-    if not path.exists():
-        temporary = folder / f".{name}.new"
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+    if not (path.is_file() and path.read_bytes() == data):
+        descriptor, temporary = mkstemp(".new", f".{name}.", folder)
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
