@@ -74,6 +74,10 @@ def state_source(path: Path, *, answers: int | None = None) -> tuple[PrivacyStat
         ClaimError: the independent check of the campaign, and of the parts beside it, finds a false claim.
         CertificateError, CampaignError, ReportsError: as the readers of these files and `state_privacy`.
     """
+    if not path.exists():
+        raise ReportsError(
+            "the folder or file must exist", source=str(path), hint="Nothing is stated of no collection."
+        )
     source = path.read_bytes() if path.is_file() else None
     if source is not None and not is_campaign(source):
         table = is_channel_table(source)

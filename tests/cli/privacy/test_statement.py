@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crowdveil.campaign.canonical import canonical_bytes
 from tests.campaign.builders import build_campaign
-from tests.cli.conftest import Run
+from tests.cli.conftest import Refusal, Run
 
 LISTS = ("--tasks", "tasks.csv", "--workers", "workers.csv", "--labels", "no,yes")
 
@@ -78,3 +78,8 @@ def test_a_campaign_that_asks_more_than_it_says_is_refused(run: Run, folder: Pat
 
     assert "No worker is asked more than 1 tasks" in result.stderr
     assert not result.stdout
+
+
+def test_nothing_is_stated_of_a_folder_that_does_not_exist(refusal: Refusal, folder: Path) -> None:
+    """A misspelled name is an error, not a statement that can be filed."""
+    assert "must exist" in refusal("statement", "snet")
