@@ -4,6 +4,7 @@ import re
 import secrets
 import socket
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -89,11 +90,13 @@ def test_several_workers_count_together(tmp_path: Path) -> None:
 
     statuses = [put_report(service.port, built, slot) for slot in range(8)]
 
-    with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=30) as response:
-        text = response.read().decode()
+    counted = 'crowdveil_requests_total{route="PUT /v1/campaigns/{hash}/reports/{report_id}",status="200"} 8.0'
+    text, end = "", time.monotonic() + 30  # a request is counted after its answer has left
+    while counted not in text and time.monotonic() < end:
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=30) as response:
+            text = response.read().decode()
     assert 0 == service.stop()
     assert [200] * 8 == statuses
-    counted = 'crowdveil_requests_total{route="PUT /v1/campaigns/{hash}/reports/{report_id}",status="200"} 8.0'
     assert counted in text
     assert built.campaign.name not in text
     logged = (tmp_path / "log").read_text()

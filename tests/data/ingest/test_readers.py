@@ -309,7 +309,7 @@ def test_decimals_are_numbers() -> None:
 
 
 BAD_FRAMES = {
-    "a list": ([{"task": 1}], "pandas, Polars, Arrow or Dask table"),
+    "a list": ([{"task": 1}], "a frame must have named columns"),
     "unequal columns": ({"task": [1, 2], "worker": [1], "label": ["x"]}, "a dict of columns"),
     "no columns": (pd.DataFrame(), "column for the task is needed"),
     "mixed": (pd.DataFrame({"task": ["a", 1], "worker": [1, 2], "label": ["x", "y"]}), "turn mixed columns into text"),
