@@ -26,7 +26,7 @@ from crowdveil.cli.data.export import export_results
 from crowdveil.cli.data.import_answers import import_answers
 from crowdveil.cli.data.rounds import join, next_thresholds
 from crowdveil.cli.demo import demo
-from crowdveil.cli.display import as_text, failure, json_wanted, printable
+from crowdveil.cli.display import as_text, error_line, failure, json_wanted, printable
 from crowdveil.cli.infer import infer
 from crowdveil.cli.man_page import man_page
 from crowdveil.cli.perturb import perturb
@@ -100,7 +100,7 @@ class Verbs(VerbGroup):
             if not isinstance(refusal, CrowdveilError | OSError):
                 raise
             self._show_json(refusal, ctx.meta[ARGUMENTS_KEY])
-            raise click.ClickException(printable(" ".join(str(refusal).split()))) from error
+            raise click.ClickException(printable(error_line(refusal))) from error
 
     def _show_json(self, error: Exception, words: Sequence[str]) -> None:
         if json_wanted(words):

@@ -186,6 +186,13 @@ def failure(error: Exception, group: click.Group, words: Sequence[str]) -> dict[
     return {"format": FORMAT, "command": _named(group, words), "status": "error", "error": _described(error)}
 
 
+def error_line(error: Exception) -> str:
+    """Return the message of an error in one line; an error of the file system is the file and what the system says."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: the file cannot be used. Found: {error.strerror}."
+    return " ".join(str(error).split())
+
+
 def json_wanted(words: Sequence[str]) -> bool:
     """Return whether the arguments contain --json before any `--`."""
     options = words[: words.index("--")] if "--" in words else words
