@@ -19,7 +19,7 @@ from typing import Any
 from crowdveil.channels.text_validation import first_confusable_pair, name_defect, parse_json
 from crowdveil.errors import CertificateError
 
-FORMAT = "crowdveil-channel/1"
+FORMAT, MEMOISED_FORMAT = "crowdveil-channel/1", "crowdveil-memoised/1"
 MAX_BYTES = 32_000_000
 MAX_SYMBOLS = 1025
 """Largest number of input or output symbols: 1,024 labels and NULL."""
@@ -91,7 +91,14 @@ def parse_document(text: str | bytes, form: str, fields: set[str]) -> dict[str, 
         data = parse_json(text)
     except ValueError as error:
         raise CertificateError("not json", str(error)[:200]) from error
-    if not isinstance(data, dict) or data.get("format") != form or set(data) != fields:
+    found = data.get("format") if isinstance(data, dict) else None
+    if found == MEMOISED_FORMAT != form:
+        raise CertificateError(
+            "format",
+            f"expected a certificate of one table, found {found!r}, that of memoised reports. "
+            "Check it with crowdveil verify.",
+        )
+    if not isinstance(data, dict) or found != form or set(data) != fields:
         raise CertificateError("format", f"expected an object of format {form!r} with fields {sorted(fields)}.")
     return data
 

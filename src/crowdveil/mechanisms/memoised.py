@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdveil.channels.alphabet import NULL, Alphabet, Categories
-from crowdveil.channels.certificate import MAX_SYMBOLS, canonical, digest, parse_document, verify_checksum
+from crowdveil.channels.certificate import (
+    MAX_SYMBOLS,
+    MEMOISED_FORMAT,
+    canonical,
+    digest,
+    parse_document,
+    verify_checksum,
+)
 from crowdveil.channels.channel import DENOMINATOR, Channel, exp_rounded_down
 from crowdveil.channels.guarantee import Guarantee, Participation, require_epsilon
 from crowdveil.channels.rounding import format_bound
@@ -33,7 +40,6 @@ UNIT = 1 << (WORD_BITS // 2)
 """Denominator of each of the two tables, and the unit of their entries over 2^48."""
 MAX_JOINT = 40
 """Largest number of reports on one cell whose joint table is computed; the permanent epsilon bounds more."""
-FORMAT = "crowdveil-memoised/1"
 FIELDS = {"format", "permanent", "instantaneous", "report", "claims", "sha256"}
 CLAIMS = ("for_ever", "per_report")
 
@@ -118,7 +124,7 @@ class MemoisedTables:
         """
         parts = {name: getattr(self, name).certificate() for name in ("permanent", "instantaneous", "report")}
         claims = dict(zip(CLAIMS, (parts["permanent"]["ratio"], parts["report"]["ratio"]), strict=True))
-        data = {"format": FORMAT, **parts, "claims": claims}
+        data = {"format": MEMOISED_FORMAT, **parts, "claims": claims}
         return {**data, "sha256": digest(data)}
 
     @classmethod
@@ -128,7 +134,7 @@ class MemoisedTables:
         Raises:
             CertificateError: as `Channel.from_certificate`; product, ratio.
         """
-        data = parse_document(text, FORMAT, FIELDS)
+        data = parse_document(text, MEMOISED_FORMAT, FIELDS)
         verify_checksum(data)
         parts = [Channel.from_certificate(_text(data[name])) for name in ("permanent", "instantaneous", "report")]
         tables = cls(*parts)

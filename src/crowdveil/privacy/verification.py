@@ -49,13 +49,15 @@ class Verification:
     """Outcome of the check of one file.
 
     Attributes:
-        kind: "certificate", "table of certificates", "campaign" or "unknown".
+        kind: "certificate", "table of certificates", "campaign", "certificate of memoised reports" or "unknown".
         claims: claims in the order of the check; after one that later claims need and that is false, there are no more.
         mechanism: names of the mechanisms; they are not checked.
         participation: "protected" or "public"; None if a claim is false, and for a file that is marked.
         answer_epsilon: epsilon of one answer, rounded up; None as for `participation`, and without a bound.
         answers: largest number of answers of one worker; None where the file does not say it.
         worker_epsilon: epsilon of all answers of one worker, rounded up; None as for both.
+        report_epsilon: epsilon of one report of an answer that is reported again and again, rounded up; then
+            `answer_epsilon` is that of all its reports, for ever.
         digest: name of a campaign, or SHA-256 of a certificate.
         marked: the mechanism that marks the file as without privacy (a simulation, or lists from answers), or empty.
     """
@@ -67,6 +69,7 @@ class Verification:
     answer_epsilon: float | None = None
     answers: int | None = None
     worker_epsilon: float | None = None
+    report_epsilon: float | None = None
     digest: str = ""
     marked: str = ""
 
@@ -116,7 +119,7 @@ def verify(data: bytes, parts: Mapping[int, bytes] | None = None) -> Verificatio
     form = None
     try:
         claims.need(f"The file has at most {MAX_BYTES:,} bytes.", len(data) <= MAX_BYTES, f"{len(data):,}")
-        document = _parse(data)
+        document = parse(data)
         form = document.get("format") if isinstance(document, dict) else None
         known = isinstance(form, str) and form in KINDS
         claims.need("The file is JSON without repeated keys, of a known format.", known, str(form)[:50])
@@ -130,7 +133,7 @@ def verify(data: bytes, parts: Mapping[int, bytes] | None = None) -> Verificatio
 
 
 # ---- JSON and numbers
-def _parse(data: bytes) -> Any:
+def parse(data: bytes) -> Any:
     """Return the value of a JSON text; None if it is none, repeats a key, or has a number that is not finite."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -150,13 +153,15 @@ def _parse(data: bytes) -> Any:
         return None
 
 
-def _canonical(value: object) -> bytes:
+def canonical(value: object) -> bytes:
+    """Return canonical JSON: sorted keys, no spaces, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
-def _seal(data: Mapping[str, Any]) -> str:
+def seal(data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical JSON of all fields but `sha256`, in hexadecimal."""
     body = {name: value for name, value in data.items() if name != "sha256"}
-    return hashlib.sha256(_canonical(body)).hexdigest()
+    return hashlib.sha256(canonical(body)).hexdigest()
 
 
 def epsilon_of(ratio: Fraction, answers: int = 1) -> float:
@@ -174,12 +179,13 @@ def shown(epsilon: float) -> str:
 
 
 # ---- Forms of fields: a type, a pattern, a range, [form of each element], {field: form}, or a function
-def _fits(value: Any, form: Any) -> bool:
+def fits(value: Any, form: Any) -> bool:
+    """Return whether a value has a form."""
     if isinstance(form, dict):
         same = isinstance(value, dict) and value.keys() == form.keys()
-        return same and all(_fits(value[name], inner) for name, inner in form.items())
+        return same and all(fits(value[name], inner) for name, inner in form.items())
     if isinstance(form, list):
-        return isinstance(value, list) and all(_fits(inner, form[0]) for inner in value)
+        return isinstance(value, list) and all(fits(inner, form[0]) for inner in value)
     if isinstance(form, range):
         return type(value) is int and form.start <= value < form.stop
     if isinstance(form, re.Pattern):
@@ -188,7 +194,7 @@ def _fits(value: Any, form: Any) -> bool:
 
 
 def _or_null(form: Any) -> Callable[[Any], bool]:
-    return lambda value: value is None or _fits(value, form)
+    return lambda value: value is None or fits(value, form)
 
 
 def _text(most: int) -> re.Pattern[str]:
@@ -261,12 +267,12 @@ RELAY_FORM = {
 }
 
 
-def _labels(alphabet: Mapping[str, Any]) -> list[str] | None:
+def labels_of(alphabet: Mapping[str, Any]) -> list[str] | None:
     """Return the possible answers of an alphabet as text; None if it is malformed."""
-    if _fits(alphabet, {"kind": re.compile("categories"), "names": [str], "ordered": bool}):
+    if fits(alphabet, {"kind": re.compile("categories"), "names": [str], "ordered": bool}):
         names: list[str] = alphabet["names"]
         return names if 2 <= len(names) <= MAX_SYMBOLS - 1 and NULL not in names else None
-    if not _fits(alphabet, {"kind": re.compile("scale"), "low": _is_number, "high": _is_number, "step": _is_number}):
+    if not fits(alphabet, {"kind": re.compile("scale"), "low": _is_number, "high": _is_number, "step": _is_number}):
         return None
     numbers = [float(alphabet[name]) for name in ("low", "high", "step")]
     if not all(number == 0 or 1e-100 <= abs(number) <= 1e100 for number in numbers):
@@ -309,9 +315,9 @@ def _are_readable(names: Sequence[str]) -> bool:
 # ---- Certificates
 def _channel(data: Mapping[str, Any], claims: _Claims) -> _Channel:
     """Check a certificate of one channel."""
-    claims.need("The certificate has exactly the documented fields, in integers.", _fits(data, CERTIFICATE_FORM))
-    claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == _seal(data))
-    labels, outputs, rows = _labels(data["alphabet"]), data["outputs"], data["rows"]
+    claims.need("The certificate has exactly the documented fields, in integers.", fits(data, CERTIFICATE_FORM))
+    claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == seal(data))
+    labels, outputs, rows = labels_of(data["alphabet"]), data["outputs"], data["rows"]
     claims.need("The possible answers are a list of labels or a scale.", labels is not None)
     assert labels is not None
     claims.add(
@@ -320,11 +326,11 @@ def _channel(data: Mapping[str, Any], claims: _Claims) -> _Channel:
     )
     protected = data["participation"] == "protected"
     inputs = [*labels, *([NULL] if protected else [])]
-    fits = len(rows) == len(inputs) and all(len(row) == len(outputs) for row in rows)
+    whole = len(rows) == len(inputs) and all(len(row) == len(outputs) for row in rows)
     size = f"{len(rows)} rows for {len(inputs)} answers, {len(outputs)} reports"
     few = max(len(rows), len(outputs)) <= MAX_SYMBOLS
     answers = '"no answer" included' if protected else '"no answer" is not sent'
-    claims.need(f"The table has a row for each answer ({answers}) and a column for each report.", fits and few, size)
+    claims.need(f"The table has a row for each answer ({answers}) and a column for each report.", whole and few, size)
     sums = all(sum(row) == DENOMINATOR and min(row) >= 0 for row in rows) and data["denominator"] == DENOMINATOR
     claims.need("Every row is a probability distribution: integers from 0 that sum to 2^48.", sums)
     claims.need("No report rules out an answer: no entry is 0.", all(map(all, rows)))
@@ -359,8 +365,8 @@ def _certificate(data: dict[str, Any], _: bytes, __: object, claims: _Claims) ->
 def _table(data: dict[str, Any], _: bytes, __: object, claims: _Claims) -> Verification:
     """Check a table of channels; a channel {"unprotected": alphabet} sends the answer itself."""
     form = {"format": str, "channels": [dict], "choice": [[int]], "workers": dict, "tasks": dict, "sha256": DIGEST}
-    claims.need("The table has exactly the documented fields.", _fits(data, form))
-    claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == _seal(data))
+    claims.need("The table has exactly the documented fields.", fits(data, form))
+    claims.add("The SHA-256 in the file is that of its other fields.", data["sha256"] == seal(data))
     claims.need(f"It has 1 to {MAX_CHANNELS} channels.", 1 <= len(data["channels"]) <= MAX_CHANNELS)
     channels = _numbered(data["channels"], claims)
     _same_answers([channel.labels for channel in channels], claims)
@@ -398,7 +404,7 @@ def _numbered(parts: Sequence[dict[str, Any]], claims: _Claims) -> list[_Channel
 
 
 def _unprotected(part: dict[str, Any], claims: _Claims) -> _Channel:
-    labels = _labels(part["unprotected"]) if isinstance(part["unprotected"], dict) else None
+    labels = labels_of(part["unprotected"]) if isinstance(part["unprotected"], dict) else None
     claims.need("The possible answers are a list of labels or a scale.", labels is not None and _are_readable(labels))
     return _Channel(labels or (), "public", len(labels or ()), None)
 
@@ -441,9 +447,9 @@ def _outcome(
 # ---- Campaigns
 def _campaign(data: dict[str, Any], source: bytes, parts: Mapping[int, bytes], claims: _Claims) -> Verification:
     """Check a campaign, its certificates, and the assignment parts that are at hand."""
-    exact = len(source) <= MAX_CAMPAIGN_BYTES and source == _canonical(data) and all(map(_is_plain, _values(data)))
+    exact = len(source) <= MAX_CAMPAIGN_BYTES and source == canonical(data) and all(map(_is_plain, _values(data)))
     claims.need("The file has the one canonical form, so that its SHA-256 names exactly this text.", exact)
-    claims.need("The campaign has exactly the documented fields.", _fits(data, _form(data)) and data["tasks"])
+    claims.need("The campaign has exactly the documented fields.", fits(data, _form(data)) and data["tasks"])
     claims.add("It opens before it closes.", data["opens"] <= data["closes"], f"{data['opens']} to {data['closes']}")
     ids = [task["id"] for task in data["tasks"]]
     claims.add("No two tasks have names that look alike.", len(set(map(_look, ids))) == len(ids))
@@ -535,11 +541,11 @@ def _parts(data: Mapping[str, Any], parts: Mapping[int, bytes], claims: _Claims)
 
 def _asked(source: bytes, number: int, data: Mapping[str, Any]) -> int:
     """Return the largest number of tasks of a slot in a part; 0 if the part is malformed."""
-    part, first, places = _parse(source), number * SLOTS_PER_PART, range(len(data["tasks"]))
+    part, first, places = parse(source), number * SLOTS_PER_PART, range(len(data["tasks"]))
     form = {"format": re.compile("crowdveil-assignment/1"), "first": range(first, first + 1), "tasks": [[places]]}
-    if not _fits(part, form) or len(part["tasks"]) != min(SLOTS_PER_PART, data["slots"] - first):
+    if not fits(part, form) or len(part["tasks"]) != min(SLOTS_PER_PART, data["slots"] - first):
         return 0
-    if source != _canonical(part):
+    if source != canonical(part):
         return 0
     distinct = all(tasks and tasks == sorted(set(tasks)) for tasks in part["tasks"])
     return max(map(len, part["tasks"])) if distinct else 0

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS
+from crowdveil.channels.alphabet import Categories
+from crowdveil.cli.privacy.verify import CURATOR, MAKER, NO_PARTS, NOT_CHECKED_OF_MEMOISED
+from crowdveil.mechanisms.memoised import Memoised
 from tests.campaign.builders import build_campaign
 from tests.cli.conftest import Run
 
@@ -59,3 +61,28 @@ def test_a_false_claim_ends_with_1(run: Run, folder: Path) -> None:
     assert ("ClaimError", str(path)) == (error["type"], error["value"])
     assert {False, True} == {claim["holds"] for claim in error["details"]["claims"]}
     assert "2 of" in error["message"]
+
+
+def test_memoised_reports_have_two_losses(run: Run, folder: Path) -> None:
+    """Epsilon per report and for ever, unit and participation are printed; a false claim ends with 1."""
+    tables = Memoised(alphabet=Categories(("no", "yes")), epsilon=2.0, report_epsilon=1.0).tables
+    Path("memoised.json").write_text(json.dumps(tables.certificate()))
+    Path("false.json").write_text(json.dumps(tables.certificate() | {"report": tables.permanent.certificate()}))
+    shown = " ".join(run("verify", "memoised.json").stdout.split())
+    data = json.loads(run("verify", "memoised.json", "--json").stdout)
+
+    for text in ("1 per report of an answer", "2 per answer for ever", "protected: whether a worker answered"):
+        assert text in shown
+    assert NOT_CHECKED_OF_MEMOISED[1] in shown
+    assert data["epsilon_per_report"] < data["epsilon_per_answer"] <= 2
+    assert "FALSE" in run("verify", "false.json", code=1).stdout
+
+
+@pytest.mark.parametrize("verb", ["statement", "audit"])
+def test_other_verbs_name_verify_for_memoised_reports(run: Run, folder: Path, verb: str) -> None:
+    """A certificate of memoised reports is refused with its format and the command that reads it."""
+    tables = Memoised(alphabet=Categories(("no", "yes")), epsilon=2.0, report_epsilon=1.0).tables
+    Path("memoised.json").write_text(json.dumps(tables.certificate()))
+    error = " ".join(run(verb, "memoised.json", code=1).stderr.split())
+
+    assert "found 'crowdveil-memoised/1', that of memoised reports. Check it with crowdveil verify." in error

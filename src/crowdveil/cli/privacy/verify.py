@@ -23,6 +23,11 @@ NOT_CHECKED = (
     "That devices draw their reports from these tables, once for each task, with secret randomness.",
     "Other reports of the same worker: their epsilons add.",
 )
+NOT_CHECKED_OF_MEMOISED = (
+    NOT_CHECKED[0],
+    "That devices draw one permanent answer for each task, keep it, and draw every report of it from these tables.",
+    "Reports of the same worker about other tasks, or of an answer that changed: their epsilons add.",
+)
 NO_PARTS = "Which tasks each worker is asked: the folder parts/ is not beside the file."
 
 
@@ -37,17 +42,22 @@ def verify(file: Path, as_json: bool) -> None:
     """Check what FILE, a certificate.json or a campaign.json, claims.
 
     The check computes in exact integers and shares no code with the program that makes these files. It prints each
-    claim in plain words and whether it holds, then epsilon of a single answer (cell) and of a worker, the
-    participation, and what no file can show. The assignment in parts/ beside a campaign is checked too.
+    claim in plain words and whether it holds, then epsilon of a single answer (cell) and of a worker (of memoised
+    reports: of one report, and for ever), the participation, and what no file can show. The assignment in parts/ beside
+    a campaign is checked too.
 
     The exit code is 1 if a claim is false.
     """
+    from crowdveil.privacy.memoised_verification import verify as check
     from crowdveil.privacy.verification import read_bytes, read_parts
-    from crowdveil.privacy.verification import verify as check
 
     parts = read_parts(file)
     checked = check(read_bytes(file), parts)
-    unchecked = [*NOT_CHECKED, *([NO_PARTS] if checked.kind == "campaign" and not parts else [])]
+    kept = checked.report_epsilon is not None
+    unchecked = [
+        *(NOT_CHECKED_OF_MEMOISED if kept else NOT_CHECKED),
+        *([NO_PARTS] if checked.kind == "campaign" and not parts else []),
+    ]
     claims = [claim._asdict() for claim in checked.claims]
     false = tuple(claim.claim for claim in checked.claims if not claim.holds)
     data = {
@@ -58,6 +68,7 @@ def verify(file: Path, as_json: bool) -> None:
         "epsilon_per_answer": checked.answer_epsilon,
         "answers_per_worker": checked.answers,
         "epsilon_per_worker": checked.worker_epsilon,
+        "epsilon_per_report": checked.report_epsilon,
         "no_privacy": checked.marked,
         "digest": checked.digest,
         "not_checked": unchecked,
@@ -89,7 +100,11 @@ def _guarantee(checked: Verification) -> Iterator[tuple[str, str]]:
         reason = "the file is marked as without privacy" if checked.marked else "some answers are sent unprotected"
         yield "epsilon", f"none: {reason}"
         return
-    yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
+    if checked.report_epsilon is None:
+        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer"
+    else:
+        yield "epsilon", f"{shown(checked.report_epsilon)} per report of an answer"
+        yield "epsilon", f"{shown(checked.answer_epsilon)} per answer for ever, whatever the number of its reports"
     if checked.worker_epsilon is None:
         yield "epsilon", "per worker: that of one answer, times the number of tasks that the worker is asked"
     else:
