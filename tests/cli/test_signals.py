@@ -37,15 +37,20 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a command in a process of its own, which is killed at the end if it still runs.
 
-    It hears Ctrl-C even if the tests run in the background of a shell, which ignores it.
+    It hears every signal, even if the tests run in the background of a shell or under nohup, which ignore some.
     """
+
+    def hear() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
     process = subprocess.Popen(
         [sys.executable, *program, *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(folder / "temporary"), "CROWDVEIL_DATA": "/nonexistent"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=hear,
     )
     with process:
         try:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,6 +203,7 @@ def test_without_a_checkout_the_error_names_the_source_distribution(tmp_path: Pa
     """Where no folder has the exhibits, the error says where they are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("crowdveil.__file__", str(tmp_path / "a" / "b" / "__init__.py"))
+    monkeypatch.setattr("sys.path", [path for path in sys.path if not Path(path, "experiments").exists()])
     result = CliRunner().invoke(main, ["reproduce", "--list"])
 
     assert result.exit_code == 1

@@ -22,7 +22,8 @@ EXHIBIT is a name that --list shows, such as sun2018/figure2; the name of a pape
 writes a table (CSV), a picture (SVG) and a page (Markdown) with the exact epsilon of a cell and its participation, the
 best public constant and a verdict."""
 DETAILS = """Measured steps are kept in a cache, so that an interrupted run continues. The exhibits are programs of the
-source distribution: they are taken from the current folder, or from the checkout that crowdveil is installed from.
+source distribution: they are taken from the current folder, from the checkout that crowdveil is installed from, or from
+a folder of PYTHONPATH.
 Simulation only: no privacy."""
 FOLDER = GivenPath(file_okay=False, path_type=Path)
 
@@ -78,12 +79,12 @@ def reproduce(
 
 
 def _program() -> Any:
-    """Return the module that runs exhibits, of the checkout in the current folder or beside the package.
+    """Return the module that runs exhibits, of the checkout in the current folder, beside the package or on the path.
 
     Raises:
         SettingsError: there is no checkout.
     """
-    for root in (Path.cwd(), Path(crowdveil.__file__).parents[2]):
+    for root in (Path.cwd(), Path(crowdveil.__file__).parents[2], *map(Path, sys.path)):
         if (root / PROGRAM).is_file():
             if str(root) not in sys.path:
                 sys.path.insert(0, str(root))

@@ -44,5 +44,8 @@ def add_initial_errors(
         )
     sums = np.nansum(given, axis=1)
     if np.nanmax(given) <= 1 and not np.allclose(sums, 1):
-        raise SettingsError("probabilities of initial_error must sum to 1 by worker and truth", value=float(sums.min()))
+        raise SettingsError(
+            "The sum of each worker's error matrix in initial_error should be 1.0 for every truth",
+            value=float(sums.min()),
+        )
     return given
